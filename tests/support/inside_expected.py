@@ -8,7 +8,7 @@ from typing import Any
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.store.server.rows import Connection
-from roundtrip.sync.ledger import told_by
+from roundtrip.sync.ledger import decode_blocks
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import all_rows
@@ -22,9 +22,9 @@ MACHINERY = NETWORK.all_addresses() | ENTRY_POINTS
 def doers(chain: Chain) -> dict[tuple[int, int], Address]:
     """Whose transaction or operation each log was, by block and log."""
     found = {}
-    for block in told_by(chain.blocks, Decoder(NETWORK)):
-        ran = operations(block.told)
-        for tx_index, log_index, _ in block.told:
+    for block in decode_blocks(chain.blocks, Decoder(NETWORK)):
+        ran = operations(block.events)
+        for tx_index, log_index, _ in block.events:
             sender = Address(block.transactions[tx_index].sender)
             found[block.ref.number, log_index] = account_at(ran, log_index) or sender
     return found

@@ -1,4 +1,4 @@
-"""Blocks into the database: one transaction a batch, and the cursor moves with its facts or not at all."""
+"""Writes blocks into the database: one transaction per batch, which moves the cursor with its facts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,104 +23,105 @@ from roundtrip.venues.decode import Decoder
 
 from .batch import Batch
 from .fold_context import FoldContext, money
-from .insider_activity import Machinery, done_by
-from .ledger import BatchFold, BlockEvents, MissingFacts, list_wanted, told_by
+from .insider_activity import Machinery, list_deeds
+from .ledger import BatchFold, BlockEvents, MissingFacts, decode_blocks, list_missing
 from .position_fold import fold_onto
 from .requested_jobs import RequestedJobs
 
 TRANSFERS_KEPT_S = 8 * 86_400
-"""Seven days are kept. One more when they are written: of a fork the newest block may be older."""
+"""Seven days are kept, and one more is written: after a fork the newest block may be older."""
 MOST_POSITIONS = 50_000
-"""Remembered between batches. Past it all are forgotten, and read again as they are traded."""
+"""Cached between batches. When there are more, the cache is cleared and filled again by trades."""
 _MOST_REFOLDED = 5_000
 NO_PARENT = "0x" + "0" * 64
 BEFORE_ALL = BlockRef(-1, NO_PARENT, 0)
-"""What the chain's first block follows."""
+"""The parent of the chain's first block."""
 
 
 class CursorMoved(Exception):
-    """The cursor is not where these blocks go on from: somebody else writes, too, or nothing began yet."""
+    """The cursor is not at the parent of these blocks: another process writes, or the sync has not begun."""
 
 
 class Writer:
-    """Writes one chain into one database. What it remembers is true of the database at the cursor; where a
-    transaction fails it forgets everything and reads it again."""
+    """Writes one chain into one database. Its caches match the database at the cursor; a failed transaction
+    clears them."""
 
     def __init__(self, contracts: Contracts, eth_usd_pool: Address | None = None) -> None:
         self._contracts = contracts
         self._eth_usd_pool = eth_usd_pool
         self._decoder = Decoder(contracts)
         self._machinery = Machinery.of(contracts)
-        self._known: FoldContext | None = None
+        self._context: FoldContext | None = None
         self._ids = cursor.Ids()
         self._positions: dict[PositionKey, WalletPosition] = {}
-        self._wishes = RequestedJobs()
+        self._requested_jobs = RequestedJobs()
         self._at: str | None = None
         self._changes = 0
 
     def forget(self) -> None:
-        """Everything that is remembered."""
+        """Clears all caches."""
         self._at = None
-        self._known = None
-        self._wishes = RequestedJobs()
+        self._context = None
+        self._requested_jobs = RequestedJobs()
         self._ids.clear()
         self._positions.clear()
 
     async def append(self, connection: Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
-        """Adds blocks that follow the cursor, and gives how many facts that were. ``newest_s``: when the
-        newest block of the chain was made. Raises CursorMoved; then, and with any other error, nothing of
-        them is in the database."""
+        """Adds blocks that follow the cursor; returns the number of facts. ``newest_s``: the timestamp of the
+        chain's newest block. Raises CursorMoved. After any error nothing of them is in the database."""
         parent_hash, last = blocks[0].parent_hash, blocks[-1].ref
-        told = told_by(blocks, self._decoder)
+        decoded = decode_blocks(blocks, self._decoder)
         try:
             async with connection.transaction():
                 changes = await cursor.advance(connection, parent_hash, last)
-                known = await self._known_for(connection, changes, told, parent_hash)
+                context = await self._prepare_context(connection, changes, decoded, parent_hash)
                 recent_s = newest_s - TRANSFERS_KEPT_S
-                ledger = BatchFold(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
-                batch = ledger.fold(told)
-                await self._put(connection, batch)
-                # Not of what is older: of its curves not every trade is known.
+                ledger = BatchFold(context, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
+                batch = ledger.fold(decoded)
+                await self._write(connection, batch)
+                # Not for older launches: not every trade of their curves is known.
                 await curves.fold(connection, batch.launches, batch.trades, batch.buybacks, self._ids)
                 if last.timestamp_s >= recent_s:
-                    deeds = done_by(batch.trades, batch.transfers, self._machinery, recent_s)
+                    deeds = list_deeds(batch.trades, batch.transfers, self._machinery, recent_s)
                     await insiders.put(connection, deeds, self._ids)
-                    await self._wishes.of(connection, batch)
+                    await self._requested_jobs.enqueue(connection, batch)
                 await cursor.keep_blocks(connection, batch.blocks)
                 await facts.announce(connection, last.number)
         except BaseException:
             self.forget()
             raise
         self._at = last.hash
-        self._trim(known)
+        self._trim(context)
         return batch.rows()
 
     async def append_older(
-        self, connection: Connection, at: cursor.Cursor, told: Sequence[BlockEvents], end: int
+        self, connection: Connection, at: cursor.Cursor, decoded: Sequence[BlockEvents], end: int
     ) -> int:
-        """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
-        many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
+        """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``; returns the
+        number of facts. Notes no wallets and enqueues no jobs. Raises like ``append``."""
         try:
             async with connection.transaction():
                 changes = await cursor.advance_older(connection, at, end)
-                known = await self._known_for(connection, changes, told, f"older {at.older_number}")
-                batch = BatchFold(known, self._contracts, "").fold(told, meets_wallets=False)
-                await self._put(connection, batch)
+                context = await self._prepare_context(
+                    connection, changes, decoded, f"older {at.older_number}"
+                )
+                batch = BatchFold(context, self._contracts, "").fold(decoded, meets_wallets=False)
+                await self._write(connection, batch)
         except BaseException:
             self.forget()
             raise
         self._at = f"older {end}"
-        self._trim(known)
+        self._trim(context)
         return batch.rows()
 
     async def rewind(self, connection: Connection, at: BlockRef, to: BlockRef) -> None:
-        """Takes every fact above block ``to`` away; the cursor goes from ``at`` back there. Raises
+        """Deletes every fact above block ``to`` and moves the cursor from ``at`` back to it. Raises
         CursorMoved."""
         self.forget()
         async with connection.transaction():
             if await cursor.advance(connection, at.hash, to) is None:
                 raise CursorMoved
-            # Where not even the first block is left, older ones may be others, too.
+            # If even the first block was replaced, the blocks before it may be replaced, too.
             kept = to
             if await cursor.forget_older(connection, to.number):
                 kept = BEFORE_ALL
@@ -130,58 +131,60 @@ class Writer:
             await refold(connection, touched, self._contracts)
             await facts.announce(connection, to.number)
 
-    # --- what was before ---------------------------------------------------------------------------
+    # --- what the database holds -------------------------------------------------------------------
 
-    async def _known_for(
-        self, connection: Connection, changes: int | None, told: Sequence[BlockEvents], at: str
+    async def _prepare_context(
+        self, connection: Connection, changes: int | None, decoded: Sequence[BlockEvents], at: str
     ) -> FoldContext:
-        """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how
-        often somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
+        """The context to fold these blocks with, which follow ``at``. ``changes``: how often another process
+        changed folded facts; None: the cursor has moved. Raises CursorMoved."""
         if changes is None:
             raise CursorMoved
-        # Somebody else wrote in between, or changed what was folded before.
+        # Another process wrote in between, or changed folded facts.
         if changes != self._changes or at != self._at:
             self.forget()
             self._changes = changes
-        known = await self._knows(connection)
-        await self._learn(connection, known, list_wanted(told, known))
-        return known
+        context = await self._read_context(connection)
+        await self._read_missing(connection, context, list_missing(decoded, context))
+        return context
 
-    async def _knows(self, connection: Connection) -> FoldContext:
-        if self._known is None:
+    async def _read_context(self, connection: Connection) -> FoldContext:
+        if self._context is None:
             quotes, prices = await cursor.launch_quotes(connection), await cursor.newest_prices(connection)
-            self._known = FoldContext(quotes, prices)
-        return self._known
+            self._context = FoldContext(quotes, prices)
+        return self._context
 
-    async def _learn(self, connection: Connection, known: FoldContext, want: MissingFacts) -> None:
-        """Reads what the batch speaks of and is not remembered."""
-        if want.pools:
-            found = await cursor.pools_at(connection, want.pools, self._ids)
-            known.pools.update((at, found.get(at)) for at in want.pools)
-        # Looked for among all pools, so only what may become money with this batch.
-        quotes = want.quotes - money(self._contracts)
+    async def _read_missing(
+        self, connection: Connection, context: FoldContext, missing: MissingFacts
+    ) -> None:
+        """Reads what the batch refers to and the context lacks."""
+        if missing.pools:
+            pools = await cursor.pools_at(connection, missing.pools, self._ids)
+            context.pools.update((at, pools.get(at)) for at in missing.pools)
+        # This searches all pools, so only for quotes that may become money with this batch.
+        quotes = missing.quotes - money(self._contracts)
         if quotes:
-            known.pools.update(await cursor.unpaid_pools_of(connection, quotes, self._ids))
-        if want.tokens:
-            launched = await cursor.launched_among(connection, want.tokens)
-            known.launched.update((token, token in launched) for token in want.tokens)
+            context.pools.update(await cursor.unpaid_pools_of(connection, quotes, self._ids))
+        if missing.tokens:
+            launched = await cursor.launched_among(connection, missing.tokens)
+            context.launched.update((token, token in launched) for token in missing.tokens)
 
-    def _trim(self, known: FoldContext) -> None:
-        known.trim()
+    def _trim(self, context: FoldContext) -> None:
+        context.trim()
         self._ids.trim()
         if len(self._positions) > MOST_POSITIONS:
             self._positions.clear()
 
-    # --- what is new -------------------------------------------------------------------------------
+    # --- what the batch adds -----------------------------------------------------------------------
 
-    async def _put(self, connection: Connection, batch: Batch) -> None:
+    async def _write(self, connection: Connection, batch: Batch) -> None:
         ids, contracts = self._ids, self._contracts
         await facts.intern(connection, _addresses(batch), ids)
         await facts.put_pools(connection, batch.pools, ids)
-        await self._number_places(connection, batch)
+        await self._read_pool_ids(connection, batch)
         await facts.turn_pools(connection, batch.new_quotes, batch.turned, ids)
         await facts.put_launches(connection, batch.launches, batch.steps, ids)
-        await self._make_days(connection, batch)
+        await self._create_partitions(connection, batch)
         await facts.put_trades(connection, batch.trades, contracts, ids)
         await curves.put_buybacks(connection, batch.buybacks, ids)
         await facts.put_liquidity(connection, batch.liquidity, ids)
@@ -190,16 +193,16 @@ class Writer:
         await facts.put_origins(connection, batch.met, batch.funded, ids)
         await self._fold_positions(connection, batch)
 
-    async def _number_places(self, connection: Connection, batch: Batch) -> None:
-        """The numbers of pools that are known by their place alone: forgotten ones are read again."""
-        spoken = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
-        spoken |= {row.at for row in batch.buybacks}
-        spoken |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
-        missing = spoken - self._ids.pools.keys()
+    async def _read_pool_ids(self, connection: Connection, batch: Batch) -> None:
+        """Reads the database ids of the batch's pools that are not cached."""
+        mentioned = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
+        mentioned |= {row.at for row in batch.buybacks}
+        mentioned |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
+        missing = mentioned - self._ids.pools.keys()
         if missing:
             await cursor.pools_at(connection, missing, self._ids)
 
-    async def _make_days(self, connection: Connection, batch: Batch) -> None:
+    async def _create_partitions(self, connection: Connection, batch: Batch) -> None:
         for table, rows in (
             ("facts.trade", batch.trades),
             ("facts.liquidity", batch.liquidity),
@@ -211,55 +214,55 @@ class Writer:
                 await partitions.ensure(connection, table, at_s, at_s)  # type: ignore[arg-type]
 
     async def _fold_positions(self, connection: Connection, batch: Batch) -> None:
-        known, fills = self._ids.addresses, []
+        ids, fills = self._ids.addresses, []
         for row in batch.trades:
-            key = PositionKey(known[row.trader], known[row.token])
+            key = PositionKey(ids[row.trader], ids[row.token])
             fills.append((key, ValuedFill(row.spot, row.buys, row.token_raw, row.eth_wei, row.micro_usd)))
         keys = {key for key, _ in fills}
-        found = self._positions
-        found.update(await positions(connection, keys - found.keys()))
+        folded = self._positions
+        folded.update(await positions(connection, keys - folded.keys()))
         closed = []
         for key, fill in fills:
-            found[key], closing = fold(found.get(key), fill)
+            folded[key], closing = fold(folded.get(key), fill)
             if closing is not None:
                 closed.append(PositionClosing(key, closing))
-        await put_positions(connection, {key: found[key] for key in keys})
+        await put_positions(connection, {key: folded[key] for key in keys})
         await put_closings(connection, closed)
 
 
 async def refold(connection: Connection, keys: Sequence[PositionKey], contracts: Contracts) -> None:
-    """The positions of these keys made again from their trades, and from where trades are gone."""
+    """Rebuilds the positions of these keys from their trades, on top of the base of pruned trades."""
     for first in range(0, len(keys), _MOST_REFOLDED):
-        some = keys[first : first + _MOST_REFOLDED]
-        await reset_positions(connection, some)
-        await fold_onto(connection, "position", fills_of(connection, some, contracts))
+        chunk = keys[first : first + _MOST_REFOLDED]
+        await reset_positions(connection, chunk)
+        await fold_onto(connection, "position", fills_of(connection, chunk, contracts))
 
 
 def _addresses(batch: Batch) -> Iterable[Address]:
-    """Everyone who stands in a row of it."""
-    found: set[Address] = {quote for quote, _ in batch.new_quotes}
+    """Every address that its rows refer to."""
+    addresses: set[Address] = {quote for quote, _ in batch.new_quotes}
     for pool in batch.pools:
-        found.update((pool.token, pool.quote))
+        addresses.update((pool.token, pool.quote))
         if pool.hook is not None:
-            found.add(pool.hook)
+            addresses.add(pool.hook)
     for pool in batch.turned:
-        found.update((pool.token, pool.quote))
+        addresses.update((pool.token, pool.quote))
     for launch in batch.launches:
-        told = launch.launched
-        found.update((told.token, told.deployer, told.quote, launch.sender))
-    found.update(step.moved.token for step in batch.steps)
+        launched = launch.launched
+        addresses.update((launched.token, launched.deployer, launched.quote, launch.sender))
+    addresses.update(step.moved.token for step in batch.steps)
     for trade in batch.trades:
-        found.add(trade.trader)
-        found.add(trade.token)
+        addresses.add(trade.trader)
+        addresses.add(trade.token)
     for change in batch.liquidity:
-        found.update((change.owner, change.sender))
+        addresses.update((change.owner, change.sender))
     for transfer in batch.transfers:
         moved = transfer.moved
-        found.update((moved.token, moved.sender, moved.recipient))
-    found.update(price.quote for price in batch.prices.values())
-    found.update(one.wallet for one in batch.met)
-    for one in batch.funded:
-        found.add(one.wallet)
-        if one.funder is not None:
-            found.add(one.funder)
-    return found
+        addresses.update((moved.token, moved.sender, moved.recipient))
+    addresses.update(price.quote for price in batch.prices.values())
+    addresses.update(row.wallet for row in batch.met)
+    for row in batch.funded:
+        addresses.add(row.wallet)
+        if row.funder is not None:
+            addresses.add(row.funder)
+    return addresses

@@ -1,4 +1,4 @@
-"""What some consecutive blocks add to the database."""
+"""The facts that consecutive blocks add to the database."""
 
 from dataclasses import dataclass, field
 
@@ -19,8 +19,8 @@ from roundtrip.domain.base.types import Address, BlockRef
 
 @dataclass(slots=True)
 class Batch:
-    """Its facts, in their order. ``new_quotes``: what launches were made against for the first time;
-    ``turned``: pools whose quote has become money by that."""
+    """Facts in the order of the chain. ``new_quotes``: quotes of launches, seen for the first time;
+    ``turned``: earlier pools that hold one of these quotes, which now counts as money."""
 
     parent_hash: str
     blocks: list[BlockRef] = field(default_factory=list)
@@ -34,11 +34,11 @@ class Batch:
     liquidity: list[LiquidityChange] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
-    """By quote and block: a block has one of each."""
+    """By quote and block number: one price of each quote per block."""
     met: list[WalletMet] = field(default_factory=list)
     funded: list[WalletFunded] = field(default_factory=list)
 
     def rows(self) -> int:
-        """How many facts it adds."""
+        """The number of facts in the batch."""
         launched = len(self.pools) + len(self.launches) + len(self.steps)
         return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)

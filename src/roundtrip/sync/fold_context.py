@@ -1,4 +1,4 @@
-"""What a fold has to know of the blocks before: bounded memories of what the database holds."""
+"""What a fold needs from earlier blocks: bounded caches of the database."""
 
 from dataclasses import dataclass, field
 
@@ -7,16 +7,16 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
 MOST_REMEMBERED = 50_000
-"""Of each sort. Past it all of them are forgotten, and learned again as they are met."""
+"""Per cache. When one holds more, it is cleared and filled again as needed."""
 
 
 @dataclass(slots=True)
 class FoldContext:
-    """``pools``: by where they are; None: there is no such pool. ``launched``: whether a launchpad launched
-    the token. ``quotes``: what launches were made against. ``prices``: the newest of each quote. ``met`` and
-    ``funded``: wallets that have an origin already, and those of which it is decided who funded them.
+    """``pools``: by place; None: there is no such pool. ``launched``: whether a launchpad launched the token.
+    ``quotes``: the quotes of launches. ``prices``: the newest of each quote. ``met``: wallets that have an
+    origin row; ``funded``: wallets whose funder is decided.
 
-    True of the database at its cursor: whoever fails to write what was folded clears it.
+    Matches the database at its cursor: the writer discards it when a write fails.
     """
 
     quotes: set[Address] = field(default_factory=set)
@@ -27,12 +27,12 @@ class FoldContext:
     funded: set[Address] = field(default_factory=set)
 
     def trim(self) -> None:
-        """Keeps it bounded."""
-        for memory in (self.pools, self.launched, self.met, self.funded):
-            if len(memory) > MOST_REMEMBERED:
-                memory.clear()
+        """Clears each cache that has grown too large."""
+        for cache in (self.pools, self.launched, self.met, self.funded):
+            if len(cache) > MOST_REMEMBERED:
+                cache.clear()
 
 
 def money(contracts: Contracts) -> frozenset[Address]:
-    """What is money on any network, before any launch."""
+    """The quotes that count as money on any network, before any launch."""
     return frozenset({ZERO_ADDRESS, contracts.weth, contracts.usdg})

@@ -1,4 +1,4 @@
-"""Where the chain that was followed and the one that the node has part."""
+"""Finds where the followed chain and the node's chain fork."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
 from roundtrip.domain.base.errors import CannotRun, NodeFault
 from roundtrip.domain.base.types import BlockRef
 
-_AT_ONCE = 128
+_BATCH_SIZE = 128
 
 
 class NodeBehind(NodeFault):
-    """It has no other block, it has not yet got as far as what was followed."""
+    """The node has not reached the followed head yet; it has no other block there."""
 
     def __init__(self) -> None:
         super().__init__("it is behind what was followed")
 
 
 class ForkTooDeep(Exception):
-    """More blocks were replaced than is believed of this chain: the node is asked again, not believed."""
+    """More blocks were replaced than the limit allows: the sync asks again and does not rewind."""
 
     def __init__(self, deepest: int) -> None:
         super().__init__(
@@ -30,15 +30,15 @@ class ForkTooDeep(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """``last``: the newest block that both have; None: not one of those that are kept. ``replaced``: the node
-    has another block after it; else it has none, which a node that fell behind has not either."""
+    """``last``: the newest block that both chains have; None: none of the kept ones. ``replaced``: the node
+    has another block after it; False: it has none, so it may only be behind."""
 
     last: BlockRef | None
     replaced: bool
 
 
 class OtherChain(CannotRun):
-    """The database follows another chain than the node tells of."""
+    """The database follows another chain than the node."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -47,12 +47,12 @@ class OtherChain(CannotRun):
         )
 
 
-async def first_hash_of(node: RpcNode, chain_id: int) -> str:
-    """The hash of the node's block 0, on which its block 1 has to stand: what is written down by it decides
-    later whose the database is. Raises NodeFault, also when it is of another chain."""
-    (told,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
-    if quantity(told) != chain_id:
-        raise NodeFault(f"it is of chain {quantity(told)}, not {chain_id}")
+async def read_first_hash(node: RpcNode, chain_id: int) -> str:
+    """The hash of the node's block 0, which must be the parent of its block 1. The database stores it to
+    recognise its chain later. Raises NodeFault, also for another chain id."""
+    (chain,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
+    if quantity(chain) != chain_id:
+        raise NodeFault(f"it is of chain {quantity(chain)}, not {chain_id}")
     first, second = await read_refs(node, [0, 1])
     if first is None:
         raise NodeFault("it has no block 0")
@@ -61,28 +61,28 @@ async def first_hash_of(node: RpcNode, chain_id: int) -> str:
     return first[0].hash
 
 
-async def parting(node: RpcNode, kept: Sequence[BlockRef], first: int) -> ForkPoint:
-    """``kept``: blocks that were followed, oldest first; ``first``: the first one that ever was. Raises
-    NodeFault."""
-    last = await _last_of_both(node, kept)
+async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -> ForkPoint:
+    """``kept``: followed blocks, oldest first; ``first``: the number of the first block that was ever
+    followed. Raises NodeFault."""
+    last = await _find_last_common(node, kept)
     number = first - 1 if last is None else last.number
-    # Asked once more, together: a node that lied about one of them does not undo what is right.
+    # Read both again in one batch: one wrong answer must not cause a rewind.
     before, after = await read_refs(node, [max(number, 0), number + 1])
     if last is not None and (before is None or before[0].hash != last.hash):
         raise NodeLied(f"it has its block {number}, and has it not")
     if after is not None and last is not None and after[1] != last.hash:
         raise NodeLied(f"its block {number + 1} does not follow its block {number}")
-    if after is not None and any(block.hash == after[0].hash for block in kept[-_AT_ONCE:]):
+    if after is not None and any(block.hash == after[0].hash for block in kept[-_BATCH_SIZE:]):
         raise NodeLied(f"it has not its block {number + 1}, and has it")
     return ForkPoint(last, after is not None)
 
 
-async def _last_of_both(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
-    for end in range(len(kept), 0, -_AT_ONCE):
-        some = kept[max(0, end - _AT_ONCE) : end]
-        # Who has none of them is no fault: his chain may be that much shorter. A first block everybody has.
-        _, *found = await read_refs(node, [0, *(block.number for block in some)])
-        for block, ref in zip(reversed(some), reversed(found), strict=True):
+async def _find_last_common(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
+    for end in range(len(kept), 0, -_BATCH_SIZE):
+        chunk = kept[max(0, end - _BATCH_SIZE) : end]
+        # Having none of them is no error: the node's chain may be shorter. Every node has block 0.
+        _, *refs = await read_refs(node, [0, *(block.number for block in chunk)])
+        for block, ref in zip(reversed(chunk), reversed(refs), strict=True):
             if ref is not None and ref[0].hash == block.hash:
                 return block
     return None

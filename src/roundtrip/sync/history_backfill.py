@@ -1,4 +1,4 @@
-"""Launches and pools from before the first block that is read in full: later trades are theirs, too."""
+"""Reads launches and pools from before the first full block: later trades happen there, too."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -21,12 +21,12 @@ from .apply import Writer
 from .ledger import BlockEvents, LoggedEvent
 
 _FIRST_BLOCKS = 10_000
-"""They pass with all nodes that were tried, and hold a few hundred launches and pools."""
+"""All nodes that were tried accept it; it holds a few hundred launches and pools."""
 _MOST_BLOCKS = 200_000
 
 
 def older_width() -> Width:
-    """How many older blocks are asked for at once."""
+    """The adaptive number of older blocks per request."""
     return Width(_FIRST_BLOCKS, _MOST_BLOCKS)
 
 
@@ -39,37 +39,38 @@ async def read_older(
     width: Width,
     in_flight: int,
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Reads from where it stands up to the first block. After each range, which is one transaction, gives the
-    last of its blocks and how many facts it added: whoever stops goes on from there another time. Raises
-    NodeFault, Forked and CursorMoved."""
+    """Reads from the cursor up to the first full block. Yields, after each range (one transaction), the
+    number of its last block and of the facts it added; a caller that stops can resume there later. Raises
+    NodeFault, ForkSeen and CursorMoved."""
     decoder, last = Decoder(contracts), at.start_number - 1
-    reading = partial(read_past, node, whose(contracts))
+    reading = partial(read_past, node, launch_log_filter(contracts))
     stream = ranges(reading, LogRange.count_logs, at.older_number, last, width, in_flight)
     async with contextlib.aclosing(stream):
         async for past in stream:
             end = past.last
             if end.number == last and end.hash != at.block.hash:
                 raise ForkSeen(end.number)
-            told = [block_told(block, decoder) for block in past.blocks]
-            yield end.number, await writer.append_older(connection, at, told, end.number + 1)
+            decoded = [decode_past_block(block, decoder) for block in past.blocks]
+            yield end.number, await writer.append_older(connection, at, decoded, end.number + 1)
             at = Cursor(at.start_number, at.block, end.number + 1)
 
 
-def whose(contracts: Contracts) -> LogFilter:
-    """Whoever tells of new places, and what becomes of launches."""
+def launch_log_filter(contracts: Contracts) -> LogFilter:
+    """Selects the logs that list new pools and the steps of launches."""
     listed = {pair for file in LISTINGS for pair in file.listings(contracts)}
     listed |= set(launchpad.steps(contracts))
-    return LogFilter(frozenset(who for who, _ in listed), frozenset(topic for _, topic in listed))
+    return LogFilter(frozenset(address for address, _ in listed), frozenset(topic for _, topic in listed))
 
 
-def block_told(block: PastBlock, decoder: Decoder) -> BlockEvents:
-    """What a block's logs tell, with transactions of which only the hash is known: the zero address stands
-    for who sent them."""
-    places: dict[str, int] = {}
-    told = []
+def decode_past_block(block: PastBlock, decoder: Decoder) -> BlockEvents:
+    """Decodes a block's logs. Only the transactions' hashes are known: each sender is the zero address."""
+    tx_indexes: dict[str, int] = {}
+    events = []
     for log, tx_hash, log_index in block.logs:
         event = decoder(log)
         if event is not None:
-            told.append(LoggedEvent(places.setdefault(tx_hash, len(places)), log_index, event))
-    transactions = tuple(SpanTx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in places)
-    return BlockEvents(block.ref, transactions, told)
+            events.append(LoggedEvent(tx_indexes.setdefault(tx_hash, len(tx_indexes)), log_index, event))
+    transactions = tuple(
+        SpanTx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in tx_indexes
+    )
+    return BlockEvents(block.ref, transactions, events)

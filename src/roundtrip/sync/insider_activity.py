@@ -1,5 +1,5 @@
-"""What may have been done by those behind a launch, read out of a batch: sells, moves and burns. Who they
-are is for the database to know. Pure."""
+"""Sells, moves and burns of a batch, possibly of a launch's insiders. Pure: only the database knows who
+those are."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,37 +14,37 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """Whom nobody gives tokens to keep: the network's own contracts."""
+    """The network's own contracts: a transfer to one of them does not give tokens away."""
 
     addresses: frozenset[Address]
 
     @staticmethod
     def of(contracts: Contracts) -> "Machinery":
-        """That of one network."""
+        """The contracts of one network."""
         return Machinery(contracts.all_addresses() | ENTRY_POINTS)
 
 
-class _TokenWay(NamedTuple):
-    """Whose tokens, in which transaction."""
+class _TxHolding(NamedTuple):
+    """One wallet's amount of one token within one transaction."""
 
     tx_hash: TxHash
     token: Address
     wallet: Address
 
 
-def done_by(
+def list_deeds(
     trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Machinery, from_s: int
 ) -> list[Deed]:
-    """Every sell; every burn that is none of what was never given out; every move to somebody who may keep
-    it. What a wallet sold in a transaction went through the hands of those it gave it to there: of what it
-    gave to others only the rest counts as moved."""
-    sold: dict[_TokenWay, int] = defaultdict(int)
+    """Every sell, every burn by a holder, and every transfer to an address that may keep the tokens. What a
+    wallet sold in a transaction may pass through other addresses there: only the rest of what it sent to
+    them counts as moved."""
+    sold: dict[_TxHolding, int] = defaultdict(int)
     places: dict[TxHash, set[str]] = defaultdict(set)
     deeds = []
     for trade in trades:
         if trade.buys or trade.spot.at_s < from_s:
             continue
-        sold[_TokenWay(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
+        sold[_TxHolding(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
         places[trade.spot.tx_hash].add(trade.at)
         deeds.append(
             Deed("sold", trade.spot, trade.token, trade.trader, None, trade.token_raw, trade.eth_wei, True)
@@ -57,21 +57,21 @@ def done_by(
         if recipient in BURN_ADDRESSES:
             deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None, by == sender))
         elif recipient in machinery.addresses or recipient in places.get(spot.tx_hash, ()):
-            way = _TokenWay(spot.tx_hash, token, sender)
-            if way in sold:
-                sold[way] -= min(sold[way], amount_raw)
+            holding = _TxHolding(spot.tx_hash, token, sender)
+            if holding in sold:
+                sold[holding] -= min(sold[holding], amount_raw)
         elif recipient not in (sender, token) and sender not in machinery.addresses:
             moves.append(transfer)
-    return deeds + list(_without_sales(moves, sold))
+    return deeds + list(_subtract_sales(moves, sold))
 
 
-def _without_sales(moves: Iterable[Transfer], sold: dict[_TokenWay, int]) -> Iterable[Deed]:
-    """The moves, less what of them was sold."""
+def _subtract_sales(moves: Iterable[Transfer], sold: dict[_TxHolding, int]) -> Iterable[Deed]:
+    """The moves, less the amounts that were sold in the same transaction."""
     for spot, (token, sender, recipient, amount_raw), by in moves:
-        way = _TokenWay(spot.tx_hash, token, sender)
-        passed_raw = min(sold.get(way, 0), amount_raw)
-        if passed_raw:
-            sold[way] -= passed_raw
-        if amount_raw > passed_raw:
-            left_raw = amount_raw - passed_raw
-            yield Deed("moved", spot, token, sender, recipient, left_raw, None, by == sender)
+        holding = _TxHolding(spot.tx_hash, token, sender)
+        resold_raw = min(sold.get(holding, 0), amount_raw)
+        if resold_raw:
+            sold[holding] -= resold_raw
+        if amount_raw > resold_raw:
+            rest_raw = amount_raw - resold_raw
+            yield Deed("moved", spot, token, sender, recipient, rest_raw, None, by == sender)

@@ -1,4 +1,4 @@
-"""Blocks folded into facts: what the logs mean, given what was before. Pure but for what is ``Known``."""
+"""Folds blocks into facts, given what earlier blocks held. Pure, but for its updates of ``FoldContext``."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ from .prices import PriceFold
 
 
 class LoggedEvent(NamedTuple):
-    """One log that means something, in its block."""
+    """A decoded log and its place in the block."""
 
     tx_index: int
     log_index: int
@@ -52,42 +52,42 @@ class LoggedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockEvents:
-    """One block's transactions and what its logs tell, in order."""
+    """A block's transactions and the events of its logs, in order."""
 
     ref: BlockRef
     transactions: tuple[SpanTx, ...]
-    told: list[LoggedEvent]
+    events: list[LoggedEvent]
 
 
 @dataclass(frozen=True, slots=True)
 class MissingFacts:
-    """What has to be known before blocks can be folded."""
+    """Facts that must be read before blocks can be folded."""
 
     pools: set[str]
     tokens: set[Address]
     quotes: set[Address]
 
 
-def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockEvents]:
-    """What the logs of these blocks tell, each for itself."""
-    found = []
+def decode_blocks(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockEvents]:
+    """Decodes the logs of each block; drops logs that no decoder knows."""
+    decoded = []
     for block in blocks:
-        told = []
+        events = []
         for log, tx_index, log_index in block.entries:
             event = decoder(log)
             if event is not None:
-                told.append(LoggedEvent(tx_index, log_index, event))
-        found.append(BlockEvents(block.ref, block.transactions, told))
-    return found
+                events.append(LoggedEvent(tx_index, log_index, event))
+        decoded.append(BlockEvents(block.ref, block.transactions, events))
+    return decoded
 
 
-def list_wanted(blocks: Iterable[BlockEvents], known: FoldContext) -> MissingFacts:
-    """What these blocks speak of that is not known yet."""
+def list_missing(blocks: Iterable[BlockEvents], known: FoldContext) -> MissingFacts:
+    """Lists what these blocks refer to and ``known`` lacks."""
     pools: set[str] = set()
     tokens: set[Address] = set()
     quotes: set[Address] = set()
     for block in blocks:
-        for _, _, event in block.told:
+        for _, _, event in block.events:
             if isinstance(event, Transferred | LaunchMoved):
                 tokens.add(event.token)
             elif isinstance(event, Swapped | CurveTraded | CurveBoughtBack | LiquidityMoved | Priced):
@@ -99,8 +99,8 @@ def list_wanted(blocks: Iterable[BlockEvents], known: FoldContext) -> MissingFac
 
 
 class BatchFold:
-    """Folds one batch. ``transfers_from_s``: transfers before it are not kept. ``eth_usd_pool``: which pool
-    tells what an eth is worth; None: the first with money."""
+    """Folds one batch. ``transfers_from_s``: earlier transfers are not kept. ``eth_usd_pool``: the pool that
+    prices eth; None: the first with money."""
 
     def __init__(
         self,
@@ -113,64 +113,67 @@ class BatchFold:
         self._known = known
         self._contracts = contracts
         self._money = money(contracts)
-        self._nobody = contracts.all_addresses() | ENTRY_POINTS | {ZERO_ADDRESS}
+        self._machinery = contracts.all_addresses() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = PriceFold(known, contracts, self._batch.prices, eth_usd_pool)
         self._block = BlockEvents(BlockRef(0, "", 0), (), [])
-        self._last: dict[tuple[int, str], int] = {}
+        self._last_trade: dict[tuple[int, str], int] = {}
         self._operations: list[UserOperation] | None = None
         self._launching: set[Address] = set()
-        self._fold: dict[type, Callable[[LoggedEvent, Spot], None]] = {
-            PoolOpened: self._pool_opened,
+        self._handlers: dict[type, Callable[[LoggedEvent, Spot], None]] = {
+            PoolOpened: self._fold_pool_opened,
             Priced: self._fold_price_set,
             Swapped: self._fold_swap,
-            HookFeeTaken: self._hook_fee_taken,
-            LiquidityMoved: self._liquidity_moved,
-            CurveTraded: self._curve_traded,
-            CurveBoughtBack: self._curve_bought_back,
+            HookFeeTaken: self._fold_hook_fee,
+            LiquidityMoved: self._fold_liquidity,
+            CurveTraded: self._fold_curve_trade,
+            CurveBoughtBack: self._fold_buyback,
             LaunchedToken: self._fold_launch,
-            LaunchMoved: self._launch_moved,
+            LaunchMoved: self._fold_launch_step,
             Transferred: self._fold_transfer,
         }
 
     def fold(self, blocks: Iterable[BlockEvents], meets_wallets: bool = True) -> Batch:
-        """The batch of these blocks; all that is ``wanted`` is known. ``meets_wallets``: what they have of
-        transactions is all of them, with who sent them."""
+        """The batch of these blocks. The context must hold everything that ``list_missing`` lists.
+        ``meets_wallets``: the blocks have all their transactions, with their senders."""
         for block in blocks:
             self._block = block
-            self._prices.settle()
-            self._last.clear()
+            self._prices.begin_block()
+            self._last_trade.clear()
             self._operations = None
-            self._launching = {one.event.token for one in block.told if isinstance(one.event, LaunchedToken)}
+            self._launching = {
+                logged.event.token for logged in block.events if isinstance(logged.event, LaunchedToken)
+            }
             self._batch.blocks.append(block.ref)
             if meets_wallets:
                 self._meet_wallets()
-            for told in block.told:
-                fold = self._fold.get(type(told.event))
-                if fold is not None:
-                    sent = TxHash(block.transactions[told.tx_index].hash)
-                    fold(told, Spot(block.ref.number, told.log_index, block.ref.timestamp_s, sent))
+            for logged in block.events:
+                handler = self._handlers.get(type(logged.event))
+                if handler is not None:
+                    tx_hash = TxHash(block.transactions[logged.tx_index].hash)
+                    spot = Spot(block.ref.number, logged.log_index, block.ref.timestamp_s, tx_hash)
+                    handler(logged, spot)
         return self._batch
 
     # --- wallets -----------------------------------------------------------------------------------
 
     def _meet_wallets(self) -> None:
-        """Every sender, everybody who was sent eth, and whose operations were run; in the transactions'
-        order. Who acts had eth by then, whoever gave it: a later payment of one wei funds nobody."""
+        """Notes every sender, recipient of eth and account of a user operation, in the transactions' order.
+        A wallet that acts already had eth: a later payment of one wei does not count as its funding."""
         operated: dict[int, list[Address]] = {}
-        for told in self._block.told:
-            if isinstance(told.event, Operated):
-                operated.setdefault(told.tx_index, []).append(told.event.account)
-        for place, tx in enumerate(self._block.transactions):
+        for logged in self._block.events:
+            if isinstance(logged.event, Operated):
+                operated.setdefault(logged.tx_index, []).append(logged.event.account)
+        for index, tx in enumerate(self._block.transactions):
             sender = Address(tx.sender)
             if tx.to is not None and tx.has_value():
                 wallet = Address(tx.to)
                 self._meet(wallet)
-                self._has_eth(wallet, sender if tx.is_transfer() and wallet != sender else None)
-            for account in (sender, *operated.get(place, ())):
+                self._note_eth(wallet, sender if tx.is_transfer() and wallet != sender else None)
+            for account in (sender, *operated.get(index, ())):
                 self._meet(account)
-                self._has_eth(account, None)
+                self._note_eth(account, None)
 
     def _meet(self, wallet: Address) -> None:
         if wallet not in self._known.met:
@@ -178,7 +181,7 @@ class BatchFold:
             ref = self._block.ref
             self._batch.met.append(WalletMet(wallet, ref.number, ref.timestamp_s))
 
-    def _has_eth(self, wallet: Address, funder: Address | None) -> None:
+    def _note_eth(self, wallet: Address, funder: Address | None) -> None:
         if wallet not in self._known.funded:
             self._known.funded.add(wallet)
             ref = self._block.ref
@@ -186,35 +189,35 @@ class BatchFold:
 
     # --- pools and launches ------------------------------------------------------------------------
 
-    def _pool_opened(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_pool_opened(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, PoolOpened)
         token, quote, is_money = sides(event.currency0, event.currency1, self._known.quotes, self._contracts)
         since = spot.block_number if is_money else None
         key = event.fee_pips, event.tick_spacing, event.hook
-        self._open(PoolPlace(event.at, event.kind, token, quote, since, *key, spot))
+        self._add_pool(PoolPlace(event.at, event.kind, token, quote, since, *key, spot))
 
-    def _open(self, pool: PoolPlace) -> None:
+    def _add_pool(self, pool: PoolPlace) -> None:
         if self._known.pools.get(pool.at) is None:
             self._known.pools[pool.at] = pool
             self._batch.pools.append(pool)
 
-    def _fold_launch(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_launch(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, LaunchedToken)
         if self._known.launched.get(event.token):
             return
         self._known.launched[event.token] = True
-        self._become_money(event.quote, spot.block_number)
-        self._batch.launches.append(LaunchEvent(spot, event, self._sender(told)))
+        self._add_quote(event.quote, spot.block_number)
+        self._batch.launches.append(LaunchEvent(spot, event, self._sender_of(logged)))
         if event.generation != 1:
             number = spot.block_number
-            self._open(
+            self._add_pool(
                 PoolPlace(event.at, launchpad_curve.KIND, event.token, event.quote, number, 0, 0, None, spot)
             )
 
-    def _become_money(self, quote: Address, number: int) -> None:
-        """What a launch was made against is money from here on, in pools that were there before, too."""
+    def _add_quote(self, quote: Address, number: int) -> None:
+        """Counts the quote of a launch as money from this block on, also in pools that exist already."""
         if quote in self._money or quote in self._known.quotes:
             return
         self._known.quotes.add(quote)
@@ -226,97 +229,97 @@ class BatchFold:
                 self._known.pools[at] = turned
                 self._batch.turned.append(turned)
 
-    def _launch_moved(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_launch_step(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, LaunchMoved)
         if self._known.launched.get(event.token):
             self._batch.steps.append(LaunchStep(spot, event))
 
-    def _fold_transfer(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_transfer(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, Transferred)
-        # A token moves before its launch is told: what it minted.
+        # Transfers of the mint come before the log of the launch.
         if not (self._known.launched.get(event.token) or event.token in self._launching):
             return
         self._meet(event.recipient)
         if spot.at_s >= self._transfers_from_s:
-            self._batch.transfers.append(Transfer(spot, event, self._doer(told)))
+            self._batch.transfers.append(Transfer(spot, event, self._actor_of(logged)))
 
     # --- trades ------------------------------------------------------------------------------------
 
-    def _curve_traded(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_curve_trade(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, CurveTraded)
         pool = self._known.pools.get(event.at)
         if pool is None or pool.kind != launchpad_curve.KIND:
             return
         kept_raw = event.fee_raw + event.tax_raw
-        trader = self._trader(told)
-        self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw, kept_raw)
+        trader = self._trader_of(logged)
+        self._add_trade(logged, spot, pool, trader, event.buys, event.token_raw, event.quote_raw, kept_raw)
 
-    def _curve_bought_back(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_buyback(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, CurveBoughtBack)
         pool = self._known.pools.get(event.at)
         if pool is not None and pool.kind == launchpad_curve.KIND:
             self._batch.buybacks.append(Buyback(spot, pool.at, event.quote_raw))
 
-    def _fold_price_set(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_price_set(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, Priced)
         pool = self._known.pools.get(event.at)
         if pool is not None:
             self._prices.note_price_set(event, pool, self._block.ref)
 
-    def _fold_swap(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_swap(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, Swapped)
         pool = self._known.pools.get(event.at)
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
         self._prices.note_swap(event, pool, self._block.ref)
         if event.sender == self._contracts.launchpad_hook:
-            # It sells what it took: nobody's trade, and within one whose fee is still to be told.
+            # The hook sells its fees: no wallet's trade, and inside a trade whose fee log is still to come.
             return
-        # A fee that follows is of this swap, also where it is no trade.
-        self._last.pop((told.tx_index, event.at), None)
+        # A fee log that follows belongs to this swap, also where the swap is no trade.
+        self._last_trade.pop((logged.tx_index, event.at), None)
         token_is_low = pool.token < pool.quote
         token, quote = event.amount0, event.amount1
         if not token_is_low:
             token, quote = quote, token
         if token == 0 or token * quote > 0:
-            # What moved the token and brought or cost nothing is a trade for nothing.
+            # A swap that moved the token for a quote amount of 0 passes: it is a trade for nothing.
             return
         if pool.token in self._money:
             # Money for money.
             return
-        trader = self._trader(told)
-        self._trade(told, spot, pool, trader, token < 0, abs(token), abs(quote))
+        trader = self._trader_of(logged)
+        self._add_trade(logged, spot, pool, trader, token < 0, abs(token), abs(quote))
 
-    def _hook_fee_taken(self, told: LoggedEvent, spot: Spot) -> None:
-        """The launchpad's hook took its fee off what the trade just before it brought, or on top of what it
-        cost: the log of a swap does not know of it."""
-        event = told.event
+    def _fold_hook_fee(self, logged: LoggedEvent, spot: Spot) -> None:
+        """Corrects the trade just before: the launchpad's hook took its fee off what the trade brought, or on
+        top of what it cost. The log of the swap does not include that fee."""
+        event = logged.event
         assert isinstance(event, HookFeeTaken)
-        place = self._last.pop((told.tx_index, event.at), None)
-        if place is None:
+        index = self._last_trade.pop((logged.tx_index, event.at), None)
+        if index is None:
             return
-        trade = self._batch.trades[place]
+        trade = self._batch.trades[index]
         amount = -event.amount_raw
         if event.currency == trade.token:
             amount = amount if trade.buys else -amount
-            self._batch.trades[place] = trade._replace(token_raw=max(0, trade.token_raw + amount))
+            self._batch.trades[index] = trade._replace(token_raw=max(0, trade.token_raw + amount))
         elif event.currency == trade.quote:
             amount = -amount if trade.buys else amount
             quote_raw = max(0, trade.quote_raw + amount)
             eth_wei, micro_usd = self._prices.worth(trade.quote, quote_raw)
-            self._batch.trades[place] = trade._replace(
+            self._batch.trades[index] = trade._replace(
                 quote_raw=quote_raw, eth_wei=eth_wei, micro_usd=micro_usd
             )
 
-    def _trade(
+    def _add_trade(
         self,
-        told: LoggedEvent,
+        logged: LoggedEvent,
         spot: Spot,
         pool: PoolPlace,
         trader: Address,
@@ -327,7 +330,7 @@ class BatchFold:
     ) -> None:
         eth_wei, micro_usd = self._prices.worth(pool.quote, quote_raw)
         self._meet(trader)
-        self._last[told.tx_index, pool.at] = len(self._batch.trades)
+        self._last_trade[logged.tx_index, pool.at] = len(self._batch.trades)
         self._batch.trades.append(
             TradeEvent(
                 spot, pool.at, pool.token, pool.quote, trader, buys, token_raw, quote_raw, eth_wei,
@@ -335,8 +338,8 @@ class BatchFold:
             )
         )  # fmt: skip
 
-    def _liquidity_moved(self, told: LoggedEvent, spot: Spot) -> None:
-        event = told.event
+    def _fold_liquidity(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
         assert isinstance(event, LiquidityMoved)
         pool = self._known.pools.get(event.at)
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
@@ -349,34 +352,37 @@ class BatchFold:
         self._prices.note_deposit(pool, quote_raw or 0, self._block.ref)
         self._batch.liquidity.append(
             LiquidityChange(
-                spot, pool.at, pool.token, event.owner, self._doer(told), event.tick_lower,
+                spot, pool.at, pool.token, event.owner, self._actor_of(logged), event.tick_lower,
                 event.tick_upper, event.liquidity_delta, token_raw, quote_raw,
             )
         )  # fmt: skip
 
-    # --- whose -------------------------------------------------------------------------------------
+    # --- who acted ---------------------------------------------------------------------------------
 
-    def _sender(self, told: LoggedEvent) -> Address:
-        return Address(self._block.transactions[told.tx_index].sender)
+    def _sender_of(self, logged: LoggedEvent) -> Address:
+        return Address(self._block.transactions[logged.tx_index].sender)
 
-    def _account(self, told: LoggedEvent) -> Address | None:
-        """Whose operation it was, where an entry point stands between."""
+    def _account_of(self, logged: LoggedEvent) -> Address | None:
+        """The account whose user operation emitted the log; None: it was no user operation."""
         if self._operations is None:
-            self._operations = operations(self._block.told)
-        return account_at(self._operations, told.log_index)
+            self._operations = operations(self._block.events)
+        return account_at(self._operations, logged.log_index)
 
-    def _doer(self, told: LoggedEvent) -> Address:
-        """Whose operation it was, else who sent the transaction."""
-        return self._account(told) or self._sender(told)
+    def _actor_of(self, logged: LoggedEvent) -> Address:
+        """The account whose user operation emitted the log, else the transaction's sender."""
+        return self._account_of(logged) or self._sender_of(logged)
 
-    def _trader(self, told: LoggedEvent) -> Address:
-        """Whose operation it was; whom the launch router bought for on a curve; else who sent the
-        transaction. Whom anything else pays is no sign of who trades: anybody may have a famous wallet
-        paid."""
-        account = self._account(told)
+    def _trader_of(self, logged: LoggedEvent) -> Address:
+        """The account of the user operation; the recipient of a curve buy through the launch router; else the
+        transaction's sender. Other recipients do not count: anybody can have a famous wallet paid."""
+        account = self._account_of(logged)
         if account is not None:
             return account
-        event, router = told.event, self._contracts.launchpad_router
-        if isinstance(event, CurveTraded) and event.wallet == router and event.recipient not in self._nobody:
+        event, router = logged.event, self._contracts.launchpad_router
+        if (
+            isinstance(event, CurveTraded)
+            and event.wallet == router
+            and event.recipient not in self._machinery
+        ):
             return event.recipient
-        return self._sender(told)
+        return self._sender_of(logged)

@@ -1,4 +1,4 @@
-"""Trades folded onto the positions that are there, as they are read."""
+"""Folds a stream of trades onto stored positions."""
 
 from collections.abc import AsyncIterator
 from itertools import groupby
@@ -23,21 +23,23 @@ async def fold_onto(
     *,
     puts_closings: bool = False,
 ) -> None:
-    """``table``: position, or position_base. ``trades``: key after key, each one's in the order of the chain
-    and later than its position. In memory are some of them only, however many one wallet made; between them
-    others of the event loop have their turn. What is closed is written where ``puts_closings``."""
-    # The last key of some trades may go on in the next ones: written when all of it is folded.
+    """``table``: position or position_base. ``trades``: chunks, ordered by key, then by the chain, all later
+    than the stored position. Only one chunk is in memory at a time, and other tasks run between chunks.
+    ``puts_closings``: closed positions are written, too."""
+    # The last key of a chunk may continue in the next one: it is written once all of it is folded.
     open_key: PositionKey | None = None
-    found: dict[PositionKey, WalletPosition] = {}
-    async for some in trades:
-        found.update(await positions(connection, {trade.key for trade in some} - found.keys(), table))
+    folded: dict[PositionKey, WalletPosition] = {}
+    async for chunk in trades:
+        folded.update(await positions(connection, {trade.key for trade in chunk} - folded.keys(), table))
         closed = []
-        for key, of_key in groupby(some, attrgetter("key")):
-            found[key], closings = fold_fills(found.get(key), (trade.fill for trade in of_key))
+        for key, of_key in groupby(chunk, attrgetter("key")):
+            folded[key], closings = fold_fills(folded.get(key), (trade.fill for trade in of_key))
             closed += [PositionClosing(key, closing) for closing in closings]
             open_key = key
         if puts_closings:
             await put_closings(connection, closed)
-        await put_positions(connection, {key: one for key, one in found.items() if key != open_key}, table)
-        found = {key: one for key, one in found.items() if key == open_key}
-    await put_positions(connection, found, table)
+        await put_positions(
+            connection, {key: position for key, position in folded.items() if key != open_key}, table
+        )
+        folded = {key: position for key, position in folded.items() if key == open_key}
+    await put_positions(connection, folded, table)

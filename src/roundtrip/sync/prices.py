@@ -1,4 +1,4 @@
-"""What money was worth as blocks went by: told by the pools where it is traded for usdg."""
+"""Dollar prices of the quotes, block by block, from the pools that trade them for usdg."""
 
 from roundtrip.domain.base.events import PoolPlace, Price, Priced, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
@@ -15,16 +15,15 @@ from roundtrip.venues.base import Contracts
 from .fold_context import FoldContext
 
 QUOTE_FEE_PIPS = 500
-"""Of the pools with usdg that tell what launches' other quotes are worth: there is one of each, and nobody
-can put another in its place."""
+"""Fee of the usdg pools that price the other quotes of launches: each quote can have only one such pool."""
 
 
 class PriceFold:
-    """Keeps ``known.prices`` and writes each change into ``changed``.
+    """Updates ``known.prices`` and records each change in ``changed``.
 
-    One v3 pool with usdg tells what a thing is worth: of weth, which stands for eth, the one that the network
-    names, else the first where money lay; of what launches were made against the one with the usual fee. To
-    believe the deepest would be to believe whoever lends himself any depth for a moment, in his own pool.
+    One v3 pool with usdg prices each quote. Weth (and eth): the pool that the network names, else the first
+    that held money. Quotes of launches: the pool with the usual fee. The deepest pool is not used, because
+    anybody can borrow depth for a moment, for a pool of their own.
     """
 
     def __init__(
@@ -38,53 +37,53 @@ class PriceFold:
         self._eth_usd_pool = eth_usd_pool
         self._contracts = contracts
         self._changed = changed
-        self._settled = dict(known.prices)
+        self._at_block_start = dict(known.prices)
 
-    def settle(self) -> None:
-        """A block begins: what things are worth in it is what they were worth at the end of the one before.
-        Within a block, and so within one transaction, anybody can bend a price for nothing."""
-        self._settled = dict(self._known.prices)
+    def begin_block(self) -> None:
+        """Fixes the prices for the next block to those at the end of the one before. Within a block, and so
+        within one transaction, anybody can bend a price at no cost."""
+        self._at_block_start = dict(self._known.prices)
 
     def worth(self, quote: Address, quote_raw: int) -> tuple[int | None, int | None]:
-        """So much of a quote in wei of eth and in millionths of a dollar; None where that is not known."""
-        eth = self._of(self._contracts.weth)
+        """The worth of an amount of a quote in wei of eth and in millionths of a dollar; None: unknown."""
+        eth = self._price_of(self._contracts.weth)
         if quote in (ZERO_ADDRESS, self._contracts.weth):
-            told = None if eth is None else capped_usdg(quote_raw, eth.usdg_raw)
-            return quote_raw, told
+            micro_usd = None if eth is None else capped_usdg(quote_raw, eth.usdg_raw)
+            return quote_raw, micro_usd
         if quote == self._contracts.usdg:
             micro_usd = min(quote_raw, MOST_MICRO_USD)
         else:
-            own = self._of(quote)
-            if own is None:
+            price = self._price_of(quote)
+            if price is None:
                 return None, None
-            micro_usd = capped_usdg(quote_raw, own.usdg_raw)
+            micro_usd = capped_usdg(quote_raw, price.usdg_raw)
         return None if eth is None else worth_wei(micro_usd, eth.usdg_raw), micro_usd
 
     def note_price_set(self, event: Priced, pool: PoolPlace, at: BlockRef) -> None:
-        """A pool was given a price. It tells nothing until somebody puts money there."""
-        if self._tells(pool) and pool.token not in self._known.prices:
-            self._put(pool, event.sqrt_price_x96, 0, at)
+        """Notes a pool's initial price. It does not count until the pool holds money."""
+        if self._sets_price(pool) and pool.token not in self._known.prices:
+            self._record_pool_price(pool, event.sqrt_price_x96, 0, at)
 
     def note_deposit(self, pool: PoolPlace, usdg_raw: int, at: BlockRef) -> None:
-        """Money came into a pool: the first where nobody has swapped yet makes its price one."""
+        """Notes a deposit: the first into a pool without swaps makes its price count."""
         before = self._known.prices.get(pool.token)
         if before is not None and before.at == pool.at and not before.depth_raw and usdg_raw > 0:
-            self._note(before._replace(block_number=at.number, at_s=at.timestamp_s, depth_raw=usdg_raw))
+            self._record(before._replace(block_number=at.number, at_s=at.timestamp_s, depth_raw=usdg_raw))
 
     def note_swap(self, event: Swapped, pool: PoolPlace, at: BlockRef) -> None:
-        """Somebody swapped in a pool."""
-        if not self._tells(pool):
+        """Notes the price after a swap."""
+        if not self._sets_price(pool):
             return
         before = self._known.prices.get(pool.token)
         if before is None or before.at == pool.at or not before.depth_raw:
             depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, pool.token > pool.quote)
-            self._put(pool, event.sqrt_price_x96, depth_raw, at)
+            self._record_pool_price(pool, event.sqrt_price_x96, depth_raw, at)
 
-    def _of(self, quote: Address) -> Price | None:
-        found = self._settled.get(quote)
-        return found if found is not None and found.depth_raw and found.usdg_raw else None
+    def _price_of(self, quote: Address) -> Price | None:
+        price = self._at_block_start.get(quote)
+        return price if price is not None and price.depth_raw and price.usdg_raw else None
 
-    def _tells(self, pool: PoolPlace) -> bool:
+    def _sets_price(self, pool: PoolPlace) -> bool:
         contracts = self._contracts
         if pool.kind != amm_v3.KIND or pool.quote != contracts.usdg:
             return False
@@ -92,10 +91,10 @@ class PriceFold:
             return self._eth_usd_pool in (None, pool.at)
         return pool.fee_pips == QUOTE_FEE_PIPS and pool.token in self._known.quotes
 
-    def _put(self, pool: PoolPlace, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
+    def _record_pool_price(self, pool: PoolPlace, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
         usdg_raw = usdg_per_unit(sqrt_price_x96, pool.token < pool.quote)
-        self._note(Price(pool.token, at.number, at.timestamp_s, pool.at, usdg_raw, depth_raw))
+        self._record(Price(pool.token, at.number, at.timestamp_s, pool.at, usdg_raw, depth_raw))
 
-    def _note(self, price: Price) -> None:
+    def _record(self, price: Price) -> None:
         self._known.prices[price.quote] = price
         self._changed[price.quote, price.block_number] = price

@@ -1,4 +1,4 @@
-"""Positions and closings made again from the trades, some wallets at a time, while the sync goes on."""
+"""Rebuilds positions and closings from the trades, in ranges of wallets, while the sync runs."""
 
 from collections.abc import AsyncIterator
 
@@ -13,9 +13,9 @@ ADDRESSES_AT_ONCE = 5_000
 
 
 async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator[int]:
-    """Gives, after each of its transactions, how many positions that one made again. The sync waits while one
-    is under way, and then reads again what it remembered. Trades that are gone stay counted: they were folded
-    into ``facts.position_base``, and closings from their time are left as they are."""
+    """Yields the number of rebuilt positions after each transaction. The sync waits during a transaction, and
+    then clears its caches. Pruned trades still count: they were folded into ``facts.position_base``, and
+    closings from their time are left as they are."""
     last = await cursor.last_address(connection)
     for first in range(1, last + 1, ADDRESSES_AT_ONCE):
         yield await _rebuild(connection, first, first + ADDRESSES_AT_ONCE, contracts)

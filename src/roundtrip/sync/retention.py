@@ -1,4 +1,4 @@
-"""Old trades go, and what they made of positions stays."""
+"""Deletes old trades and keeps their effect on positions."""
 
 from datetime import timedelta
 
@@ -16,9 +16,9 @@ ADDRESSES_AT_ONCE = 20_000
 
 async def retire_trades(connection: Connection, before_s: int, contracts: Contracts) -> bool:
     """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
-    False: there is none. One transaction, and one that is to end soon after; the sync waits for its end only,
-    when the day goes: whoever folds positions holds the cursor and finds the day counted once. Raises
-    asyncpg.LockNotAvailableError when the table could not be had soon: later, then."""
+    returns False where there is none. One transaction. The sync waits only for its last part, which holds
+    the cursor: a concurrent fold of positions counts the day exactly once. Raises
+    asyncpg.LockNotAvailableError when the table stays locked; the caller tries again later."""
     async with connection.transaction():
         days = await partitions.days(connection, _TRADE)
         if not days:

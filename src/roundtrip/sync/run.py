@@ -1,4 +1,4 @@
-"""Follows the chain: what is missing in wide spans, then every new block, through whatever happens."""
+"""Follows the chain: missing blocks in wide spans, then every new block; recovers from any error."""
 
 import asyncio
 import contextlib
@@ -25,14 +25,14 @@ from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer
-from .fork import ForkTooDeep, NodeBehind, OtherChain, first_hash_of, parting
+from .fork import ForkTooDeep, NodeBehind, OtherChain, find_fork_point, read_first_hash
 from .history_backfill import older_width, read_older
 
 _LOCK_TRY_S = 0.25
-_FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0
+_MIN_WAIT_S, _MAX_WAIT_S = 0.2, 5.0
 _FAR_BEHIND_BLOCKS = 1_000
 _SHRUNK_S = 1.0
-"""A local chain that is still shorter than what was followed after so long has been taken back."""
+"""A local chain that is still shorter than the followed one after this time was reset."""
 _IN_FLIGHT = 4
 log = structlog.get_logger(__name__)
 
@@ -47,13 +47,13 @@ DATABASE_FAULTS = (
     TimeoutError,
     OSError,
 )
-"""The database is away, or busy: it is tried again."""
+"""The database is unavailable or busy: the sync tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of.
-    ``older``: the block is from before the first one, of which launches and pools are read only."""
+    """The state of the sync. ``rows``: facts added since the start; ``head``: the newest block reported.
+    ``older``: the block is from before the first full one; only launches and pools are read of it."""
 
     number: int
     head: int
@@ -63,10 +63,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
-    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is. ``is_local``: the
-    chain may have been begun anew, or become shorter. ``listening``: opens the feed, for as long as the sync
-    leads."""
+    """What the sync follows, and how. ``first``: where an empty database begins; None: ``look_back_blocks``
+    behind the newest block. ``deepest_fork``: a fork of more blocks is refused; None: no limit.
+    ``is_local``: the chain may be reset or become shorter. ``tell`` reports progress. ``listening``: opens
+    the feed for as long as the sync leads."""
 
     node: RpcNode
     feed: Feed
@@ -84,7 +84,7 @@ class Following:
 
 
 class Sync:
-    """``connect``: opens a connection of its own."""
+    """``connect`` opens a connection that the sync owns and closes."""
 
     def __init__(self, following: Following, connect: Callable[[], Awaitable[Connection]]) -> None:
         self._following = following
@@ -95,21 +95,21 @@ class Sync:
         self._rows = 0
         self._failures = 0
         self._leads: bool | None = None
-        """What was told last; None: nothing yet."""
-        self._is_ours = self._looked = False
-        """Whether the node was seen to be of this chain; and to have what was followed of it, since there was
-        reason to doubt that."""
+        """The role that was logged last; None: none yet."""
+        self._chain_checked = self._fork_checked = False
+        """Whether the node was checked to be on this chain; and to have the followed blocks, since the last
+        sign of a fork."""
         self._number: int | None = None
-        """The newest block that this one wrote down."""
+        """The newest block that this sync wrote."""
         following.measures.watch("sync", "leads", lambda: int(self._leads is True))
         following.measures.watch("sync", "block", lambda: self._number)
 
     async def run(self, stays: bool = False) -> None:
-        """Until it is cancelled; it stands by as long as another one leads. Raises OtherChain when the
-        database is another chain's; one that ``stays`` waits for that to end."""
+        """Runs until cancelled; stands by while another sync leads. Raises OtherChain when the database is of
+        another chain, unless ``stays``: then it waits until that changes."""
         while True:
             try:
-                await self._session()
+                await self._run_session()
             except OtherChain as fault:
                 if not stays:
                     raise
@@ -117,17 +117,17 @@ class Sync:
             except DATABASE_FAULTS as fault:
                 log.warning("the database is away", error=type(fault).__name__)
             except Exception:
-                # Whatever it was, the chain goes on: without the sync there are no alerts at all.
+                # Keep going after any error: without the sync there are no alerts at all.
                 log.exception("the sync failed, and begins again where it stands")
             if is_cancelled():
                 raise asyncio.CancelledError
             self._writer.forget()
             await self._pause()
 
-    async def _session(self) -> None:
+    async def _run_session(self) -> None:
         connection = await self._connect()
         try:
-            await self._lead(connection)
+            await self._take_lead(connection)
             async with self._following.listening():
                 await self._follow(connection)
         finally:
@@ -135,35 +135,35 @@ class Sync:
                 await connection.close(timeout=2.0)
 
     async def _follow(self, connection: Connection) -> None:
-        # What a crash loses of it is read from the chain again, since the cursor is lost with it.
+        # A crash may lose the last commits, and the cursor with them: their blocks are then read again.
         await connection.execute("SET synchronous_commit = off")
-        self._looked = self._is_ours = False
+        self._fork_checked = self._chain_checked = False
         while True:
             try:
-                if not self._is_ours:
-                    await self._check_whose(connection)
-                    self._is_ours = True
-                if not self._looked:
-                    await self._look_for_a_fork(connection)
-                    self._looked = True
+                if not self._chain_checked:
+                    await self._check_chain(connection)
+                    self._chain_checked = True
+                if not self._fork_checked:
+                    await self._rewind_fork(connection)
+                    self._fork_checked = True
                 await self._step(connection)
                 self._failures = 0
             except CursorMoved:
                 self._writer.forget()
             except ForkSeen:
-                await self._again(self._looked)
-                self._looked = False
+                await self._pause_before_fork_search(self._fork_checked)
+                self._fork_checked = False
             except (RoundtripError, ForkTooDeep) as fault:
-                tell = log.debug if isinstance(fault, NodeBehind) else log.warning
-                tell("the node could not be followed", error=str(fault))
+                log_at = log.debug if isinstance(fault, NodeBehind) else log.warning
+                log_at("the node could not be followed", error=str(fault))
                 await self._pause()
 
-    async def _lead(self, connection: Connection) -> None:
-        """Takes the lock, which lasts as long as this connection does: all that is written goes over it, so
-        that nobody writes who does not lead. Until then the node is asked only whose it is, and once."""
+    async def _take_lead(self, connection: Connection) -> None:
+        """Takes the lock, which lasts as long as this connection. All writes go over this connection, so only
+        the leader writes. While standing by it reads only the node's chain, once."""
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK):
             if self._leads is not False:
-                await self._must_fit(connection)
+                await self._check_chain_standing_by(connection)
                 self._leads = False
                 log.info("another sync leads, this one stands by", pid=os.getpid())
             self._failures = 0
@@ -172,23 +172,23 @@ class Sync:
             self._leads = True
             log.info("this sync leads", pid=os.getpid())
 
-    async def _must_fit(self, connection: Connection) -> None:
-        """Raises OtherChain as whoever leads does; what the node cannot tell now is asked again then."""
+    async def _check_chain_standing_by(self, connection: Connection) -> None:
+        """Raises OtherChain like the leader does. Ignores node errors: the check runs again when it leads."""
         with contextlib.suppress(RoundtripError):
-            await self._is_to_adopt(connection)
+            await self._hash_to_adopt(connection)
 
     async def _pause(self) -> None:
         self._failures += 1
-        await self._following.wait(min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 8)))
+        await self._following.wait(min(_MAX_WAIT_S, _MIN_WAIT_S * 2.0 ** min(self._failures - 1, 8)))
 
-    async def _again(self, at_once: bool) -> None:
-        """The first time a fork is looked for at once; two nodes in turn may tell of one that is none."""
+    async def _pause_before_fork_search(self, at_once: bool) -> None:
+        """Pauses, except before the first search: two nodes in turn may look like a fork that is none."""
         if self._failures or not at_once:
             await self._pause()
         self._failures = max(self._failures, 1)
 
     async def _step(self, connection: Connection) -> None:
-        """Reads what is there to read; else waits for a block."""
+        """Reads the next missing blocks; waits for a block when there are none."""
         feed = self._following.feed
         at = await cursor.cursor(connection)
         if at is None:
@@ -202,7 +202,7 @@ class Sync:
             return
         hint = await feed.next(at.block.number)
         if hint.removed:
-            self._looked = False
+            self._fork_checked = False
 
     async def _begin(self, connection: Connection) -> None:
         following, first = self._following, self._following.first
@@ -213,16 +213,17 @@ class Sync:
         await cursor.begin(connection, first, parent, first_hash, following.is_local)
 
     async def _first_hash(self) -> str:
-        return await first_hash_of(self._following.node, self._following.chain_id)
+        return await read_first_hash(self._following.node, self._following.chain_id)
 
-    async def _check_whose(self, connection: Connection) -> None:
-        """Raises OtherChain where the database is another chain's, but for a local one that was made anew."""
-        first_hash = await self._is_to_adopt(connection)
+    async def _check_chain(self, connection: Connection) -> None:
+        """Raises OtherChain where the database is of another chain; adopts a local chain that was reset."""
+        first_hash = await self._hash_to_adopt(connection)
         if first_hash is not None:
             await cursor.adopt(connection, first_hash)
 
-    async def _is_to_adopt(self, connection: Connection) -> str | None:
-        """The first block's hash of a local chain that was made anew; None: the database is this chain's."""
+    async def _hash_to_adopt(self, connection: Connection) -> str | None:
+        """The hash of block 0 of a local chain that was reset; None: the database is of this chain. Raises
+        OtherChain."""
         first_hash, at = await self._first_hash(), await cursor.cursor(connection)
         if at is None or at.first_hash == first_hash:
             return None
@@ -233,13 +234,13 @@ class Sync:
     async def _parent_of(self, first: int) -> BlockRef:
         if first == 0:
             return BEFORE_ALL
-        (found,) = await read_refs(self._following.node, [first - 1])
-        if found is None:
+        (parent,) = await read_refs(self._following.node, [first - 1])
+        if parent is None:
             raise NodeFault(f"it has no block {first - 1}, where the sync is to begin")
-        return found[0]
+        return parent[0]
 
     async def _read(self, connection: Connection, at: BlockRef) -> None:
-        """Appends what is known to follow block ``at``."""
+        """Appends the blocks that follow block ``at``, up to the head."""
         node, feed = self._following.node, self._following.feed
         newest_s, before_s = await self._newest_s(at), at.timestamp_s
         stream = spans(node, at.number + 1, feed.newest, self._width, _IN_FLIGHT, at.hash)
@@ -267,10 +268,10 @@ class Sync:
         return rows
 
     async def _read_older(self, connection: Connection, at: cursor.Cursor) -> None:
-        """Launches and pools of the blocks before the first."""
+        """Reads launches and pools of the blocks before the first full one."""
         following, width = self._following, self._older_width
-        given = (following.node, following.contracts, self._writer, connection)
-        stream = read_older(*given, at, width, _IN_FLIGHT)
+        reader = (following.node, following.contracts, self._writer, connection)
+        stream = read_older(*reader, at, width, _IN_FLIGHT)
         async with contextlib.aclosing(stream):
             async for number, rows in stream:
                 self._rows += rows
@@ -278,15 +279,15 @@ class Sync:
                 following.tell(Progress(number, following.feed.newest(), self._rows, older=True))
 
     async def _newest_s(self, at: BlockRef) -> int:
-        """When the newest block was made; far behind it decides what is too old to be kept."""
+        """The newest block's timestamp, which decides what is too old to keep; 0 unless far behind."""
         newest = self._following.feed.newest()
         if newest - at.number < _FAR_BEHIND_BLOCKS:
             return 0
-        (found,) = await read_refs(self._following.node, [newest])
-        return 0 if found is None else found[0].timestamp_s
+        (head,) = await read_refs(self._following.node, [newest])
+        return 0 if head is None else head[0].timestamp_s
 
-    async def _look_for_a_fork(self, connection: Connection) -> None:
-        """Goes back to the newest block that the node still has, where it has not the one at the cursor."""
+    async def _rewind_fork(self, connection: Connection) -> None:
+        """Rewinds to the newest block that the node still has, where it lacks the one at the cursor."""
         at = await cursor.cursor(connection)
         if at is None:
             return
@@ -294,28 +295,28 @@ class Sync:
         kept = await cursor.blocks_kept(connection)
         if deepest is not None:
             kept = [block for block in kept if block.number >= at.block.number - deepest]
-        found = await parting(following.node, kept, at.start_number)
-        to = found.last or await self._parent_of(at.start_number)
-        if to.hash == at.block.hash:
+        fork = await find_fork_point(following.node, kept, at.start_number)
+        target = fork.last or await self._parent_of(at.start_number)
+        if target.hash == at.block.hash:
             return
-        if not found.replaced:
+        if not fork.replaced:
             if not following.is_local:
                 raise NodeBehind
             await following.wait(_SHRUNK_S)
-            # It may grow meanwhile, and by the same blocks: a chain that was started anew from where it was
-            # once kept makes its empty ones as before, and is behind for as long as it once ran.
-            found = await parting(following.node, kept, at.start_number)
-            to = found.last or await self._parent_of(at.start_number)
-            if to.hash == at.block.hash:
+            # It may grow meanwhile, by the same blocks: a local chain restarted from a snapshot makes the
+            # same empty blocks again, and stays behind until it reaches its old height.
+            fork = await find_fork_point(following.node, kept, at.start_number)
+            target = fork.last or await self._parent_of(at.start_number)
+            if target.hash == at.block.hash:
                 return
-        if to.timestamp_s < at.trades_from_s:
-            # Of trades from before then only what they made of positions is left: all is read anew.
-            to = await self._parent_of(at.start_number)
-        depth = at.block.number - to.number
+        if target.timestamp_s < at.trades_from_s:
+            # Earlier trades were pruned and cannot be unfolded from positions: everything is read again.
+            target = await self._parent_of(at.start_number)
+        depth = at.block.number - target.number
         if deepest is not None and depth > deepest:
-            # Who has none of these blocks yet is no fork: nobody is told to believe one.
+            # A node that has none of these blocks yet is behind; it shows no fork.
             if kept and following.feed.newest() < kept[0].number:
                 raise NodeBehind
             raise ForkTooDeep(deepest)
-        log.warning("the chain was reorganised", depth=depth, to=to.number)
-        await self._writer.rewind(connection, at.block, to)
+        log.warning("the chain was reorganised", depth=depth, to=target.number)
+        await self._writer.rewind(connection, at.block, target)

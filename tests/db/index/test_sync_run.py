@@ -285,7 +285,7 @@ async def test_a_node_that_is_far_behind_is_told_from_a_fork_that_is_too_deep(
         del ground.node.blocks[11:], ground.node.logs[11:]
     ground.feed.say(ground.node.last)
     with pytest.raises(fault):
-        await ground.sync(deepest_fork=4)._look_for_a_fork(ground.index)
+        await ground.sync(deepest_fork=4)._rewind_fork(ground.index)
     stands = await chain.cursor(ground.index)
     assert stands is not None
     assert stands.block.number == 30

@@ -6,7 +6,7 @@ from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
 from roundtrip.sync.fold_context import FoldContext
-from roundtrip.sync.ledger import BatchFold, list_wanted, told_by
+from roundtrip.sync.ledger import BatchFold, decode_blocks, list_missing
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from support.told_blocks import Chain, Sent
@@ -36,8 +36,8 @@ class Story:
 
     def read(self, blocks: list[BlockRead], transfers_from_s: int = 0) -> Batch:
         """What these add."""
-        told = told_by(blocks, Decoder(self.contracts))
-        want = list_wanted(told, self.known)
+        told = decode_blocks(blocks, Decoder(self.contracts))
+        want = list_missing(told, self.known)
         self.known.pools |= dict.fromkeys(want.pools)
         self.known.launched |= dict.fromkeys(want.tokens, False)
         parent_hash = blocks[0].parent_hash

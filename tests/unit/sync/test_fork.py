@@ -9,7 +9,7 @@ from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.sync.fork import ForkPoint, first_hash_of, parting
+from roundtrip.sync.fork import ForkPoint, find_fork_point, read_first_hash
 from support.told_blocks import Chain
 
 
@@ -82,42 +82,44 @@ OURS = chain(400)
 @pytest.mark.parametrize("more", [1, 150, 500])
 async def test_a_fork_is_found_where_it_began(number: int, more: int) -> None:
     node = Headers(forked(OURS, number, more))
-    assert await parting(node, refs(OURS), 0) == ForkPoint(OURS.blocks[number].ref, replaced=True)
+    assert await find_fork_point(node, refs(OURS), 0) == ForkPoint(OURS.blocks[number].ref, replaced=True)
 
 
 @pytest.mark.parametrize("behind", [1, 127, 128, 129, 300])
 async def test_a_node_that_is_behind_has_replaced_nothing(behind: int) -> None:
     """Or its chain became shorter: nobody can tell."""
     node = Headers(forked(OURS, 399 - behind, 0))
-    assert await parting(node, refs(OURS), 0) == ForkPoint(OURS.blocks[399 - behind].ref, replaced=False)
+    assert await find_fork_point(node, refs(OURS), 0) == ForkPoint(
+        OURS.blocks[399 - behind].ref, replaced=False
+    )
 
 
 async def test_a_node_that_is_ahead_is_of_the_same_chain() -> None:
-    found = await parting(Headers(forked(OURS, 399, 5)), refs(OURS), 0)
+    found = await find_fork_point(Headers(forked(OURS, 399, 5)), refs(OURS), 0)
     assert found.last == OURS.blocks[399].ref
 
 
 async def test_a_chain_begun_anew_has_no_block_in_common() -> None:
     node = Headers(forked(chain(1), -1, 30))
-    assert await parting(node, refs(OURS), 0) == ForkPoint(None, replaced=True)
+    assert await find_fork_point(node, refs(OURS), 0) == ForkPoint(None, replaced=True)
 
 
 @pytest.mark.parametrize("kept", [1, 5])
 async def test_only_kept_blocks_count(kept: int) -> None:
     """The node's chain left ours before the oldest of them."""
     node = Headers(forked(OURS, 100, 400))
-    assert await parting(node, refs(OURS)[-kept:], 300) == ForkPoint(None, replaced=True)
+    assert await find_fork_point(node, refs(OURS)[-kept:], 300) == ForkPoint(None, replaced=True)
 
 
 async def test_without_a_block_there_is_nothing_in_common() -> None:
-    assert await parting(Headers(OURS), [], 7) == ForkPoint(None, replaced=True)
+    assert await find_fork_point(Headers(OURS), [], 7) == ForkPoint(None, replaced=True)
 
 
 async def test_two_nodes_that_answer_in_turn_are_not_believed() -> None:
     """One has our chain, the other a fork: whichever is asked first, the second look is another's."""
     other = forked(OURS, 390, 30)
     with pytest.raises(NodeLied):
-        await parting(Headers(other, OURS), refs(OURS), 0)
+        await find_fork_point(Headers(other, OURS), refs(OURS), 0)
 
 
 class Told(Headers):
@@ -148,9 +150,9 @@ async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
     """A node that lied of block 0 once would make the true chain another one for good."""
     told = chain(3)
     node = Told(told)
-    assert await first_hash_of(node, 4663) == told.blocks[0].ref.hash
+    assert await read_first_hash(node, 4663) == told.blocks[0].ref.hash
     node.lies = 0
     with pytest.raises(NodeLied, match="does not stand on its block 0"):
-        await first_hash_of(node, 4663)
+        await read_first_hash(node, 4663)
     alone = Told(chain(1))
-    assert await first_hash_of(alone, 4663) == chain(1).blocks[0].ref.hash
+    assert await read_first_hash(alone, 4663) == chain(1).blocks[0].ref.hash

@@ -1,8 +1,8 @@
-"""Where a token keeps a wallet's balance, found by trying: the fallback for money that no swap brings, and
-for what somebody is said to hold.
+"""Finds the storage slot of a wallet's token balance by trial: the fallback for money that no swap brings,
+and for tokens that a wallet is said to hold.
 
-A check gives only the money side so, never the token under test. Where a token is given (``holding_plans``),
-a wallet that really bought it sells beside.
+A check sets balances of the money side only, never of the token under test. Where a token's balance is set
+(``holding_plans``), a wallet that really bought the token sells, too.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MARK_RAW = 0x1C0FFEE
 
 _FIRST_SLOTS = 24
 _NAMESPACED = 0x52C63247E1F47DB19D5CE0460030C497F067CA4CEBF71BA98EEADABE20BACE00
-"""ERC-7201 slot of the namespace openzeppelin.storage.ERC20, whose first member is the balances."""
+"""ERC-7201 slot of the namespace openzeppelin.storage.ERC20: its first member is the balances."""
 _SOLADY_SEED = "87a211a2"
 """Solady's ERC20: the balance lies at keccak256 of the owner, eight zero bytes and this seed."""
 
@@ -28,7 +28,7 @@ Layout = Literal["solidity", "vyper", "solady"]
 
 @dataclass(frozen=True, slots=True)
 class BalanceSlot:
-    """The mapping of balances of ``asset``: how its keys are hashed, and its own slot."""
+    """The balance mapping of ``asset``: how its keys are hashed, and its slot."""
 
     asset: Address
     layout: Layout
@@ -46,7 +46,7 @@ class BalanceSlot:
 
 
 def guesses(asset: Address) -> list[BalanceSlot]:
-    """Where balances usually lie."""
+    """The usual slots of balances."""
     numbered = [*range(_FIRST_SLOTS), _NAMESPACED]
     mapped: list[BalanceSlot] = [BalanceSlot(asset, "solidity", n) for n in numbered]
     mapped += [BalanceSlot(asset, "vyper", n) for n in range(_FIRST_SLOTS)]
@@ -54,20 +54,20 @@ def guesses(asset: Address) -> list[BalanceSlot]:
 
 
 def guess_calls(asset: Address, wallet: Address, block: BlockRef) -> list[RpcCall]:
-    """Asks the balance of ``wallet`` with each guess filled in turn."""
-    ask = {"to": asset, "data": abi.call(erc20.BALANCE_OF, wallet)}
+    """Reads the balance of ``wallet`` once per guess, with the mark set at that guess."""
+    request = {"to": asset, "data": abi.call(erc20.BALANCE_OF, wallet)}
     value = "0x" + abi.word(MARK_RAW)
     return [
         RpcCall(
             "eth_call",
-            [ask, {"blockHash": block.hash}, {asset: {"stateDiff": {guess.of(wallet): value}}}],
+            [request, {"blockHash": block.hash}, {asset: {"stateDiff": {guess.of(wallet): value}}}],
         )
         for guess in guesses(asset)
     ]
 
 
 def read_guesses(asset: Address, answers: list[msgspec.Raw | RpcError]) -> BalanceSlot | None:
-    """The one guess whose balance came back; None when none did, or more than one."""
+    """The guess whose mark came back as the balance; None when none did, or more than one."""
     marked = f'"0x{abi.word(MARK_RAW)}"'.encode()
     slots = [
         guess

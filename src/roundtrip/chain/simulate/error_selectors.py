@@ -1,4 +1,4 @@
-"""Errors whose names say more than their hashes: a small list of signatures, and what is made of it."""
+"""Signatures of known custom errors, and a table of them by selector."""
 
 from typing import NamedTuple
 
@@ -137,7 +137,7 @@ SIGNATURES: tuple[str, ...] = (
     "InvalidPriceOrLiquidity()",
     "PriceOverflow()",
     "SafeCastOverflow()",
-    # ... what it calls: hooks and tokens. WrappedError (ERC-7751) carries what they said.
+    # ... what it calls: hooks and tokens. WrappedError (ERC-7751) carries their revert data.
     "WrappedError(address,bytes4,bytes,bytes)",
     "HookAddressNotValid(address)",
     "HookCallFailed()",
@@ -171,4 +171,4 @@ def _parse_signature(signature: str) -> KnownError:
 KNOWN: dict[bytes, KnownError] = {
     bytes.fromhex(selector(signature)[2:]): _parse_signature(signature) for signature in SIGNATURES
 }
-"""By the four bytes a revert begins with."""
+"""By selector, the first four bytes of the revert data."""

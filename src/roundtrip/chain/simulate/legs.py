@@ -1,8 +1,7 @@
-"""The legs that every simulated trade is put together from: reads, approvals, sells, and what others do
-between. Pure.
+"""The legs of every simulated trade: reads, approvals, sells, and other wallets' buys in between. Pure.
 
-Balances decide, read by a wallet of its own that neither trades nor is funded by the trader. The quote side
-is read in wei for venues paid in eth, else in the quote's units.
+Results come from balances, read by a separate wallet that neither trades nor is funded by the trader. The
+quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
 from dataclasses import dataclass, replace
@@ -31,19 +30,19 @@ GET_ETH_BALANCE = "0x4d2301cc"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every probe of one token shares."""
+    """Inputs shared by all probes of one token."""
 
     token: Address
     contracts: Contracts
     market: MarketRates
     policy: Policy
     slots: tuple[BalanceSlot, ...] = ()
-    """Money that is given where it lies in storage, because no swap brings it."""
+    """Slots of money whose balance is set in storage, because no swap brings it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VenuePlace:
-    """A venue with the module that knows its kind."""
+    """A venue with the module of its kind."""
 
     venue: Venue
     file: VenueFile
@@ -61,8 +60,8 @@ def size_wei(size: Size, policy: Policy) -> int:
 
 
 def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Environment) -> int | Missing:
-    """A size as this environment trades it, in the units the venue is paid in; Missing when what an eth
-    buys is not known."""
+    """A size as this environment trades it, in units of the venue's quote; Missing when the quote's price in
+    eth is not known."""
     if isinstance(setting.market.usdg_per_eth_raw, Missing) and place.venue.quote == "usdg":
         return setting.market.usdg_per_eth_raw
     wei = size_wei(size, setting.policy) * environment.size_bps // BPS
@@ -71,8 +70,8 @@ def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Envir
 
 
 def cast(environment: Environment, part: str) -> Environment:
-    """The environment with wallets of their own for one part: a token that picks its victims by their
-    address cannot be asked until it says yes."""
+    """The environment with new wallets for one part, so that a token that selects its victims by address
+    cannot be probed until it accepts one."""
 
     def wallet(address: Address) -> Address:
         return Address("0x" + abi.keccak(bytes.fromhex(address[2:]) + part.encode())[12:].hex())
@@ -81,17 +80,17 @@ def cast(environment: Environment, part: str) -> Environment:
 
 
 def late_s(environment: Environment, delay_s: int) -> int:
-    """How much later than the round delay this environment sells: more, the longer it waits."""
+    """How much later than the nominal delay this environment sells; it grows with the delay."""
     return environment.late_s * max(1, delay_s // 240)
 
 
 def planned_sell_raw(probe: Probe, bought_raw: int) -> int:
-    """How much of what was bought the probe's sell asks for; never zero."""
+    """The amount that the probe asks to sell; never zero."""
     return max(1, bought_raw * probe.share_bps // BPS)
 
 
 def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
-    """What the buyer holds when this probe sells: what it was told in trip 1, else what it bought."""
+    """The buyer's balance when this probe sells: as read in the buy round, else the bought amount."""
     delays_s = (policy.later_s, policy.hour_s, policy.day_s)
     if probe.seller == "receiver" or len(bought.held_later_raw) != len(delays_s):
         return bought.received_raw
@@ -99,22 +98,22 @@ def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
 
 
 def gas_float(policy: Policy, environment: Environment) -> int:
-    """Enough to pay for the dearest sell's every attempt, were gas ever that dear."""
+    """Enough wei to pay for every attempt of the most expensive sell at the maximum fee."""
     return max(environment.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
 
 
 def start_wei(setting: Setting, environment: Environment, size: Size) -> int:
-    """What the wallet holds before it buys: the size and money for gas."""
+    """The wallet's wei before it buys: the size plus gas money."""
     return size_wei(size, setting.policy) + gas_float(setting.policy, environment)
 
 
 def slot_of(venue: Venue, setting: Setting) -> BalanceSlot | None:
-    """Where the wallet is given what this venue is paid in; None: it buys that."""
+    """The storage slot where the wallet is given the venue's quote; None: the wallet buys the quote."""
     return next((slot for slot in setting.slots if slot.asset == venue.quote_address), None)
 
 
 def route_to(quote: Quote, setting: Setting) -> tuple[QuoteHop, ...]:
-    """The v3 pools that lead from weth to a money; empty where no way is known."""
+    """The v3 pools from weth to a quote; empty where no route is known."""
     if quote == "usdg":
         fee = setting.market.pool_fee_pips
         return () if fee is None else (QuoteHop(setting.contracts.usdg, fee),)
@@ -131,35 +130,33 @@ def exit_blocks(
     bought_on: VenuePlace,
     clear_first: bool = False,
 ) -> tuple[PlannedBlock, ...]:
-    """What comes after a buy: the probe's share of ``held_raw`` is sold on ``out``, by the buyer or by
-    another wallet. The approval stands in a block of its own, as a wallet's does. Others buy where it was
-    bought.
+    """The blocks after a buy: the buyer or another wallet sells the probe's share of ``held_raw`` on ``out``.
+    The approval has its own block, as in a real wallet. Other wallets buy on ``bought_on``.
 
-    The token is asked for no balance before the sell: a balance is told to a transaction, and a token may
-    take notice of who asks.
+    No token balance is read before the sell: the read is a transaction, and a token may react to its sender.
     """
     planned_raw = planned_sell_raw(probe, held_raw)
     if probe.seller == "receiver":
-        return handed_blocks(out, setting, environment, probe, (held_raw, planned_raw))
+        return _transfer_and_sell_blocks(out, setting, environment, probe, (held_raw, planned_raw))
     buyer, whole = environment.buyer, probe.share_bps == BPS
     approvals, sells = sell_steps(out, setting, environment, buyer, planned_raw, whole)
     if clear_first:
-        nothing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
-        approvals.insert(0, SimulatedStep("clear", buyer, nothing, environment.approve_gas_limit))
+        clearing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
+        approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
     return (
-        company(bought_on, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
+        _add_other_buys(bought_on, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
         PlannedBlock(environment.approved_s, (held, *sells, after)),
     )
 
 
-def company(
+def _add_other_buys(
     place: VenuePlace, setting: Setting, environment: Environment, size: Size, block: PlannedBlock
 ) -> PlannedBlock:
-    """The block with two strangers' buys before its calls, half of the round size each. What the launchpad
-    launches is its own code, which knows no trap for that."""
+    """Adds buys of two other wallets before the block's calls, half of the nominal size each. Not for curves:
+    the launchpad's own code has no trap for that."""
     if not environment.company or place.venue.is_curve or slot_of(place.venue, setting):
         return block
     round_raw, limit = (
@@ -177,24 +174,24 @@ def company(
             steps.append(SimulatedStep(f"{name}-fund", other, fund, limit))
         calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, half_raw, other)
         steps += [SimulatedStep(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
-    worth_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
-    balances = tuple((other, worth_wei + gas_float(setting.policy, environment)) for other in others)
+    budget_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
+    balances = tuple((other, budget_wei + gas_float(setting.policy, environment)) for other in others)
     return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
 
 
-def handed_blocks(
+def _transfer_and_sell_blocks(
     place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, amounts_raw: tuple[int, int]
 ) -> tuple[PlannedBlock, PlannedBlock]:
-    """All of it, the first amount, to another wallet, and in a later block that wallet sells the second."""
+    """Transfers the first amount to another wallet, which sells the second amount in a later block."""
     handed_raw, sold_raw = amounts_raw
     receiver, policy = environment.receiver, setting.policy
-    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
-    transfer = SimulatedStep("transfer", environment.buyer, handed, policy.transfer_gas_limit)
+    transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
+    transfer = SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit)
     before = quote_read("handed", place, setting, environment, receiver)
     approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, whole=False)
     after = token_read("after-token", setting, environment, receiver)
-    then = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
-    return PlannedBlock(probe.delay_s, (transfer,)), then
+    sell_block = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
+    return PlannedBlock(probe.delay_s, (transfer,)), sell_block
 
 
 def sell_steps(
@@ -205,8 +202,8 @@ def sell_steps(
     amount_raw: int,
     whole: bool,
 ) -> tuple[list[SimulatedStep], list[SimulatedStep]]:
-    """Approvals, and the sell under each gas limit it is tried under, with what the seller has then: the
-    first that goes through is what a wallet meets, and whatever comes of a later one nobody would send.
+    """The approvals, and one sell per gas limit, each with a read of the seller's balance after it. The first
+    sell that succeeds is the one a wallet would send; later attempts are ignored.
     """
     policy = setting.policy
     approve_raw = abi.MAX_UINT256 if environment.approves_all else None

@@ -1,6 +1,6 @@
-"""What a probe's simulation came to, read from balances. Pure.
+"""Reads the outcome of a probe's simulation from balances. Pure.
 
-Gas is added back. The money side is read in wei for venues paid in eth, else in its own units.
+Gas is added back. The quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
 import re
@@ -42,10 +42,10 @@ def _tokens_at(results: Results, moment: str) -> int | Missing:
 def _read_payment(
     results: Results, place: VenuePlace, environment: Environment
 ) -> int | RefusedCall | Missing:
-    """What the buy cost, or why there was none."""
-    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    """The cost of the buy, or why it failed."""
+    refused = _first_refused_call(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
     if refused is not None:
-        # The money for it could not be had by a real swap: nothing is known of the venue.
+        # No real swap brought the money for the buy: this says nothing about the venue.
         return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
     start, after = _quote_at(results, "start"), _quote_at(results, "bought")
     if isinstance(start, Missing):
@@ -58,7 +58,7 @@ def _read_payment(
 def read_buy(
     results: Results | Missing, place: VenuePlace, environment: Environment, amount_raw: int
 ) -> BuyOutcome:
-    """What the buy of trip 1 came to."""
+    """The outcome of a buy of the buy round."""
     if isinstance(results, Missing):
         return results
     paid = _read_payment(results, place, environment)
@@ -71,7 +71,7 @@ def read_buy(
         return after
     received = after - start
     if paid <= 0 < received:
-        # Routers are swept of strangers' dust before, so the pool's hook paid for it: that is no trade.
+        # Routers are swept before, so it was the pool's hook that paid: that is no trade.
         return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     if received <= 0 and paid * 100 >= amount_raw * 99:
@@ -98,9 +98,9 @@ def read_sell(
     sell_at: VenuePlace | None = None,
     handed_raw: int | None = None,
 ) -> CellOutcome:
-    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1;
-    ``sell_at`` another place than where it was bought: what comes back is in that place's quote;
-    ``handed_raw`` what reaches a receiver, where that is known."""
+    """The outcome of a probe of the sell round. ``bought``: the outcome of its environment's buy in the buy
+    round. ``sell_at``: another venue to sell on, which pays in its own quote. ``handed_raw``: the amount
+    that reaches a receiver, where known."""
     if isinstance(results, Missing):
         return results
     paid = _read_payment(results, place, environment)
@@ -117,8 +117,8 @@ def read_sell(
 
 @dataclass(frozen=True, slots=True)
 class SellStart:
-    """What a sell begins with: what was paid for what is held, and the gas of that; of a receiver what
-    reached it, where that is known. ``prior_raw`` was held before and is not to be sold."""
+    """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
+    amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale."""
 
     paid_raw: int
     held_raw: int
@@ -128,62 +128,64 @@ class SellStart:
 
 
 def read_exit(
-    results: Results, out: VenuePlace, environment: Environment, probe: Probe, had: SellStart
+    results: Results, out: VenuePlace, environment: Environment, probe: Probe, start: SellStart
 ) -> CellOutcome:
-    """What the blocks after a buy came to (``legs.exit_blocks``)."""
+    """The outcome of the blocks after a buy (``legs.exit_blocks``)."""
     receiver = probe.seller == "receiver"
-    refused = _first_refusal(results, (("transfer", "transfer"),))
+    refused = _first_refused_call(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
     sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
     completed = [number for number, result in enumerate(sells) if result.ok]
     if not completed:
-        approval = _first_refusal(results, (("approve-0", "approve"),))
+        approval = _first_refused_call(results, (("approve-0", "approve"),))
         return approval or RefusedCall("sell", sells[-1].reason(), sells[-1].gas_used)
-    held = had.held_raw
+    held = start.held_raw
     planned_raw = planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
-    after, left = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
+    after, remaining = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
         return after
-    if isinstance(left, Missing):
-        return left
+    if isinstance(remaining, Missing):
+        return remaining
     if not receiver:
-        left -= had.prior_raw
+        remaining -= start.prior_raw
     if len(completed) > 1:
-        # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
-        # nor more than all of them did. Of a receiver nobody knows what reached it.
-        left = held - planned_raw if receiver else max(left, held - planned_raw)
-    # What reached a receiver is not asked before it sells. Where it is not known otherwise it is what it sold
-    # and what it has left; where that would be more than there was, the sell moved less than it was asked to.
-    reached = planned_raw + left if had.handed_raw is None else max(left, had.handed_raw)
+        # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
+        # all of them together. The amount that reached a receiver is not known.
+        remaining = held - planned_raw if receiver else max(remaining, held - planned_raw)
+    # A receiver's balance is not read before it sells. Where the amount is not known otherwise, it is what
+    # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
+    reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
     arrived = min(held, reached) if receiver else None
     labels = tuple(f"sell-{number}" for number in range(completed[0] + 1))
     gas = ("approve", *labels) if receiver else labels
     return Sold(
-        paid_raw=had.paid_raw,
+        paid_raw=start.paid_raw,
         held_raw=held,
         planned_raw=planned_raw,
-        sold_raw=(held if arrived is None else arrived) - left,
+        sold_raw=(held if arrived is None else arrived) - remaining,
         back_raw=after - before + _gas_between(results, gas, out, environment),
-        buy_gas=had.buy_gas,
+        buy_gas=start.buy_gas,
         sell_gas=sells[completed[0]].gas_used,
         arrived_raw=arrived,
     )
 
 
 def read_handed(results: Results | Missing) -> int | None:
-    """What reached another wallet of all that was bought; None where that could not be found out."""
-    if isinstance(results, Missing) or _first_refusal(results, (("buy", "buy"), ("transfer", "transfer"))):
+    """The amount that reached another wallet when all was transferred; None: not known."""
+    if isinstance(results, Missing) or _first_refused_call(
+        results, (("buy", "buy"), ("transfer", "transfer"))
+    ):
         return None
     reached = _tokens_at(results, "handed")
     return None if isinstance(reached, Missing) else reached
 
 
 def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing | None:
-    """What the token said to a move made directly; None when it did not object."""
+    """The token's refusal of a direct transfer; None when it did not refuse."""
     if isinstance(results, Missing):
         return results
     result = results[label]
@@ -192,25 +194,25 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
 
 
 def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | RefusedCall | Missing:
-    """What became of ``moved_raw`` tokens moved past the pool."""
+    """The amounts that arrived when ``moved_raw`` tokens were transferred outside the pool."""
     if isinstance(results, Missing):
         return results
-    refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
+    refused = _first_refused_call(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
     if refused is not None:
         return refused
     reads = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
-    before, after, received, left = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
-    if before is None or after is None or received is None or left is None:
+    before, after, received, remaining = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
+    if before is None or after is None or received is None or remaining is None:
         return Missing("token", "the token does not tell balances")
-    # What the token left where it was is not taken: only what moved is compared.
-    went = max(1, moved_raw - left)
-    return HookCarry(moved_raw, (after - before) * moved_raw // went, received)
+    # Tokens that stayed in the wallet were not taken: only the moved amount is compared.
+    moved_part_raw = max(1, moved_raw - remaining)
+    return HookCarry(moved_raw, (after - before) * moved_raw // moved_part_raw, received)
 
 
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
 
 
-def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> RefusedCall | None:
+def _first_refused_call(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> RefusedCall | None:
     for label, step in legs:
         result = results.get(label)
         if result is not None and not result.ok:
@@ -221,7 +223,7 @@ def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> Refu
 def _gas_between(
     results: Results, prefixes: tuple[str, ...], place: VenuePlace, environment: Environment
 ) -> int:
-    """What the wallet paid for gas in these calls, in wei; nothing where money is not eth."""
+    """The wei that the wallet paid for gas in these calls; 0 where the venue is not paid in eth."""
     if not place.pays_eth():
         return 0
     price = min(environment.max_fee_wei, environment.base_fee_wei + environment.tip_wei)

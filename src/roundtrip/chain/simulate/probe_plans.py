@@ -1,4 +1,4 @@
-"""What one probe's simulation consists of. Pure; ``outcomes`` reads what it came to.
+"""Plans the simulation of one probe. Pure; ``outcomes`` reads the result.
 
 ``legs`` has the parts that other simulated trades share.
 """
@@ -28,17 +28,17 @@ from .legs import (
 from .request import Plan, PlannedBlock, SimulatedStep
 
 _BUY_DELAY_S = 1
-"""The buy stands in the next block, a second on: timestamps must rise."""
+"""The buy is in the next block, one second later: timestamps must rise."""
 
 
-# --- plans ----------------------------------------------------------------------------------------
+# --- plans -----------------------------------------------------------------------------------------
 
 
 def buy_plan(
     place: VenuePlace, setting: Setting, environment: Environment, size: Size, amount_raw: int
 ) -> Plan:
-    """Trip 1: the buy alone, in the next block; for the sizes that may be sold, what is held later, and at
-    last what its approvals take."""
+    """Buy round: only the buy, in the next block. For sizes that may be sold, also later reads of the
+    balance, and the approvals, to measure their gas."""
     block = buy_block(place, setting, environment, size, amount_raw)
     if size not in MAIN_SIZES:
         return Plan(environment, (block,))
@@ -66,9 +66,9 @@ def sell_plan(
     bought: CompletedBuy,
     sell_at: VenuePlace | None = None,
 ) -> Plan:
-    """Trip 2: the same buy by a wallet of its own, then in a later block the sell of a share of it.
+    """Sell round: the same buy by a new wallet, then the sell of a share of it in a later block.
 
-    Trip 1 has told what is held. ``sell_at``: another place than where it was bought.
+    ``bought``: the outcome of the buy round, with the balances. ``sell_at``: another venue to sell on.
     """
     part = f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}"
     return trade_plan(place, setting, cast(environment, part), probe, amount_raw, bought, sell_at)
@@ -84,26 +84,26 @@ def trade_plan(
     sell_at: VenuePlace | None = None,
     between: PlannedBlock | None = None,
 ) -> Plan:
-    """The same by exactly this environment's wallets. ``between``: a block after the buy; what follows comes
-    when it would have come without it."""
+    """Like ``sell_plan``, with exactly this environment's wallets. ``between``: an extra block after the buy;
+    the later blocks keep their times."""
     environment = _with_measured_gas(environment, bought)
     held_raw = sellable(bought, probe, setting.policy)
     first = buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
-    then, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
+    sell_block, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
     if between is None:
-        return Plan(environment, (first, then, *rest))
-    later = replace(then, delay_s=max(1, then.delay_s - between.delay_s))
+        return Plan(environment, (first, sell_block, *rest))
+    later = replace(sell_block, delay_s=max(1, sell_block.delay_s - between.delay_s))
     return Plan(environment, (first, between, later, *rest))
 
 
 _APPROVE_GAS = 90_000
-"""Half as much again as an approval usually takes."""
+"""1.5 times the usual gas of an approval."""
 
 
 def _with_measured_gas(environment: Environment, bought: CompletedBuy) -> Environment:
-    """The environment with the gas its approvals carry: at least what was measured and half again."""
-    least = environment.approve_gas_limit or _APPROVE_GAS
-    return replace(environment, approve_gas_limit=max(least, bought.approve_gas * 3 // 2))
+    """The environment with a gas limit for approvals of at least 1.5 times the measured gas."""
+    min_gas = environment.approve_gas_limit or _APPROVE_GAS
+    return replace(environment, approve_gas_limit=max(min_gas, bought.approve_gas * 3 // 2))
 
 
 def handed_plan(
@@ -114,13 +114,14 @@ def handed_plan(
     amount_raw: int,
     bought: CompletedBuy,
 ) -> Plan:
-    """Trip 2: the same buy handed on, and what arrived. Where that sells nobody asks: a token may notice."""
+    """Sell round: the same buy, transferred to another wallet, and a read of what arrived. Plans that sell do
+    not read this: a token may react to a read."""
     environment = cast(environment, f"{size} handed")
     receiver, policy = environment.receiver, setting.policy
-    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
+    transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     steps = (
-        SimulatedStep("transfer", environment.buyer, handed, policy.transfer_gas_limit),
+        SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, receiver),
     )
     return Plan(environment, (first, PlannedBlock(policy.later_s, steps)))
@@ -134,37 +135,45 @@ def pull_plan(
     amount_raw: int,
     bought: CompletedBuy,
 ) -> Plan:
-    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word.
+    """Sell round: the same buy, then the router's own pull of the wallet's tokens, to read the token's revert
+    reason.
 
-    Where a hook takes part in swaps it is also seen what arrives of that, and of as much paid out: what a
-    swap takes beyond it is the pool's own keep.
+    Where a hook takes part in swaps the plan also reads what arrives of the pull, and of the same amount paid
+    out: what a swap takes beyond that is the pool's own fee.
     """
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
     bought_raw = max(1, bought.received_raw)
     sell_calls = place.file.plan_sell(place.venue, setting.token, contracts, bought_raw, buyer)
     puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, bought_raw, buyer)
     steps = [SimulatedStep(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
-    most = setting.policy.hook_gas_limit if place.venue.rival_hook() else limit
-    pulled = SimulatedStep("pull", puller, pull, most)
+    gas_limit = setting.policy.hook_gas_limit if place.venue.rival_hook() else limit
+    pull_step = SimulatedStep("pull", puller, pull, gas_limit)
     payers = [(puller, WEI_PER_ETH)]
     if place.venue.keeps_by_hook():
         payer, _ = place.file.plan_pay_out(place.venue, setting.token, contracts, buyer)
-        paid_out = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, bought_raw))
+        pay_out = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, bought_raw))
         before, after = (token_read(f"pool-{n}", setting, environment, payer) for n in ("before", "after"))
-        last = token_read("paid-out", setting, environment, environment.receiver)
-        left = token_read("pull-left", setting, environment, buyer)
-        steps += [before, pulled, after, left, SimulatedStep("pay-out", payer, paid_out, most), last]
+        received = token_read("paid-out", setting, environment, environment.receiver)
+        remaining = token_read("pull-left", setting, environment, buyer)
+        steps += [
+            before,
+            pull_step,
+            after,
+            remaining,
+            SimulatedStep("pay-out", payer, pay_out, gas_limit),
+            received,
+        ]
         payers.append((payer, WEI_PER_ETH))
     else:
-        steps.append(pulled)
+        steps.append(pull_step)
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
-    # The puller is paid for here and not at the start: a router hands what eth it holds to the buyer.
-    then = PlannedBlock(setting.policy.later_s, tuple(steps), tuple(payers))
-    return Plan(environment, (first, then))
+    # The puller gets eth here and not at the start: a router sends the eth it holds to the buyer.
+    pull_block = PlannedBlock(setting.policy.later_s, tuple(steps), tuple(payers))
+    return Plan(environment, (first, pull_block))
 
 
 def pay_out_plan(places: tuple[VenuePlace, ...], setting: Setting, environment: Environment) -> Plan:
-    """Trip 1: every candidate's own hand-over of one unit, to hear the token's word on buys."""
+    """Buy round: each candidate's own transfer of one unit, to read the token's revert reason on buys."""
     steps, payers = [], {}
     for number, place in enumerate(places):
         payer, call = place.file.plan_pay_out(
@@ -183,8 +192,8 @@ def buy_block(
     amount_raw: int,
     known_gas: int | None = None,
 ) -> PlannedBlock:
-    """The router cleared of strangers' dust, the money had, the buy. Once its gas is known the buy carries
-    half as much again, as a wallet's does, and the token is asked for no balance."""
+    """Sweeps the router, funds the wallet, and buys. Once the buy's gas is known, its limit is 1.5 times
+    that, as in a real wallet, and the token's balances are not read."""
     policy, buyer = setting.policy, environment.buyer
     sweep = place.file.plan_sweep(setting.contracts, environment.reader)
     steps = (
@@ -201,8 +210,8 @@ def buy_block(
         SimulatedStep(f"allow-{n}", buyer, call, policy.approve_gas_limit)
         for n, call in enumerate(calls[:-1])
     ]
-    most = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
-    limit = most if known_gas is None else min(most, known_gas * 3 // 2)
+    max_gas = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
+    limit = max_gas if known_gas is None else min(max_gas, known_gas * 3 // 2)
     steps.append(SimulatedStep("buy", buyer, calls[-1], limit))
     steps += reads("bought", place, setting, environment, buyer)[:calls_count]
     balances = (
@@ -219,17 +228,17 @@ def buy_block(
 def _fund_steps(
     place: VenuePlace, setting: Setting, environment: Environment, size: Size, amount_raw: int
 ) -> list[SimulatedStep]:
-    """The money a venue is paid in, really bought with eth, and what else the wallet is to hold."""
+    """Buys the venue's quote, and the other money that the wallet holds, with eth."""
     policy, buyer, contracts = setting.policy, environment.buyer, setting.contracts
     to_usdg, steps = route_to("usdg", setting), []
     if environment.own_usdg_raw and to_usdg:
-        held = amm_v3.plan_eth_to(
+        buy_usdg = amm_v3.plan_eth_to(
             contracts, to_usdg, environment.own_usdg_raw, environment.gas_float_wei // 4
         )
-        steps.append(SimulatedStep("hold", buyer, held, policy.transfer_gas_limit))
+        steps.append(SimulatedStep("hold", buyer, buy_usdg, policy.transfer_gas_limit))
     if not place.pays_eth() and slot_of(place.venue, setting) is None:
-        most_wei = start_wei(setting, environment, size) - gas_float(policy, environment) // 2
+        max_wei = start_wei(setting, environment, size) - gas_float(policy, environment) // 2
         route = route_to(place.venue.quote, setting)
-        fund = amm_v3.plan_eth_to(contracts, route, amount_raw, most_wei)
+        fund = amm_v3.plan_eth_to(contracts, route, amount_raw, max_wei)
         steps.append(SimulatedStep("fund", buyer, fund, policy.transfer_gas_limit))
     return steps

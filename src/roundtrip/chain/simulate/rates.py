@@ -1,7 +1,7 @@
-"""What an eth is worth of money other than eth, weth and usdg, and the way there by v3 pools.
+"""Prices of an eth in quotes other than eth, weth and usdg, and the route to them through v3 pools.
 
-Asks only when a token that trades against such money is checked, and kept for half a minute: what is
-paid in a probe is really bought on that way, so an old rate costs precision and proves nothing.
+Read only when a checked token trades against such a quote, and cached for 30 s. A probe really buys its
+quote on this route, so an old rate costs precision, never correctness.
 """
 
 import time
@@ -24,33 +24,33 @@ _MOST_DECIMALS = 36
 
 
 class RateSource(Protocol):
-    """Who tells what an eth is worth of other money."""
+    """A source of prices of other quotes."""
 
     async def join(
         self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
     ) -> MarketRates:
-        """The market with a rate for each of ``assets`` to which a way was found."""
+        """The market with a rate for each of ``assets`` that has a route."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GivenRates:
-    """Rates that are known beforehand. Nobody is asked."""
+    """Rates that are known beforehand; asks no node."""
 
     rates: tuple[QuoteRate, ...]
 
     async def join(
         self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
     ) -> MarketRates:
-        """Those of them that are of ``assets``, in the order of addresses, as ``Rates`` has them."""
-        wanted = set(assets)
-        rates = sorted((rate for rate in self.rates if rate.asset in wanted), key=lambda rate: rate.asset)
+        """The market with the given rates of ``assets``, sorted by address like in ``Rates``."""
+        requested = set(assets)
+        rates = sorted((rate for rate in self.rates if rate.asset in requested), key=lambda rate: rate.asset)
         return replace(market, rates=tuple(rates))
 
 
 @dataclass(slots=True)
 class Rates:
-    """Rates by asset, found when first asked for. ``clock`` counts seconds."""
+    """Rates by asset, read on first use. ``clock`` counts seconds."""
 
     node: RpcNode
     contracts: Contracts
@@ -60,38 +60,38 @@ class Rates:
     async def join(
         self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
     ) -> MarketRates:
-        """The market with a rate for each of ``assets`` to which a way was found. One trip at most; a node
-        that does not answer leaves the rates away."""
-        wanted = sorted(set(assets))
+        """The market with a rate for each of ``assets`` that has a route. At most one batch; if the node does
+        not answer, the rates are left out."""
+        requested = sorted(set(assets))
         now = self.clock()
-        missing = [a for a in wanted if a not in self._known or now - self._known[a][0] > _KEPT_S]
+        missing = [a for a in requested if a not in self._known or now - self._known[a][0] > _KEPT_S]
         if missing:
             calls = [call for asset in missing for call in rate_calls(asset, self.contracts, market, block)]
             try:
                 answers = await self.node.batch(calls, meter)
             except NodeFault:
                 return market
-            each = len(calls) // len(missing)
+            calls_per_asset = len(calls) // len(missing)
             for number, asset in enumerate(missing):
-                own_answers = answers[number * each : (number + 1) * each]
+                asset_answers = answers[number * calls_per_asset : (number + 1) * calls_per_asset]
                 # What the node did not answer is asked again by the next check.
                 if not any(
-                    isinstance(answer, RpcError) and answer.code != REVERTED for answer in own_answers
+                    isinstance(answer, RpcError) and answer.code != REVERTED for answer in asset_answers
                 ):
-                    self._known[asset] = (now, read_rate(asset, own_answers, self.contracts, market))
-        rates = (self._known[asset][1] for asset in wanted if asset in self._known)
+                    self._known[asset] = (now, read_rate(asset, asset_answers, self.contracts, market))
+        rates = (self._known[asset][1] for asset in requested if asset in self._known)
         return replace(market, rates=tuple(rate for rate in rates if rate is not None))
 
 
 def rate_calls(asset: Address, contracts: Contracts, market: MarketRates, block: BlockRef) -> list[RpcCall]:
-    """Decimals, then of every standard pool against weth and against usdg its price and what it gives for an
-    ordinary trade."""
+    """Decimals, then for every standard pool against weth and usdg: its price, and a quote for an ordinary
+    trade."""
     calls: list[tuple[Address, str]] = [(asset, erc20.DECIMALS)]
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
             pool = amm_v3.pool_address(contracts.v3_factory, asset, money, fee)
-            way = _way_to(money, contracts, market)
-            paid_raw = QUOTED_WEI if way is None else way[0] * QUOTED_WEI // WEI_PER_ETH
+            route = _route_to(money, contracts, market)
+            paid_raw = QUOTED_WEI if route is None else route[0] * QUOTED_WEI // WEI_PER_ETH
             quote = amm_v3.plan_quote(contracts, money, asset, fee, paid_raw)
             calls += [(pool, amm_v3.SLOT0), (quote.to, quote.data)]
     pinned = {"blockHash": block.hash}
@@ -101,7 +101,7 @@ def rate_calls(asset: Address, contracts: Contracts, market: MarketRates, block:
 def read_rate(
     asset: Address, answers: list[msgspec.Raw | RpcError], contracts: Contracts, market: MarketRates
 ) -> QuoteRate | None:
-    """The rate of the pool that gives most for an ordinary trade; None where there is none to go through."""
+    """The rate of the pool that gives most for an ordinary trade; None where no pool does."""
     decimals = _uint(answers[0])
     best: tuple[int, int, tuple[QuoteHop, ...]] | None = None
     at = 1
@@ -109,10 +109,10 @@ def read_rate(
         for fee in amm_v3.FEE_TIERS_PIPS:
             price, received = _uint(answers[at]), _uint(answers[at + 1])
             at += 2
-            way = _way_to(money, contracts, market)
-            if not price or way is None:
+            route = _route_to(money, contracts, market)
+            if not price or route is None:
                 continue
-            money_per_eth, hops = way
+            money_per_eth, hops = route
             units = _units(price, asset, money, money_per_eth)
             if units > 0 and received and (best is None or received > best[0]):
                 best = (received, units, (*hops, QuoteHop(asset, fee)))
@@ -121,7 +121,7 @@ def read_rate(
     return QuoteRate(asset, best[1], best[2], decimals)
 
 
-def _way_to(
+def _route_to(
     money: Address, contracts: Contracts, market: MarketRates
 ) -> tuple[int, tuple[QuoteHop, ...]] | None:
     """Units of weth or usdg for one eth, and the hops from weth to there."""

@@ -55,14 +55,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one call came to. ``data`` is what it returned, or reverted with."""
+    """The result of one call. ``data``: its return or revert data."""
 
     ok: bool
     gas_used: int
     data: bytes
     out_of_gas: bool
     logs: bytes = b"[]"
-    """Its events as the node told them, unread JSON."""
+    """Its events as raw JSON from the node."""
 
     def reason(self) -> str | None:
         """Why it failed, uncleaned; None when it gave no reason."""
@@ -82,8 +82,8 @@ def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
 
 
 def prev_randao(environment: Environment, index: int) -> str:
-    """Of block ``index`` of a plan. It differs from block to block, as on a chain: a token that remembers
-    the one of the buy would know a simulation by its standing still."""
+    """The prevRandao of block ``index`` of a plan. It differs per block, as on a chain: a token could
+    recognise a simulation by a constant value."""
     seed = bytes.fromhex(environment.prev_randao[2:])
     return "0x" + abi.keccak(seed + index.to_bytes(4, "big")).hex()
 
@@ -190,8 +190,7 @@ def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: 
 
 
 def _requested_blocks(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
-    """The blocks that were asked for. Nodes that fill the numbers between with empty blocks tell of those
-    too."""
+    """The requested blocks, without the empty ones that some nodes insert between their numbers."""
     if len(blocks) == len(clock):
         return blocks
     numbers = {number for number, _ in clock}

@@ -1,4 +1,4 @@
-"""What a revert says, as far as bytes say anything."""
+"""Decodes the reason of a revert from its data."""
 
 import re
 
@@ -20,22 +20,22 @@ _PANICS = {
     0x41: "out of memory",
     0x51: "call of a function that was never set",
 }
-"""Every code Solidity gives a Panic(uint256)."""
+"""Every code of Solidity's Panic(uint256)."""
 _WORD = 32
 _SIZED = re.compile(r"(uint|int|bytes)([0-9]+)")
 _MOST_BYTES = 1024
 """Longer reasons are cut: a revert may carry a megabyte."""
 _SHORT_HEX = 6
-"""What is left of an address or a hash where space is short: ``0x`` and four digits."""
+"""Length of an abbreviated address or hash: ``0x`` and four digits."""
 
 
 def reason_in(data: bytes) -> str | None:
-    """A stranger's reason in plain text, or None when there is none. Uncleaned."""
+    """The reason in plain text, or None when there is none. Untrusted and not cleaned."""
     return _read(data, frozenset())
 
 
 def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
-    """``opened``: the errors this one lies in. None of them is opened again, which ends every nesting."""
+    """``opened``: the selectors of the enclosing errors. None is decoded again, which bounds the nesting."""
     head, body = data[:4], data[4:_MOST_BYTES]
     if head == _ERROR_STRING:
         return _error_string(data)
@@ -44,43 +44,43 @@ def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
         return _PANICS.get(number, f"panic {number}")
     if len(data) < 4 or head in opened:
         return None
-    known = KNOWN.get(head)
-    if known is None:
+    error = KNOWN.get(head)
+    if error is None:
         return f"custom error 0x{head.hex()}"
-    if "bytes" in known.types:
-        return _read(_wrapped_reason(known, body), opened | {head}) or known.name
-    return _with_arguments(known, body)
+    if "bytes" in error.types:
+        return _read(_wrapped_reason(error, body), opened | {head}) or error.name
+    return _with_arguments(error, body)
 
 
-def _wrapped_reason(known: KnownError, body: bytes) -> bytes:
-    """The reason an error wraps, as far as it is there: the first bytes argument. So v4 hands on what a
-    hook said (WrappedError, ERC-7751), the Universal Router what a command, the quoter what a pool."""
-    at = known.types.index("bytes") * _WORD
+def _wrapped_reason(error: KnownError, body: bytes) -> bytes:
+    """The wrapped reason, as far as it is there: the first bytes argument. V4 wraps the reason of a hook so
+    (WrappedError, ERC-7751), the Universal Router that of a command, the quoter that of a pool."""
+    at = error.types.index("bytes") * _WORD
     offset = int.from_bytes(body[at : at + _WORD], "big")
-    if offset < len(known.types) * _WORD:
+    if offset < len(error.types) * _WORD:
         return b""
     length = int.from_bytes(body[offset : offset + _WORD], "big")
     return body[offset + _WORD :][: min(length, _MOST_BYTES)]
 
 
-def _with_arguments(known: KnownError, body: bytes) -> str:
-    """``Name(5, 7)``. The bare name when there are none, when the bytes are not what its types say, or when
-    a sentence would cut them: half a number is another number."""
-    words = [body[at : at + _WORD] for at in range(0, len(known.types) * _WORD, _WORD)]
-    values = [_argument(kind, word) for kind, word in zip(known.types, words, strict=True)]
+def _with_arguments(error: KnownError, body: bytes) -> str:
+    """``Name(5, 7)``; the bare name when there are no arguments, when the bytes do not match the types, or
+    when the text would be cut: half a number is another number."""
+    words = [body[at : at + _WORD] for at in range(0, len(error.types) * _WORD, _WORD)]
+    values = [_argument(kind, word) for kind, word in zip(error.types, words, strict=True)]
     arguments = [value for value in values if value is not None]
     if not arguments or len(arguments) < len(values):
-        return known.name
+        return error.name
     for listed in (arguments, [_short(value) for value in arguments]):
-        text = f"{known.name}({', '.join(listed)})"
+        text = f"{error.name}({', '.join(listed)})"
         if len(text) <= REASON_LENGTH:
             return text
-    return known.name
+    return error.name
 
 
 def _short(argument: str) -> str:
-    long = argument.startswith("0x") and len(argument) > _SHORT_HEX
-    return f"{argument[:_SHORT_HEX]}.." if long else argument
+    is_hex = argument.startswith("0x") and len(argument) > _SHORT_HEX
+    return f"{argument[:_SHORT_HEX]}.." if is_hex else argument
 
 
 def _argument(kind: str, word: bytes) -> str | None:
@@ -105,7 +105,7 @@ def _argument(kind: str, word: bytes) -> str | None:
 
 
 def _error_string(data: bytes) -> str | None:
-    """The text of Error(string), as far as it goes: lengths and offsets are a stranger's claims."""
+    """The text of Error(string), as far as it is there: its lengths and offsets are untrusted."""
     body = data[4:_MOST_BYTES]
     offset = int.from_bytes(body[:32], "big")
     if offset + 32 > len(body):

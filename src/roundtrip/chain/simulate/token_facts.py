@@ -1,4 +1,4 @@
-"""What trip 1 asks of the token and its venues, beside the buys: plans (pure) and readings (pure)."""
+"""The buy round's reads of the token and its venues, beside the buys: plans and readings. Pure."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ _VIEWS = (
 )
 _COUNTS_BLOCKS = "it may count blocks, which no simulation on this chain lets pass"
 _MOST_TEXT_BYTES = 512
-"""Names beyond this are cut before they are kept as evidence."""
+"""Longer names are cut before they become evidence."""
 
 
 def facts_plan(
@@ -66,8 +66,8 @@ def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
 
 
 def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
-    """Why nothing is known of what a contract does in later blocks, where no simulation lets their numbers
-    pass: it may count them, or its code was not told. None: it counts none."""
+    """Why a contract's behaviour in later blocks is unknown on a chain where no simulation advances the block
+    number: it may read block numbers, or its code is missing. None: it reads none."""
     code_bytes = _bytes(code)
     if isinstance(code_bytes, Missing):
         return code_bytes
@@ -83,16 +83,16 @@ _MINIMAL_PROXY = re.compile(
     rb"\A\x36\x3d\x3d\x37\x3d\x3d\x3d\x36\x3d\x73(.{20})\x5a\xf4\x3d\x82\x80\x3e\x90\x3d\x91\x60\x2b\x57\xfd\x5b\xf3",
     re.DOTALL,
 )
-"""EIP-1167: the whole code of a proxy that never changes, its implementation in the middle."""
+"""EIP-1167: the whole code of an immutable proxy, with its implementation in the middle."""
 
 
 def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
-    """What ``code_call`` was answered."""
+    """The code in the answer to ``code_call``."""
     return _bytes(answer)
 
 
 def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
-    """Whose code runs behind the token's; None: its own alone."""
+    """The implementation whose code the token delegates to; None: it runs its own code."""
     if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
         return Address("0x" + minimal[1].hex())
     word = _bytes(slot)
@@ -101,11 +101,11 @@ def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> 
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None
-"""The node's answer to ``snipe_call``; None where no curve was known to ask."""
+"""The node's answer to ``snipe_call``; None where no curve is known."""
 
 
 def snipe_call(place: VenuePlace, env: Environment, pinned: BlockRef) -> RpcCall:
-    """What share of a buy a curve takes of a wallet that nobody knows, at the pinned block itself."""
+    """Reads the share of a buy that a curve takes from a fresh wallet, at the pinned block."""
     call = launchpad_curve.snipe_call(place.venue, env.buyer)
     return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": pinned.hash}])
 
@@ -117,8 +117,8 @@ def read_launch(
     snipe: SnipeAnswer,
     contracts: Contracts,
 ) -> AnyLaunch | Missing | None:
-    """What a launchpad says of the token, and its curve's state where that is among the places. None:
-    it was launched on none."""
+    """The launchpad's record of the token, with its curve's state where the curve is one of the places. None:
+    no launchpad launched it."""
     counts = [len(file.launch_calls(token, contracts)) for file in LAUNCHPADS]
     if isinstance(results, Missing):
         return results if any(counts) else None
@@ -145,7 +145,7 @@ def _curve(
         return None
     count = len(places[number].file.fact_calls(places[number].venue, contracts))
     answers = _answers(results, f"venue-{number}", count)
-    # A curve of another make, which knows no such tax, reverts.
+    # A curve of another version, without this tax, reverts.
     tax = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
     if isinstance(tax, Missing):
         return tax
@@ -160,7 +160,7 @@ def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ..
 def read_token_facts(
     results: Results | Missing, code: msgspec.Raw | RpcError, admin: msgspec.Raw | RpcError
 ) -> TokenFacts:
-    """The token's facts; a piece the node did not tell is Missing, one the token did not tell is None."""
+    """The token's facts. Missing: the node did not answer. None: the token did not."""
     code_bytes = _bytes(code)
     admin_word = _bytes(admin)
     proxy_admin = abi.address_at(admin_word, 0) if isinstance(admin_word, bytes) else admin_word

@@ -60,8 +60,8 @@ def _tag(kind: type) -> str:
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, str, Any], ...]:
-    """Of each field its key in documents, its name, and its type. The key is the name, but where the field's
-    metadata gives another as ``wire``."""
+    """The key in documents, the name and the type of each field. The key is ``wire`` in the field's metadata,
+    else the name."""
     hints = get_type_hints(kind)
     fields = dataclasses.fields(kind)
     return tuple((field.metadata.get("wire", field.name), field.name, hints[field.name]) for field in fields)

@@ -1,4 +1,4 @@
-"""What a round trip costs: the pool's fees, the token's taxes, price impact. In bps; None: not known."""
+"""The cost of a round trip: the pool's fees, the token's taxes, price impact. In bps; None: not known."""
 
 from dataclasses import dataclass
 
@@ -21,16 +21,16 @@ from .venue_reading import PIPS, Sale, VenueReading
 
 _Q96 = 2**96
 ROUNDING_BPS = 3
-"""So little is what rounding leaves: losses are rounded up, leg by leg."""
+"""The most that rounding adds: losses are rounded up, leg by leg."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of the venue that an answer shows. ``round_trip_bps``: what all of it sold straight back lost, at
-    ``size``. ``taken_bps``: what a trip so small that it moves no price lost; it is ``pool_bps``, which the
-    pool or the launchpad keeps, and ``tax_bps``. ``buy_tax_bps`` and ``sell_tax_bps`` are shares of each
-    way alone, told by the launchpad's contract or worked out of what arrived. ``impact_bps``: so many fewer
-    tokens a buy of this size gets than a small one; who sells straight back has that again."""
+    """The cost on the venue that an answer shows. ``round_trip_bps``: the loss of buying at ``size`` and
+    selling all at once. ``taken_bps``: the loss of a trip too small to move the price; it is the sum of
+    ``pool_bps``, which the pool or the launchpad keeps, and ``tax_bps``. ``buy_tax_bps`` and ``sell_tax_bps``
+    are shares of one way alone, from the launchpad's contract or computed from what arrived. ``impact_bps``:
+    how many fewer tokens a buy of this size gets than a small one; an immediate sell gets that back."""
 
     size: Size | None
     round_trip_bps: int | None
@@ -43,7 +43,7 @@ class Cost:
 
 
 def cost_of(evidence: Evidence, number: int, reading: VenueReading) -> Cost | None:
-    """Of venue ``number``; None where nothing was bought there."""
+    """The cost on venue ``number``; None where nothing was bought there."""
     if reading.status != "bought":
         return None
     venue = evidence.venues[number]
@@ -66,22 +66,22 @@ def cost_of(evidence: Evidence, number: int, reading: VenueReading) -> Cost | No
     )
 
 
-def _beyond(taken_bps: int, told_bps: int) -> int:
-    """What was taken beyond what is told; nothing where that is only rounding."""
-    rest = taken_bps - told_bps
+def _beyond(taken_bps: int, stated_bps: int) -> int:
+    """What was taken beyond the stated share; 0 where that is only rounding."""
+    rest = taken_bps - stated_bps
     return 0 if rest <= ROUNDING_BPS else rest
 
 
 def _both_ways(buy_bps: int, sell_bps: int) -> int:
-    """What two shares, one of each way, keep of a round trip; rounded up."""
+    """The share of a round trip that one share of each way takes together, rounded up."""
     return -(-(BPS * BPS - (BPS - buy_bps) * (BPS - sell_bps)) // BPS)
 
 
 def _by_launchpad(
     launch: AnyLaunch | Missing | None, taken_bps: int | None
 ) -> tuple[int | None, int | None, int | None, int | None]:
-    """The launchpad's fees, the taxes of both ways, and of each, as its contract tells them. Where more was
-    taken than it tells, what each way takes is not known."""
+    """The launchpad's fees, the tax of a round trip, of the buy and of the sell, as its contract states them.
+    Where more was taken than stated, the taxes of the single ways are None."""
     if not isinstance(launch, LaunchRecord):
         return None, None, None, None
     state, creator_bps = launch.curve_state, launch.creator_tax_bps
@@ -91,23 +91,23 @@ def _by_launchpad(
     snipe_bps = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
     buy_bps = min(MOST_TAKEN_BPS - fee_bps, creator_bps + snipe_bps)
     pool_bps = _both_ways(fee_bps, fee_bps)
-    told_bps = max(0, _both_ways(fee_bps + buy_bps, fee_bps + creator_bps) - pool_bps)
+    stated_bps = max(0, _both_ways(fee_bps + buy_bps, fee_bps + creator_bps) - pool_bps)
     if taken_bps is None:
-        # What the token itself takes was not measured.
+        # The token's own tax was not measured.
         return pool_bps, None, buy_bps, creator_bps
     measured_bps = _beyond(taken_bps, pool_bps)
-    if measured_bps > told_bps + ROUNDING_BPS:
+    if measured_bps > stated_bps + ROUNDING_BPS:
         return pool_bps, measured_bps, None, None
-    return pool_bps, told_bps, buy_bps, creator_bps
+    return pool_bps, stated_bps, buy_bps, creator_bps
 
 
 def _pool_bps(venue: VenueEvidence, reading: VenueReading) -> int | None:
-    """What a pool keeps of a round trip. Of one with a hook that is told apart from the token's taxes only
-    where it was seen what the token takes of its own transfers."""
-    apart = isinstance(venue.carried, HookCarry) and isinstance(reading.fees_bps, int)
-    if venue.venue.keeps_by_hook() and not apart:
+    """The pool's share of a round trip. For a pool with a hook it can be separated from the token's taxes
+    only where the tax on the token's own transfers was measured."""
+    is_measured = isinstance(venue.carried, HookCarry) and isinstance(reading.fees_bps, int)
+    if venue.venue.keeps_by_hook() and not is_measured:
         return None
-    return reading.keep_bps if isinstance(reading.keep_bps, int) else None
+    return reading.pool_fee_bps if isinstance(reading.pool_fee_bps, int) else None
 
 
 def _each_way(
@@ -120,26 +120,26 @@ def _each_way(
         return 0, 0
     if isinstance(venue.carried, HookCarry):
         moved = max(1, venue.carried.moved_raw)
-        ways = (venue.carried.received_raw, venue.carried.arrived_raw)
-        buy, sell = (_round_share(BPS - way * BPS // moved) for way in ways)
+        moved_raws = (venue.carried.received_raw, venue.carried.arrived_raw)
+        buy, sell = (_round_share(BPS - way * BPS // moved) for way in moved_raws)
         return buy, sell
     buy = _bought_less(venue, token)
-    left = (BPS - pool_bps) * (BPS - (buy or 0))
-    if buy is None or left <= 0:
+    share_after_buy = (BPS - pool_bps) * (BPS - (buy or 0))
+    if buy is None or share_after_buy <= 0:
         return None, None
-    sell = _round_share(BPS - (BPS - taken_bps) * BPS * BPS // left)
+    sell = _round_share(BPS - (BPS - taken_bps) * BPS * BPS // share_after_buy)
     return (None, None) if sell is None else (buy, sell)
 
 
 def _round_share(share_bps: int) -> int | None:
-    """A share; None where it is less than nothing by more than rounding: then it was worked out wrong."""
+    """The share; None where it is below zero by more than rounding: then the computation does not apply."""
     if share_bps < -ROUNDING_BPS:
         return None
     return 0 if share_bps <= ROUNDING_BPS else share_bps
 
 
 def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
-    """How much less a small buy brought than the pool's own formula gives for it, as a share of that."""
+    """How much less a small buy brought than the pool's formula gives, as a share of the latter."""
     outcomes = (b.outcome for b in venue.buys if b.size == "thousandth" and b.environment == 0)
     bought = next(outcomes, None)
     if not isinstance(bought, CompletedBuy) or not isinstance(venue.facts, PoolFacts):
@@ -150,7 +150,7 @@ def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
 
 
 def _given_raw(pool: PoolFacts, token_is_zero: bool, net_raw: int) -> int:
-    """What a pool gives for ``net_raw`` of the quote, where that crosses no tick; 0 where it has nothing."""
+    """What a pool gives for ``net_raw`` of the quote within one tick; 0 where the pool is empty."""
     price, liquidity = pool.sqrt_price_x96, pool.liquidity
     if price <= 0 or liquidity <= 0:
         return 0

@@ -1,8 +1,8 @@
-"""Whether what is bought where it is cheapest can be sold somewhere at all.
+"""Whether tokens bought on the cheapest venue can be sold on any venue.
 
-A token whose cheapest pool refuses sells may have another pool that takes back what was bought in itself, at
-any price, out of the buyer's own money. That is no way out. So where the cheapest venue does not take the
-sell, what was bought there is sold on the others, and what is lost so counts as theirs.
+A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
+any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
+bought there are sold on the other venues, and the loss counts as theirs.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ _UNSURE = Missing("node", "whether it sells where it is cheapest is not known")
 def with_exits(
     evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> tuple[VenueReading, ...]:
-    """The readings, each with what is lost on the way out by its venue."""
+    """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
     bought = [number for number, reading in enumerate(readings) if reading.status == "bought"]
     if len(bought) < 2:
         return readings
@@ -33,20 +33,20 @@ def with_exits(
     for number in bought:
         if number != cheapest:
             lost = _loss_bps(evidence, cheapest, number, policy)
-            exit_bps = lost if sells is False or lost == 0 else _UNSURE
-            judged[number] = replace(readings[number], exit_bps=exit_bps)
+            cross_venue_loss_bps = lost if sells is False or lost == 0 else _UNSURE
+            judged[number] = replace(readings[number], cross_venue_loss_bps=cross_venue_loss_bps)
     return tuple(judged)
 
 
 def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
-    """Whether a venue takes the sell, so far as no missing piece could tell otherwise."""
+    """Whether a venue takes the sell; Missing where a missing piece could change that."""
     unknown = next(
-        (piece for piece in (reading.fickle, *reading.sells()) if isinstance(piece, Missing)), None
+        (piece for piece in (reading.inconsistent, *reading.sells()) if isinstance(piece, Missing)), None
     )
-    if reading.fickle is True:
+    if reading.inconsistent is True:
         return False
     if takes_sells(reading, policy):
-        return True if reading.fickle is False else _UNSURE
+        return True if reading.inconsistent is False else _UNSURE
     return False if unknown is None else unknown
 
 
@@ -55,7 +55,7 @@ def _loss_bps(evidence: Evidence, cheapest: int, number: int, policy: Policy) ->
     if isinstance(outcome, Missing):
         return outcome
     if not isinstance(outcome, Sold):
-        # The buy itself was refused this time: nothing was shown of a way out, nor against one.
+        # The buy was refused this time: that proves nothing for or against an exit.
         return BPS if outcome is not None and outcome.step not in ("fund", "buy", "arrive") else 0
     paid, back = (evidence.venues[index].venue.quote for index in (cheapest, number))
     paid_wei = quote_in_wei(outcome.paid_raw, paid, evidence.market)

@@ -1,7 +1,7 @@
-"""The launchpad's bonding curve, as integers: x * y = k over a phantom quote reserve.
+"""The launchpad's bonding curve in integers: x * y = k over a phantom quote reserve.
 
-Source: the launchpad's published formulas, held by golden vectors of public logs. Each fee is rounded down
-on its own; amounts are base units, shares hundredths of a percent.
+Source: the launchpad's published formulas, tested against golden vectors of public logs. Each fee is rounded
+down on its own; amounts are base units, shares hundredths of a percent.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CompletedBuy, Curve
 
 MOST_TAKEN_BPS = 9900
-"""A buyer keeps at least one percent, whatever the snipe tax says."""
+"""A buyer keeps at least one percent, whatever the snipe tax."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveBuy:
-    """How a buy comes out: ``spent_raw`` of what was offered (the rest comes back), and the tokens."""
+    """The result of a buy: ``spent_raw`` of the offer (the rest is refunded), and the tokens."""
 
     spent_raw: int
     tokens_raw: int
@@ -28,7 +28,7 @@ def _net(curve: Curve, quote_in_raw: int, snipe_bps: int) -> int:
 
 
 def buy(curve: Curve, quote_in_raw: int, snipe_bps: int) -> CurveBuy:
-    """Tokens for ``quote_in_raw``; the end of the sale clamps it and gives the rest back."""
+    """The buy of ``quote_in_raw``; the end of the sale caps it and refunds the rest."""
     snipe_bps = max(0, min(snipe_bps, MOST_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
     net = _net(curve, quote_in_raw, snipe_bps)
     tokens = net * curve.token_raw // (curve.quote_raw + net)
@@ -47,24 +47,24 @@ def after_buy(curve: Curve, bought: CurveBuy, snipe_bps: int) -> tuple[int, int]
 
 
 def sell(curve: Curve, quote_raw: int, token_raw: int, tokens_in_raw: int) -> int:
-    """What is paid for ``tokens_in_raw`` by a curve that holds ``quote_raw`` and ``token_raw``."""
+    """The quote that a curve with ``quote_raw`` and ``token_raw`` pays for ``tokens_in_raw``."""
     gross = tokens_in_raw * quote_raw // (token_raw + tokens_in_raw)
     return gross - gross * curve.fee_bps // BPS - gross * curve.creator_tax_bps // BPS
 
 
 def fill_bps(curve: Curve, threshold_raw: int) -> int:
-    """How full the curve is: real quote against what it takes to graduate, at most all of it."""
+    """How full the curve is: the real quote as a share of the graduation threshold, at most all of it."""
     return raised_bps(curve.real_quote_raw, threshold_raw)
 
 
 def raised_bps(raised_raw: int, threshold_raw: int) -> int:
-    """The same of a curve of which only that is known."""
+    """Like ``fill_bps``, from the raised amount alone."""
     return min(BPS, raised_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS
 
 
 def round_trip_loss_bps(curve: Curve, bought: CompletedBuy) -> int | None:
-    """What selling all of ``bought`` straight back would lose by the formula, rounded up; None unless the
-    formula gave that very buy, to the last unit. A tax of the first seconds differs from block to block."""
+    """The loss of selling all of ``bought`` straight back by the formula, rounded up; None unless the formula
+    gives exactly that buy, or while the snipe tax applies, which differs from block to block."""
     if curve.snipe_bps or bought.closes:
         return None
     computed = buy(curve, bought.offered_raw, 0)

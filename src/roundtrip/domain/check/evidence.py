@@ -1,4 +1,4 @@
-"""What a check knows: facts and probe cells, each perhaps Missing. The verdict is a reading of this.
+"""The evidence of a check: facts and probe cells, each possibly Missing. The verdict is computed from it.
 
 Amounts are base units of the asset they name. ``_raw`` is the token's or the quote's smallest unit.
 """
@@ -12,7 +12,7 @@ from roundtrip.domain.base.venue import PoolFacts, Venue
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Could not be found out. ``node``: asking again may help. ``token``: the token's own doing."""
+    """An unknown piece. ``node``: trying again may help. ``token``: the token caused it."""
 
     wire: ClassVar[str] = "Missing"
 
@@ -22,14 +22,13 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The wallet and block conditions one run is made in: what a real block can have. ``prev_randao`` is
-    what each block's own is drawn from, and the wallets what each probe's own are drawn from.
+    """The wallet and block conditions of one run, as a real block can have them. ``prev_randao`` is the seed
+    of each block's own value, and the wallets are the seeds of each probe's own wallets.
 
-    What a contract can see of a wallet differs between environments as it does between people:
-    ``gas_float_wei`` held beyond the trade, ``size_bps`` of the size bought, approvals of all or of exactly
-    what is sold, ``approved_s`` before the sell, the gas they carry (0: half as much again as was measured),
-    ``late_s`` later than the round delay, the gas limits that a sell is tried under in turn (none: the
-    policy's).
+    Environments differ in what a contract can see of a wallet, as real wallets do: ``gas_float_wei`` held
+    beyond the trade, ``size_bps`` of the nominal size, approvals of everything or of exactly the sold amount,
+    ``approved_s`` before the sell, the approvals' gas limit (0: 1.5 times the measured gas), ``late_s``
+    beyond the nominal delay, and the gas limits that a sell is tried with in turn (none: the policy's).
     """
 
     wire: ClassVar[str] = "Environment"
@@ -51,14 +50,14 @@ class Environment:
     late_s: int = 0
     sell_gas_ladder: tuple[int, ...] = ()
     own_usdg_raw: int = 0
-    """Usdg really bought beforehand, in its units: a wallet that holds something else too."""
+    """Usdg bought beforehand, in its units: the wallet also holds other money."""
     company: bool = False
-    """Between buy and sell others buy, as happens to everybody."""
+    """Other wallets buy between the buy and the sell."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
-    """What the token answered about itself. None: it gave no such answer."""
+    """The token's answers about itself. None: it gave no such answer."""
 
     wire: ClassVar[str] = "TokenFacts"
 
@@ -74,7 +73,7 @@ class TokenFacts:
 
 @dataclass(frozen=True, slots=True)
 class QuoteHop:
-    """One v3 pool on the way from weth to another money: what it leads to, and its fee."""
+    """One v3 pool on the route from weth to a quote: the asset it leads to, and its fee."""
 
     wire: ClassVar[str] = "Hop"
 
@@ -84,8 +83,8 @@ class QuoteHop:
 
 @dataclass(frozen=True, slots=True)
 class QuoteRate:
-    """What one whole eth was worth of a money that is not eth, weth or usdg, in its base units, and the
-    way there by v3 pools, from weth on."""
+    """The price of one whole eth in a quote other than eth, weth and usdg, in the quote's base units, and the
+    route to it through v3 pools, starting at weth."""
 
     wire: ClassVar[str] = "QuoteRate"
 
@@ -97,11 +96,11 @@ class QuoteRate:
 
 @dataclass(frozen=True, slots=True)
 class MarketRates:
-    """What one eth was worth at ``block_number``, from the deepest weth/usdg pool.
+    """The price of one eth at ``block_number``, from the deepest weth/usdg pool.
 
     ``usdg_per_eth_raw`` is in usdg base units for one whole eth; ``feed_usd_e8`` is the price feed's
-    dollars times 1e8, where the network has a feed. ``rates``: other money that venues of this token
-    are paid in, as far as a way to it was found.
+    dollars times 1e8, where the network has a feed. ``rates``: other quotes of this token's venues, as
+    far as a route was found.
     """
 
     wire: ClassVar[str] = "Market"
@@ -117,7 +116,7 @@ class MarketRates:
 class Curve:
     """A bonding curve by its own views. ``quote_raw`` includes the phantom part, ``real_quote_raw`` does
     not; a buy stops when ``token_raw`` is down to ``reserved_raw``. ``snipe_bps`` is what a fresh wallet
-    pays of a buy at the pinned block; it ends ``snipe_seconds`` after ``launched_at_s``, where told.
+    pays of a buy at the pinned block; it ends ``snipe_seconds`` after ``launched_at_s``, where known.
     """
 
     wire: ClassVar[str] = "Curve"
@@ -139,8 +138,8 @@ LaunchPhase = Literal["curve", "swept", "pooled", "rescued"]
 
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
-    """What the launchpad's factory knows of a token. ``curve_state`` is told while it is on its curve;
-    ``hook_fee_bps`` of the pool it will be, or is, in."""
+    """The launchpad factory's record of a token. ``curve_state`` is set while it is on its curve;
+    ``hook_fee_bps`` is of the pool that it has or will have."""
 
     wire: ClassVar[str] = "Launch"
 
@@ -165,9 +164,9 @@ class LaunchRecord:
 
 @dataclass(frozen=True, slots=True)
 class PoolLaunch:
-    """What a launchpad's factory knows of a token that was in its pool from the first block: it has no curve
-    that could close, and nothing moves when it graduates. ``principal_raw`` of the quote, out of
-    ``threshold_raw``, lies in the pool; None: the factory does not tell."""
+    """A launchpad factory's record of a token that was in its pool from the first block: it has no curve that
+    could close, and nothing moves when it graduates. ``principal_raw`` of the quote, out of
+    ``threshold_raw``, is in the pool; None: the factory does not state it."""
 
     wire: ClassVar[str] = "PoolLaunch"
 
@@ -179,7 +178,7 @@ class PoolLaunch:
     graduated: bool
 
     def fill_bps(self) -> int | None:
-        """How far it is from graduating; all of it once it has. None: not known."""
+        """The progress to graduation; all of it once graduated. None: not known."""
         if self.graduated:
             return BPS
         if self.principal_raw is None or self.threshold_raw is None:
@@ -192,8 +191,8 @@ AnyLaunch = LaunchRecord | PoolLaunch
 
 @dataclass(frozen=True, slots=True)
 class DeployerRecord:
-    """A launch's deployer: launches so far, how many of them graduated and of how many it sold its own
-    tokens; what it got of this token, and what it sold of it."""
+    """A launch's deployer: the number of its launches, of those that graduated, and of those whose tokens it
+    sold; the amounts of this token that it got and sold."""
 
     wire: ClassVar[str] = "Deployer"
 
@@ -209,10 +208,10 @@ Size = Literal["probe", "tenth", "hundredth", "thousandth", "large"]
 
 @dataclass(frozen=True, slots=True)
 class CompletedBuy:
-    """A buy that went through: what left the wallet and what arrived, both read from balances.
+    """A buy that succeeded: the amounts that left the wallet and arrived, both read from balances.
 
-    ``held_later_raw``: what the wallet is told it holds in a later block, an hour and a day later, with
-    nothing done; empty where that was not asked. It differs for tokens that rebase.
+    ``held_later_raw``: the wallet's balance in a later block, an hour and a day later, without other action;
+    empty where it was not read. It differs for tokens that rebase.
     """
 
     wire: ClassVar[str] = "Bought"
@@ -223,15 +222,15 @@ class CompletedBuy:
     gas: int
     held_later_raw: tuple[int, ...] = ()
     approve_gas: int = 0
-    """What the dearest of the approvals took that a sell needs; 0 where that was not asked."""
+    """Gas of the most expensive approval that a sell needs; 0 where it was not measured."""
     closes: bool = False
-    """It sold a bonding curve out: until the pool opens nobody can sell."""
+    """The buy sold a bonding curve out: no sell is possible until the pool opens."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:
-    """The chain said no. ``step`` names the leg, "arrive" a buy that was paid for and brought nothing;
-    ``reason`` is a stranger's text, as decoded."""
+    """A call that reverted. ``step`` names the leg; "arrive" is a buy that was paid for and brought nothing.
+    ``reason`` is the decoded, untrusted text."""
 
     wire: ClassVar[str] = "Refused"
 
@@ -242,12 +241,12 @@ class RefusedCall:
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A buy and a later sell that both went through, read from balances.
+    """A buy and a later sell that both succeeded, read from balances.
 
-    ``planned_raw`` is what the sell was asked to sell, ``sold_raw`` what left the wallet,
-    ``held_raw`` what was held before the sell, which is what ``paid_raw`` had become; where a receiver
-    sells, what the buyer had bought. ``back_raw`` is what came back. ``arrived_raw`` is what reached a
-    receiver, less than was bought where transfers are taxed; None where the buyer sells.
+    ``planned_raw``: the amount to sell; ``sold_raw``: the amount that left the wallet; ``held_raw``: the
+    balance before the sell, bought for ``paid_raw``, or, where a receiver sells, the amount that the buyer
+    bought. ``back_raw``: the quote that came back. ``arrived_raw``: the amount that reached a receiver, less
+    than was bought where transfers are taxed; None where the buyer sells.
     """
 
     wire: ClassVar[str] = "Sold"
@@ -268,7 +267,7 @@ CellOutcome = Sold | RefusedCall | Missing
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentBuy:
-    """One buy of trip 1, alone on the pinned state."""
+    """One buy of the buy round, alone on the pinned state."""
 
     wire: ClassVar[str] = "Buy"
 
@@ -279,7 +278,7 @@ class EnvironmentBuy:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One point of the grid: how much is bought, how long it is held, how much of it is sold by whom."""
+    """One point of the grid: the size, the delay, the share that is sold, and the seller."""
 
     wire: ClassVar[str] = "Probe"
 
@@ -292,7 +291,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeCell:
-    """A probe and what came of it."""
+    """A probe and its outcome."""
 
     wire: ClassVar[str] = "Cell"
 
@@ -302,9 +301,9 @@ class ProbeCell:
 
 @dataclass(frozen=True, slots=True)
 class HookCarry:
-    """``moved_raw`` of the token moved as a sell moves it, and as much as a buy does, but past the pool:
-    what ``arrived_raw`` at the pool's side, and what was ``received_raw`` from there. It tells what the
-    token takes of its transfers from what a hook takes of swaps."""
+    """``moved_raw`` of the token transferred like in a sell, and the same amount like in a buy, but without a
+    swap: ``arrived_raw`` at the pool's side, and ``received_raw`` from there. It separates the token's tax on
+    transfers from a hook's fee on swaps."""
 
     wire: ClassVar[str] = "Carried"
 
@@ -315,11 +314,11 @@ class HookCarry:
 
 @dataclass(frozen=True, slots=True)
 class VenueEvidence:
-    """Everything asked of one venue. ``told_on_buy`` and ``told_on_sell`` are what the token itself said
-    to the move behind a buy or a sell, made directly: routers and pools swallow its reason. None: it did
-    not object, or was not asked. ``carried`` is asked where a hook takes part in swaps; Refused: the token
-    would not be moved so. ``crossed`` is what came of selling here what was bought on the venue where it is
-    cheapest, paid in that venue's quote; None: it is cheapest here, or nothing was bought elsewhere."""
+    """The evidence of one venue. ``told_on_buy`` and ``told_on_sell``: the token's refusal of the direct
+    transfer behind a buy or a sell, because routers and pools swallow its reason. None: it did not refuse, or
+    was not tried. ``carried`` is tried where a hook takes part in swaps; RefusedCall: the token refused the
+    transfer. ``crossed``: the outcome of selling here what was bought on the cheapest venue, paid in that
+    venue's quote; None: this venue is the cheapest, or nothing was bought elsewhere."""
 
     wire: ClassVar[str] = "VenueEvidence"
 
@@ -335,12 +334,12 @@ class VenueEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OwnerCall:
-    """A function of the owner's, called with one sort of values between a buy and the sell after it.
+    """An owner's function, called with one kind of values between a buy and the sell after it.
 
-    ``function`` and ``passed`` (the last values that were taken) are this service's own words. ``calls``: the
-    calldata that was taken, in order, from ``sender``; ``buyer`` sold then. ``stand_in`` was given code that
-    knows none of a token's functions, where a contract was passed. ``outcome``: what that sell came to; None:
-    every call was refused.
+    ``function`` and ``passed`` (the last accepted values) are this service's own texts. ``calls``: the
+    accepted calldata, in order, from ``sender``; then ``buyer`` sold. ``stand_in``: where a contract was
+    passed, an address with code that has none of a token's functions. ``outcome``: of that sell; None: every
+    call was refused.
     """
 
     wire: ClassVar[str] = "OwnerCall"
@@ -357,9 +356,9 @@ class OwnerCall:
 
 @dataclass(frozen=True, slots=True)
 class OwnerCalls:
-    """What a token's owner could change, by trying. ``venue``: by its number, the one that was sold on.
-    ``control`` is the same trade with nothing called; ``tried`` the most hostile first. ``left_out``
-    functions were found and not tried."""
+    """What a token's owner could change, by trial. ``venue``: the number of the venue that was sold on.
+    ``control``: the same trade without a call. ``tried``: the most hostile call first. ``left_out``: the
+    number of functions that were found and not tried."""
 
     wire: ClassVar[str] = "OwnerCalls"
 
@@ -371,9 +370,9 @@ class OwnerCalls:
 
 @dataclass(frozen=True, slots=True)
 class HolderSell:
-    """A wallet that the index knows to have bought, and what its own sell came to. ``held_raw``: its own
-    balance, None where that was not told. Of ``outcome`` nothing was paid: it had bought before. ``later``:
-    of the same sell tried once more when a day is over; None: it had gone through, or the day was over."""
+    """A wallet that bought according to the index, and its sell. ``held_raw``: its balance; None: not known.
+    ``outcome`` has no payment: the wallet bought before. ``later``: the outcome of the same sell after a day;
+    None: the first one succeeded, or was after a day already."""
 
     wire: ClassVar[str] = "HolderSell"
 
@@ -385,10 +384,10 @@ class HolderSell:
 
 @dataclass(frozen=True, slots=True)
 class HolderSells:
-    """What real holders' own tokens sell for. ``venue``: by its number, the one that was sold on.
-    ``control``: what the check's own wallet sold for there; each holder stands in its place, after the same
-    buy, and sells as much of his own, or all that he has. Of ``known`` ones those with code, behind
-    the token or without tokens were not ``tried``."""
+    """Sells of real holders' tokens. ``venue``: the number of the venue that was sold on. ``control``: the
+    sell of the check's own wallet there; each holder takes its place, after the same buy, and sells as many
+    of its own tokens, or all that it has. ``known``: the number of known holders; those with code, behind the
+    token or without tokens were not ``tried``."""
 
     wire: ClassVar[str] = "HolderSells"
 
@@ -400,10 +399,10 @@ class HolderSells:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One check, whole: re-judging this document gives the verdict again.
+    """All evidence of one check: judging this document again gives the same verdict.
 
-    ``pools_found`` counts every pool; ``venues`` are the best of them by what the buy brought, and every
-    candidate whose state or buy could not be found out.
+    ``pools_found`` counts every pool; ``venues`` are the best of them by the amount bought, and every
+    candidate whose state or buy is not known.
     """
 
     wire: ClassVar[str] = "Evidence"
@@ -420,17 +419,17 @@ class Evidence:
     environments: tuple[Environment, ...] = ()
     venues: tuple[VenueEvidence, ...] = ()
     candidates_complete: bool = False
-    """False while only the standard pools were looked at (no index)."""
+    """False where only the standard pools were read (no index)."""
     pools_found: int = 0
     left_out: int = 0
-    """Pools that are known and were not even looked at, because there are too many."""
+    """Known pools that were not read, because there are too many."""
     launch: AnyLaunch | Missing | None = None
-    """None: launched on no launchpad, or there is none here."""
+    """None: not launched on a launchpad, or the network has none."""
     given: tuple[Address, ...] = ()
-    """Money that the wallets were given, because no swap brought it."""
+    """Quotes whose balance was set in storage, because no swap brought them."""
     deployer: DeployerRecord | None = None
-    """None: not known, which takes an index."""
+    """None: not known; requires an index."""
     owner_calls: OwnerCalls | Missing | None = None
-    """None: not asked, or there is no owner, or nothing that sells."""
+    """None: not tried, or there is no owner, or nothing sells."""
     holder_sells: HolderSells | Missing | None = None
-    """None: not asked, or no holder is known, or nothing that the wallet which bought it sells."""
+    """None: not tried, or no holder is known, or the buyer's wallet cannot sell."""

@@ -34,82 +34,82 @@ class JudgedCheck:
         return tuple(r for i, r in enumerate(self.judgement.readings) if i != best and r.status == "bought")
 
 
-def owner_active(seen: JudgedCheck) -> bool:
+def owner_active(checked: JudgedCheck) -> bool:
     """An owner or proxy admin exists and is neither zero nor a burn address."""
-    facts = seen.evidence.facts
+    facts = checked.evidence.facts
     return any(isinstance(a, str) and a not in BURN_ADDRESSES for a in (facts.owner, facts.proxy_admin))
 
 
-def toll_pool(seen: JudgedCheck) -> bool:
+def toll_pool(checked: JudgedCheck) -> bool:
     """Another venue of the token keeps a toll for itself."""
-    return any(pool_fee_of(reading) >= seen.policy.toll_warn_bps for reading in seen.others())
+    return any(pool_fee_of(reading) >= checked.policy.toll_warn_bps for reading in checked.others())
 
 
-def thin_pool(seen: JudgedCheck) -> bool:
+def thin_pool(checked: JudgedCheck) -> bool:
     """Another venue of the token is thin."""
     return any(
-        takes_sells(reading, seen.policy)
-        and parts(reading, seen.policy).worst_bps >= seen.policy.warn_loss_bps
-        and parts(reading, seen.policy).largest() == "thin_pool"
-        for reading in seen.others()
+        takes_sells(reading, checked.policy)
+        and parts(reading, checked.policy).worst_bps >= checked.policy.warn_loss_bps
+        and parts(reading, checked.policy).largest() == "thin_pool"
+        for reading in checked.others()
     )
 
 
-def no_liquidity(seen: JudgedCheck) -> bool:
+def no_liquidity(checked: JudgedCheck) -> bool:
     """The best venue's quote side is worth less than the policy's floor."""
-    best = seen.judgement.best
+    best = checked.judgement.best
     if best is None:
         return False
-    venue = seen.evidence.venues[best]
+    venue = checked.evidence.venues[best]
     if isinstance(venue.facts, Missing):
         return False
-    worth_wei = quote_in_wei(venue.facts.quote_reserve_raw, venue.venue.quote, seen.evidence.market)
-    return worth_wei is not None and worth_wei < seen.policy.thin_quote_wei
+    worth_wei = quote_in_wei(venue.facts.quote_reserve_raw, venue.venue.quote, checked.evidence.market)
+    return worth_wei is not None and worth_wei < checked.policy.thin_quote_wei
 
 
-def hook(seen: JudgedCheck) -> bool:
+def hook(checked: JudgedCheck) -> bool:
     """The venue is a v4 pool whose hook, not the launchpad's, takes part in swaps."""
-    venue = seen.shown_venue()
+    venue = checked.shown_venue()
     return venue is not None and venue.hook_in_swaps()
 
 
-def dynamic_fee(seen: JudgedCheck) -> bool:
+def dynamic_fee(checked: JudgedCheck) -> bool:
     """The venue's fee is set swap by swap."""
-    venue = seen.shown_venue()
+    venue = checked.shown_venue()
     return venue is not None and venue.dynamic_fee()
 
 
-def high_creator_tax(seen: JudgedCheck) -> bool:
+def high_creator_tax(checked: JudgedCheck) -> bool:
     """The launch's creator takes a large share of every trade."""
-    launch = seen.evidence.launch
-    return isinstance(launch, LaunchRecord) and launch.creator_tax_bps >= seen.policy.high_creator_tax_bps
+    launch = checked.evidence.launch
+    return isinstance(launch, LaunchRecord) and launch.creator_tax_bps >= checked.policy.high_creator_tax_bps
 
 
-def serial_deployer(seen: JudgedCheck) -> bool:
+def serial_deployer(checked: JudgedCheck) -> bool:
     """Its deployer has launched many, and few of them graduated."""
-    known, policy = seen.evidence.deployer, seen.policy
+    known, policy = checked.evidence.deployer, checked.policy
     if known is None:
         return False
     few = known.graduated * policy.serial_graduated_divisor < known.launches
     return known.launches >= policy.serial_launches and few
 
 
-def deployer_sold(seen: JudgedCheck) -> bool:
+def deployer_sold(checked: JudgedCheck) -> bool:
     """Its deployer sold half or more of what it got."""
-    known = seen.evidence.deployer
+    known = checked.evidence.deployer
     return known is not None and known.got_raw > 0 and 2 * known.sold_raw >= known.got_raw
 
 
-def snipe_tax_active(seen: JudgedCheck) -> bool:
+def snipe_tax_active(checked: JudgedCheck) -> bool:
     """A fresh wallet that bought in the pinned block would pay the curve's tax of the first seconds."""
-    launch = seen.evidence.launch
+    launch = checked.evidence.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     return isinstance(state, Curve) and not state.closed and state.snipe_bps > 0
 
 
-def curve_closed(seen: JudgedCheck) -> bool:
+def curve_closed(checked: JudgedCheck) -> bool:
     """A launch between the close of its curve and the opening of its pool, or called off."""
-    launch = seen.evidence.launch
+    launch = checked.evidence.launch
     return isinstance(launch, LaunchRecord) and launch.is_between_venues()
 
 
@@ -131,6 +131,6 @@ FLAGS: MappingProxyType[str, Callable[[JudgedCheck], bool]] = MappingProxyType(
 """Every flag, in the order they are answered in."""
 
 
-def raised_flags(seen: JudgedCheck) -> tuple[str, ...]:
+def raised_flags(checked: JudgedCheck) -> tuple[str, ...]:
     """The flags that hold for what was seen."""
-    return tuple(name for name, holds in FLAGS.items() if holds(seen))
+    return tuple(name for name, holds in FLAGS.items() if holds(checked))

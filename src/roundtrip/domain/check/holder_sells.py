@@ -1,8 +1,8 @@
-"""What a token does to those who hold it, read from sells of real holders' own tokens: a trap may spare
+"""How a token treats its holders, read from simulated sells of real holders' tokens: a trap may spare
 wallets that it has never seen.
 
-Each holder stood in the place of the check's own wallet, in the same block, after the same buy, in the same
-pool: fees, taxes and price impact are the same for both. What he got less for as many tokens is done to him.
+Each holder sells in place of the check's own wallet, in the same block, after the same buy, in the same pool:
+fees, taxes and price impact are the same for both. A lower result per token is a loss of that holder.
 """
 
 from dataclasses import dataclass
@@ -15,121 +15,126 @@ from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Sold
 from .venue_reading import loss_bps, sold_after_buy
 from .verdict_text import percent
 
-_AFTER_THE_BUY = ("approve", "sell")
+_STEPS_AFTER_BUY = ("approve", "sell")
 
 
 @dataclass(frozen=True, slots=True)
 class HolderSellFindings:
-    """Of ``told`` holders something is known: ``refused`` of them cannot sell within a day, ``robbed`` lose
-    as much as is danger, ``waiting`` sell only when a day is over, and ``worst_bps`` is the most that anybody
-    loses who can sell."""
+    """``known``: holders with a result. ``refused`` of them cannot sell within a day, ``robbed`` lose at
+    least the danger line, ``waiting`` can sell only after a day. ``worst_bps``: the largest loss of a holder
+    that can sell."""
 
-    told: int
+    known: int
     refused: int
     robbed: int
     waiting: int
     worst_bps: int
 
     def caught(self) -> int:
-        """So many are worse off than a fresh wallet, by far."""
+        """How many fare far worse than a fresh wallet."""
         return self.refused + self.robbed
 
 
 def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
-    """What a holder loses of what the check's own wallet got for as many tokens; None where he cannot sell.
-    Below zero: he got more, as who sells less of a pool at once does."""
-    sold = sold_after_buy(outcome, _AFTER_THE_BUY)
+    """A holder's loss against what the check's own wallet got for as many tokens; None where the holder
+    cannot sell. Below zero: the holder got more, as a smaller sell does."""
+    sold = sold_after_buy(outcome, _STEPS_AFTER_BUY)
     if not isinstance(sold, Sold):
         return sold
     fair_raw = control.back_raw * sold.planned_raw // max(1, control.planned_raw)
     return loss_bps(max(1, fair_raw), sold.back_raw)
 
 
-def judge_holder_sells(known: HolderSells, policy: Policy) -> HolderSellFindings:
-    """What is known of the holders that were tried."""
-    lost = [loss for loss in _losses(known) if not isinstance(loss, Missing)]
+def judge_holder_sells(sells: HolderSells, policy: Policy) -> HolderSellFindings:
+    """Counts the results of the holders that were tried."""
+    lost = [loss for loss in _losses(sells) if not isinstance(loss, Missing)]
     sold = [loss for loss in lost if loss is not None]
     robbed = [loss for loss in sold if loss >= policy.danger_loss_bps]
     waiting = sum(
-        loss.later is not None and isinstance(_best(known.control, loss), int) for loss in known.tried
+        loss.later is not None and isinstance(_loss_of(sells.control, loss), int) for loss in sells.tried
     )
     return HolderSellFindings(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 
 
-def traps(known: HolderSells | Missing | None, policy: Policy) -> frozenset[bool]:
-    """Whether those who hold it are caught, by every value of what is missing: of none, of those that were
-    tried and of whom nothing is known, or of all."""
-    if known is None:
+def traps(sells: HolderSells | Missing | None, policy: Policy) -> frozenset[bool]:
+    """Whether enough holders are caught, for every value of the missing results: from none of the holders
+    without a result to all of them."""
+    if sells is None:
         return frozenset({False})
-    if isinstance(known, Missing):
+    if isinstance(sells, Missing):
         return frozenset({False, True})
-    sure = judge_holder_sells(known, policy)
-    tried = len(known.tried)
+    findings = judge_holder_sells(sells, policy)
+    tried = len(sells.tried)
     return frozenset(
         caught >= policy.least_caught and caught * BPS >= tried * policy.caught_share_bps
-        for caught in range(sure.caught(), sure.caught() + tried - sure.told + 1)
+        for caught in range(findings.caught(), findings.caught() + tried - findings.known + 1)
     )
 
 
-def gaps(known: HolderSells | Missing | None) -> list[Missing]:
-    """What could not be found out."""
-    if isinstance(known, Missing):
-        return [known]
-    return [] if known is None else [loss for loss in _losses(known) if isinstance(loss, Missing)]
+def gaps(sells: HolderSells | Missing | None) -> list[Missing]:
+    """The missing results."""
+    if isinstance(sells, Missing):
+        return [sells]
+    return [] if sells is None else [loss for loss in _losses(sells) if isinstance(loss, Missing)]
 
 
-def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
-    """Whether some holder is caught, or loses what is worth a warning, or may be: of one of them it was not
-    found out, which is no pass."""
-    if not isinstance(known, HolderSells):
+def warns(sells: HolderSells | Missing | None, policy: Policy) -> bool:
+    """Whether a holder is caught, loses at least the warning line, or has no result, which is no pass."""
+    if not isinstance(sells, HolderSells):
         return False
-    sure = judge_holder_sells(known, policy)
-    return bool(gaps(known)) or sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
+    findings = judge_holder_sells(sells, policy)
+    return (
+        bool(gaps(sells))
+        or findings.caught() + findings.waiting > 0
+        or findings.worst_bps >= policy.warn_loss_bps
+    )
 
 
-def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
-    """One sentence; empty where nobody was asked."""
-    if isinstance(known, Missing):
-        return f"Whether real holders can sell it was not found out: {names.reason(known.why).rstrip('.')}."
-    if known is None or not known.tried:
+def holder_sentence(sells: HolderSells | Missing | None, policy: Policy) -> str:
+    """One sentence; empty where no holder was tried."""
+    if isinstance(sells, Missing):
+        return f"Whether real holders can sell it was not found out: {names.reason(sells.why).rstrip('.')}."
+    if sells is None or not sells.tried:
         return ""
-    sure, unknown = judge_holder_sells(known, policy), len(gaps(known))
-    if sure.told == 0:
-        return f"Whether {_holders(unknown)} can sell it was not found out."
-    parts = _parts(sure, policy) or [f"{_holders(sure.told)} can sell it as a fresh wallet can"]
+    findings, unknown = judge_holder_sells(sells, policy), len(gaps(sells))
+    if findings.known == 0:
+        return f"Whether {_holders_text(unknown)} can sell it was not found out."
+    parts = _parts(findings, policy) or [f"{_holders_text(findings.known)} can sell it as a fresh wallet can"]
     if unknown:
         parts.append(f"of {unknown} more it was not found out")
     return f"{'; '.join(parts)}."
 
 
-def _parts(sure: HolderSellFindings, policy: Policy) -> list[str]:
-    """What some of them meet; nothing where all fare as a fresh wallet does."""
-    of = f"{sure.caught()} of {_holders(sure.told)}"
-    less = f"up to {percent(min(BPS, sure.worst_bps))} of what a fresh wallet gets"
+def _parts(findings: HolderSellFindings, policy: Policy) -> list[str]:
+    """How some of them fare; empty where all fare like a fresh wallet."""
+    of = f"{findings.caught()} of {_holders_text(findings.known)}"
+    less = f"up to {percent(min(BPS, findings.worst_bps))} of what a fresh wallet gets"
     parts = []
-    if sure.refused and sure.robbed:
+    if findings.refused and findings.robbed:
         parts.append(f"{of} cannot sell it or lose {less}")
-    elif sure.refused:
+    elif findings.refused:
         parts.append(f"{of} cannot sell it, though a fresh wallet can")
-    elif sure.robbed:
-        parts.append(f"{of} lose{'s' if sure.robbed == 1 else ''} {less}")
-    if sure.waiting:
-        subject = "more" if parts else f"of {_holders(sure.told)}"
-        parts.append(f"{sure.waiting} {subject} can sell it only in a day")
-    if not sure.robbed and sure.worst_bps >= policy.warn_loss_bps:
-        parts.append(f"others lose {less}" if parts else f"Of {_holders(sure.told)} some lose {less}")
+    elif findings.robbed:
+        parts.append(f"{of} lose{'s' if findings.robbed == 1 else ''} {less}")
+    if findings.waiting:
+        subject = "more" if parts else f"of {_holders_text(findings.known)}"
+        parts.append(f"{findings.waiting} {subject} can sell it only in a day")
+    if not findings.robbed and findings.worst_bps >= policy.warn_loss_bps:
+        parts.append(
+            f"others lose {less}" if parts else f"Of {_holders_text(findings.known)} some lose {less}"
+        )
     return parts
 
 
-def _holders(count: int) -> str:
+def _holders_text(count: int) -> str:
     return f"{count} real holder{'' if count == 1 else 's'}"
 
 
-def _losses(known: HolderSells) -> list[int | Missing | None]:
-    return [_best(known.control, sell) for sell in known.tried]
+def _losses(sells: HolderSells) -> list[int | Missing | None]:
+    return [_loss_of(sells.control, sell) for sell in sells.tried]
 
 
-def _best(control: Sold, sell: HolderSell) -> int | Missing | None:
-    """What a holder loses at once; a day on, where he has to wait so long."""
-    now = lost_bps(control, sell.outcome)
-    return now if sell.later is None else lost_bps(control, sell.later)
+def _loss_of(control: Sold, sell: HolderSell) -> int | Missing | None:
+    """A holder's loss at once, or after a day where the first sell did not go through."""
+    at_once = lost_bps(control, sell.outcome)
+    return at_once if sell.later is None else lost_bps(control, sell.later)

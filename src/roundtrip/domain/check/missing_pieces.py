@@ -1,9 +1,9 @@
 """Which codes are still possible while pieces of the evidence are missing.
 
-A missing piece makes a verdict unproven only if some value of it would change the code. So each venue
-is read into every outcome it could still come to, with losses taken from both sides of every line that
-can tell two codes or two venues apart, and the outcomes of the venues are put together: a code is
-possible if one venue can come to it while no other venue has to win. No product over venues is taken.
+A missing piece makes a verdict unproven only if some value of it would change the code. So each venue is read
+into every outcome it could still have, with losses from both sides of every line that separates two codes or
+two venues. Then the outcomes of the venues are combined: a code is possible if one venue can have it while no
+other venue must win. No product over venues is taken.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,8 +37,8 @@ _LAST: Rank = (9, 0, True)
 
 @dataclass(frozen=True, slots=True)
 class VenueOutlook:
-    """What a venue may come to. ``rank`` and ``code`` are set where it takes the sell; a venue that
-    bought and has none is a trap."""
+    """A possible outcome of a venue. ``rank`` and ``code`` are set where it takes the sell; a venue that
+    bought and has no rank is a trap."""
 
     status: Status
     rank: Rank | None = None
@@ -46,16 +46,16 @@ class VenueOutlook:
 
 
 def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing]:
-    """Every missing piece that a code is read from, the weightiest first. Holders are asked only where all
-    else is proven: what is missing of them is what decides."""
+    """Every missing piece that a code depends on, the most important first. Holders come first: they are
+    tried only where all else is proven, so their missing results decide."""
     facts = evidence.facts
     pieces: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
     pieces += [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
     for reading in readings:
         pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
-        pieces += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half]
-        pieces += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
+        pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps, reading.half]
+        pieces += [reading.pool_fee_bps, reading.first_tax_bps, reading.cross_venue_loss_bps]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
 
@@ -74,15 +74,15 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    codes |= _together([_outcomes(reading, readings, policy) for reading in readings])
+    codes |= _combine([_outcomes(reading, readings, policy) for reading in readings])
     caught = holder_sells.traps(evidence.holder_sells, policy)
     return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 
 
-# --- venues together ------------------------------------------------------------------------------
+# --- venues together -------------------------------------------------------------------------------
 
 
-def _together(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
+def _combine(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
     weakest = [_weakest_rank(outlooks) for outlooks in outcomes]
     codes = {
         outcome.code
@@ -108,13 +108,13 @@ def _together(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
 
 
 def _weakest_rank(outlooks: frozenset[VenueOutlook]) -> Rank | None:
-    """The worst rank that the venue may turn out to have; None: it may turn out to sell nothing."""
+    """The worst rank that the venue may have; None: it may refuse the sell."""
     ranks = [outlook.rank for outlook in outlooks]
     return None if None in ranks else max(rank for rank in ranks if rank is not None)
 
 
 def _around(lines: Iterable[int]) -> list[int]:
-    """Each line with its neighbours, within what a loss can be."""
+    """Each line with its neighbours, up to a loss of everything."""
     near = {line + step for line in lines for step in (-1, 0, 1)}
     return sorted({loss for loss in near if loss < BPS} | {BPS})
 
@@ -122,7 +122,7 @@ def _around(lines: Iterable[int]) -> list[int]:
 def _where_ranks_meet(
     reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
 ) -> set[int]:
-    """Losses at which this venue ranks as another one does that lost what it is known to have lost."""
+    """Losses at which this venue's rank equals that of another venue with its known loss."""
     weight = reading.brought_raw
     if weight <= 0:
         return set()
@@ -131,14 +131,14 @@ def _where_ranks_meet(
         if other is reading or other.status != "bought":
             continue
         for full in {other.full_at_best, None}:
-            settled = _complete_badly(other if full is None else replace(other, full=full))
-            _, score, _ = rank_of(0, parts(settled, policy).worst_bps, other, policy)
+            completed = _complete_badly(other if full is None else replace(other, full=full))
+            _, score, _ = rank_of(0, parts(completed, policy).worst_bps, other, policy)
             margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
             lines |= {BPS - margin + score // weight, BPS - margin - (-score // weight)}
     return lines
 
 
-# --- one venue ------------------------------------------------------------------------------------
+# --- one venue -------------------------------------------------------------------------------------
 
 
 def _outcomes(
@@ -149,9 +149,9 @@ def _outcomes(
         if "bought" in reading.may_be:
             gap = reading.status
             blank = replace(
-                reading, status="bought", full=gap, fickle=gap, hour=gap, impact_bps=gap, brought_raw=1
+                reading, status="bought", full=gap, inconsistent=gap, hour=gap, impact_bps=gap, brought_raw=1
             )
-            # What the buy brought is not known either: it may rank before and behind every other venue.
+            # The amount bought is not known either: the venue may rank before or behind every other one.
             for outcome in _Venue(blank, (), policy).outcomes():
                 places = (None,) if outcome.rank is None else (_FIRST, _LAST)
                 outlooks |= {replace(outcome, rank=place) for place in places}
@@ -165,17 +165,17 @@ def _complete_badly(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
     sells = ("full", "hour", "day", "half")
     changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
-    figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps", "exit_bps")
+    figures = ("fees_bps", "impact_bps", "pool_fee_bps", "first_tax_bps", "cross_venue_loss_bps")
     changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
-    if isinstance(reading.fickle, Missing):
-        changes["fickle"] = False
+    if isinstance(reading.inconsistent, Missing):
+        changes["inconsistent"] = False
     return replace(reading, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """One way the sells may have come out: the group it ranks in, what is lost at least apart from price
-    impact, and whether it may be more."""
+    """A possible result of the sells: the ranking group, the least loss apart from price impact, and whether
+    the loss may be larger."""
 
     group: int
     least_bps: int
@@ -188,43 +188,43 @@ class _Venue:
     def __init__(self, reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy) -> None:
         self._reading = reading
         self._policy = policy
-        keep = pool_fee_of(reading)
-        lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
-        lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
+        pool_fee = pool_fee_of(reading)
+        lines = {policy.toll_warn_bps} if isinstance(reading.pool_fee_bps, Missing) else set()
+        lines |= {policy.warn_loss_bps, policy.danger_loss_bps, pool_fee, 2 * pool_fee}
         impact = parts(_complete_badly(reading), policy).impact_bps
-        lines |= {impact, impact + keep}
-        settled = fee_like_bps(_complete_badly(reading), policy)
-        lines |= {settled, settled - keep} | _where_ranks_meet(reading, all_readings, policy)
+        lines |= {impact, impact + pool_fee}
+        completed = fee_like_bps(_complete_badly(reading), policy)
+        lines |= {completed, completed - pool_fee} | _where_ranks_meet(reading, all_readings, policy)
         self._lines = _around(lines)
         self._codes: dict[int, frozenset[tuple[int, str]]] = {}
 
     def outcomes(self) -> Iterator[VenueOutlook]:
-        """Every outcome, some of them more than once."""
+        """Every outcome, possibly with duplicates."""
         reading = self._reading
-        if reading.fickle is not False:
+        if reading.inconsistent is not False:
             yield VenueOutlook("bought")
-            if reading.fickle is True:
+            if reading.inconsistent is True:
                 return
         for state in {self._state(*sells) for sells in self._sells()}:
             if state is None:
                 yield VenueOutlook("bought")
                 continue
-            more = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
-            for loss in (state.least_bps, *more):
+            larger_losses = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
+            for loss in (state.least_bps, *larger_losses):
                 for worst, code in self._codes_at(loss):
                     yield VenueOutlook("bought", rank_of(state.group, worst, reading, self._policy), code)
 
-    # --- the sells --------------------------------------------------------------------------------
+    # --- the sells ---------------------------------------------------------------------------------
 
     def _sells(self) -> Iterator[tuple[SellResult, ...]]:
-        """Every way the missing sells may have come out. A loss that is not known is the least there is."""
+        """Every combination of results of the missing sells. An unknown loss takes the least value."""
         reading = self._reading
-        some = Sale(_LEAST_LOSS, self._policy.half_bps, True)
+        half_sold = Sale(_LEAST_LOSS, self._policy.half_bps, True)
         laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
-        return product(self._fulls(), hours, days, _choices(reading.half, (some, _REFUSED)))
+        return product(self._full_sells(), hours, days, _choices(reading.half, (half_sold, _REFUSED)))
 
-    def _fulls(self) -> list[SellResult]:
+    def _full_sells(self) -> list[SellResult]:
         reading = self._reading
         if not isinstance(reading.full, Missing):
             return [reading.full]
@@ -233,59 +233,59 @@ class _Venue:
             return [Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
         fulls: list[SellResult] = [best, replace(best, whole=False)]
         if best.share_bps >= self._policy.sellable_share_bps:
-            # The environment that is unknown may have sold too small a part.
+            # The unknown environment may have sold too small a part.
             fulls.append(Sale(max(best.loss_bps, 0), 1, False))
-        if reading.fickle is False:
-            # The first environment is the unknown one: its refusal would be a plain refusal.
+        if reading.inconsistent is False:
+            # The first environment is the unknown one: its refusal would count as a refusal.
             fulls.append(_REFUSED)
         return fulls
 
     def _state(self, *sells: SellResult) -> _State | None:
         names = ("full", "hour", "day", "half")
         reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
-        settled = _complete_badly(reading)
-        if not takes_sells(settled, self._policy):
+        completed = _complete_badly(reading)
+        if not takes_sells(completed, self._policy):
             return None
         figures = (reading.fees_bps, reading.first_tax_bps)
-        open_sells = (isinstance(getattr(self._reading, name), Missing) for name in self._counting(settled))
+        open_sells = (isinstance(getattr(self._reading, name), Missing) for name in self._counting(completed))
         grows = any(open_sells) or any(isinstance(figure, Missing) for figure in figures)
-        return _State(group_of(settled, self._policy), max(fee_like_bps(settled, self._policy), 0), grows)
+        return _State(group_of(completed, self._policy), max(fee_like_bps(completed, self._policy), 0), grows)
 
-    def _counting(self, settled: VenueReading) -> list[str]:
-        """The sells whose loss counts (as ``fee_like_bps`` has it)."""
+    def _counting(self, completed: VenueReading) -> list[str]:
+        """The sells whose loss counts, as in ``fee_like_bps``."""
         names = ["full", "hour", "day"]
-        if not enough(settled.full, self._policy):
+        if not enough(completed.full, self._policy):
             names.append("half")
-        return [name for name in names if enough(getattr(settled, name), self._policy)]
+        return [name for name in names if enough(getattr(completed, name), self._policy)]
 
-    # --- codes ------------------------------------------------------------------------------------
+    # --- codes -------------------------------------------------------------------------------------
 
     def _codes_at(self, loss: int) -> frozenset[tuple[int, str]]:
-        """The worst loss and the code, for this much lost apart from price impact, whatever that is."""
+        """The worst losses and codes for this loss apart from price impact, over all possible impacts."""
         known = self._codes.get(loss)
         if known is not None:
             return known
         reading = self._reading
         impacts = [parts(_complete_badly(reading), self._policy).impact_bps]
-        keeps = self._keeps(loss, impacts[0])
-        if isinstance(reading.impact_bps, Missing) or isinstance(reading.exit_bps, Missing):
-            more = _around({*self._lines, loss, *(loss - keep for keep in keeps)})
-            impacts += [impact for impact in more if impact > impacts[0]]
-        parted = (split(loss, impact, keep) for impact in impacts for keep in keeps)
+        pool_fees = self._pool_fees(loss, impacts[0])
+        if isinstance(reading.impact_bps, Missing) or isinstance(reading.cross_venue_loss_bps, Missing):
+            impact_lines = _around({*self._lines, loss, *(loss - pool_fee for pool_fee in pool_fees)})
+            impacts += [impact for impact in impact_lines if impact > impacts[0]]
+        parted = (split(loss, impact, pool_fee) for impact in impacts for pool_fee in pool_fees)
         codes = frozenset((parts.worst_bps, code_of_parts(parts, self._policy)[0]) for parts in parted)
         self._codes[loss] = codes
         return codes
 
-    def _keeps(self, loss: int, impact: int) -> list[int]:
-        """What the pool may keep of a loss: never more than what was lost at once."""
-        keep, fees, full = self._reading.keep_bps, self._reading.fees_bps, self._reading.full
-        if isinstance(keep, int):
-            return [keep]
-        most = loss
+    def _pool_fees(self, loss: int, impact: int) -> list[int]:
+        """Possible pool fees within a loss: never more than the immediate loss."""
+        pool_fee, fees, full = self._reading.pool_fee_bps, self._reading.fees_bps, self._reading.full
+        if isinstance(pool_fee, int):
+            return [pool_fee]
+        max_fee = loss
         if not isinstance(fees, Missing) and not isinstance(full, Missing):
-            most = min(loss, max(fees or 0, full.loss_bps if isinstance(full, Sale) else 0))
-        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
-        return [line for line in _around(lines) if 0 <= line <= most] or [0]
+            max_fee = min(loss, max(fees or 0, full.loss_bps if isinstance(full, Sale) else 0))
+        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, max_fee}
+        return [line for line in _around(lines) if 0 <= line <= max_fee] or [0]
 
 
 def _choices(known: SellResult, otherwise: tuple[SellResult, ...]) -> tuple[SellResult, ...]:

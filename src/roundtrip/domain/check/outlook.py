@@ -1,5 +1,5 @@
-"""What could change what a check found: what was tried, what was not, and what may act later. Nothing is
-claimed that was not seen; nothing found is no promise."""
+"""What could change a check's result: what was tried, what was not, and what may act later. Claims only what
+was observed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ _NO_PROMISE = "which is no promise"
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """One thing that could change, in a sentence. ``can``: it was tried and does. ``may``: there is somebody
-    or something to do it. ``not_found``: it was looked for."""
+    """One thing that could change, in a sentence. ``can``: it was tried and does. ``may``: an account or
+    contract could do it. ``not_found``: a search found nothing."""
 
     topic: Literal["owner", "code", "pool", "liquidity", "launch", "holders", "time"]
     standing: Standing
@@ -33,7 +33,7 @@ class Prospect:
 
 
 def prospects(evidence: Evidence, judgement: Judgement, policy: Policy) -> tuple[Prospect, ...]:
-    """The worst standing first; empty where there is no token to speak of."""
+    """All prospects, the worst standing first; empty where there is no token."""
     if judgement.verdict.code in ("no_contract", "not_a_token", "quote_asset"):
         return ()
     index = shown_index(judgement)
@@ -74,16 +74,16 @@ def _owner(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
 
 
 def _owner_prospect(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
-    """What came of calling what its owner may call."""
+    """The result of the owner's calls."""
     sentence = owner_sentence(calls, policy)
     if isinstance(calls, Missing) or not isinstance(lost_bps(calls.control), int):
         return Prospect("owner", "not_known", sentence)
     if change(calls, policy) is not None:
         return Prospect("owner", "can", sentence)
-    open_ = any(
+    has_unknown = any(
         call.outcome is not None and isinstance(lost_bps(call.outcome), Missing) for call in calls.tried
     )
-    if open_ or calls.left_out:
+    if has_unknown or calls.left_out:
         return Prospect("owner", "not_known", sentence)
     return Prospect(
         "owner", "not_found", f"{sentence.rstrip('.')}, {_NO_PROMISE}: what was not tried may do harm."
@@ -138,12 +138,12 @@ def _pools(evidence: Evidence, venue: Venue | None) -> Iterator[Prospect]:
         if venue.dynamic_fee():
             yield Prospect("pool", "may", "The pool's fee is set swap by swap: the next may be another one.")
         place = "its curve" if venue.is_curve else "the pool"
-        without = "without it there is nothing to sell for"
-        text = f"Who can take out what lies in {place} was not looked at: {without}."
+        reason = "without it there is nothing to sell for"
+        text = f"Who can take out what lies in {place} was not looked at: {reason}."
         yield Prospect("liquidity", "not_tried", text)
     if evidence.left_out:
-        more = "1 more pool is" if evidence.left_out == 1 else f"{evidence.left_out} more pools are"
-        yield Prospect("pool", "not_tried", f"{more} known and not looked at.")
+        subject = "1 more pool is" if evidence.left_out == 1 else f"{evidence.left_out} more pools are"
+        yield Prospect("pool", "not_tried", f"{subject} known and not looked at.")
     if not evidence.candidates_complete:
         yield Prospect("pool", "not_tried", "Only the standard pools were looked at: it may have others.")
 
@@ -160,14 +160,14 @@ def _holders(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
         text = sentence or "No real holder's sell was tried."
         yield Prospect("holders", "not_known", text)
         return
-    sure = holders_found(held, policy)
-    harmed = sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
+    findings = holders_found(held, policy)
+    harmed = findings.caught() + findings.waiting > 0 or findings.worst_bps >= policy.warn_loss_bps
     text = sentence if harmed else f"{sentence.rstrip('.')}, {_NO_PROMISE} for the others."
     yield Prospect("holders", "can" if harmed else "not_found", text)
 
 
 def _time(evidence: Evidence, index: int) -> Iterator[Prospect]:
-    """How long it was held at most before a sell was tried."""
+    """The longest delay after which a sell was tried."""
     cells = evidence.venues[index].cells
     tried = [cell.probe for cell in cells if not isinstance(cell.outcome, Missing)]
     if not tried:

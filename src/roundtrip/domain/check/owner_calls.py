@@ -1,4 +1,4 @@
-"""What an owner could change, read from trying it: which call would stop the sell, or make it dear."""
+"""What an owner could change, by trial: which call would stop the sell or raise its loss."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,35 +10,35 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Sold
 from .venue_reading import loss_bps, sold_after_buy
 
-_AFTER_THE_CALL = ("approve", "transfer", "sell")
+_STEPS_AFTER_CALL = ("approve", "transfer", "sell")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerCallEffect:
-    """What a call of the owner's does to the sell after it. ``loss_bps`` None: it stops it."""
+    """The effect of an owner's call on the sell after it. ``loss_bps`` None: the sell fails."""
 
     call: OwnerCall
     loss_bps: int | None
 
 
 def lost_bps(outcome: CellOutcome) -> int | Missing | None:
-    """What is lost of what was to be sold; None where it does not sell. What a wallet is told it holds
-    afterwards does not count: an owner may have given it more."""
-    sold = sold_after_buy(outcome, _AFTER_THE_CALL)
+    """The loss of what was to be sold; None where it does not sell. The wallet's balance afterwards does not
+    count: an owner may have added to it."""
+    sold = sold_after_buy(outcome, _STEPS_AFTER_CALL)
     if not isinstance(sold, Sold):
         return sold
     cost_raw = max(1, sold.paid_raw * sold.planned_raw // max(1, sold.held_raw))
     return loss_bps(cost_raw, sold.back_raw)
 
 
-def change(known: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
-    """The first that stops the sell; where none does, the one after which most is lost. None: nothing that
-    was tried does harm, as far as is known."""
-    before = lost_bps(known.control)
+def change(owner_calls: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
+    """The first call that stops the sell; else the one with the largest loss. None: no tried call is known to
+    do harm."""
+    before = lost_bps(owner_calls.control)
     if not isinstance(before, int):
         return None
     worst: OwnerCallEffect | None = None
-    for call in known.tried:
+    for call in owner_calls.tried:
         if call.outcome is None:
             continue
         lost = lost_bps(call.outcome)
@@ -51,25 +51,25 @@ def change(known: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
     return worst
 
 
-def node_kept_back(known: OwnerCalls | Missing | None) -> bool:
-    """True where asking again may tell more."""
-    if not isinstance(known, OwnerCalls):
-        return isinstance(known, Missing) and known.fault == "node"
-    outcomes = (known.control, *(call.outcome for call in known.tried))
+def node_kept_back(owner_calls: OwnerCalls | Missing | None) -> bool:
+    """True where a node error hid a result, so that trying again may help."""
+    if not isinstance(owner_calls, OwnerCalls):
+        return isinstance(owner_calls, Missing) and owner_calls.fault == "node"
+    outcomes = (owner_calls.control, *(call.outcome for call in owner_calls.tried))
     return any(isinstance(outcome, Missing) and outcome.fault == "node" for outcome in outcomes)
 
 
-def owner_sentence(known: OwnerCalls | Missing | None, policy: Policy) -> str:
-    """One sentence, or two where not all was found out; empty where it was not asked."""
-    if known is None:
+def owner_sentence(owner_calls: OwnerCalls | Missing | None, policy: Policy) -> str:
+    """One sentence, or two where results are missing; empty where no call was tried."""
+    if owner_calls is None:
         return ""
-    gap = known if isinstance(known, Missing) else _control_gap(known)
+    gap = owner_calls if isinstance(owner_calls, Missing) else _control_gap(owner_calls)
     if gap is not None:
         return f"What its owner could change was not found out: {names.reason(gap.why).rstrip('.')}."
-    assert isinstance(known, OwnerCalls)
-    effect = change(known, policy)
+    assert isinstance(owner_calls, OwnerCalls)
+    effect = change(owner_calls, policy)
     if effect is None:
-        return _nothing(known)
+        return _no_harm_text(owner_calls)
     call = effect.call
     if effect.loss_bps is None:
         return f"Its {call.by} could stop selling with {call.function}."
@@ -77,9 +77,9 @@ def owner_sentence(known: OwnerCalls | Missing | None, policy: Policy) -> str:
     return f"Its {call.by} could raise the loss to {percent} with {call.function}."
 
 
-def _control_gap(known: OwnerCalls) -> Missing | None:
-    """Where the trade does not come to what the check's own did, what follows a call proves nothing."""
-    before = lost_bps(known.control)
+def _control_gap(owner_calls: OwnerCalls) -> Missing | None:
+    """Why the sell without a call failed: then the sells after a call prove nothing. None: it succeeded."""
+    before = lost_bps(owner_calls.control)
     if isinstance(before, Missing):
         return before
     return (
@@ -87,10 +87,12 @@ def _control_gap(known: OwnerCalls) -> Missing | None:
     )
 
 
-def _nothing(known: OwnerCalls) -> str:
-    """No call did harm. What could not be found out is told apart: it is no part of that."""
-    functions = {call.function for call in known.tried}
-    calls = [(call.function, lost_bps(call.outcome)) for call in known.tried if call.outcome is not None]
+def _no_harm_text(owner_calls: OwnerCalls) -> str:
+    """The text for no harmful call. Calls with missing results are named separately."""
+    functions = {call.function for call in owner_calls.tried}
+    calls = [
+        (call.function, lost_bps(call.outcome)) for call in owner_calls.tried if call.outcome is not None
+    ]
     unknown = {function for function, lost in calls if isinstance(lost, Missing)}
     accepted = {function for function, _ in calls}
     called, refused = accepted - unknown, functions - accepted
@@ -103,8 +105,8 @@ def _nothing(known: OwnerCalls) -> str:
         parts.append(f"what {_count_text(unknown)} would do was not found out")
     if refused:
         parts.append(f"{_count_text(refused)} took none of the values tried")
-    if known.left_out:
-        parts.append(f"{_functions(known.left_out)} {'was' if known.left_out == 1 else 'were'} not tried")
+    if left_out := owner_calls.left_out:
+        parts.append(f"{_functions_text(left_out)} {'was' if left_out == 1 else 'were'} not tried")
     if not parts:
         return "No function of its owner's was found to try."
     text = "; ".join(parts)
@@ -112,8 +114,8 @@ def _nothing(known: OwnerCalls) -> str:
 
 
 def _count_text(which: Collection[str]) -> str:
-    return _functions(len(which))
+    return _functions_text(len(which))
 
 
-def _functions(count: int) -> str:
+def _functions_text(count: int) -> str:
     return f"{count} function{'' if count == 1 else 's'}"

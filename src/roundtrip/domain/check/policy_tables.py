@@ -1,4 +1,4 @@
-"""What every code and every flag means under a policy, in figures: the rows of the published tables."""
+"""The rows of the published tables: every code, flag and figure of a policy."""
 
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -27,7 +27,7 @@ def _eth(wei: int) -> str:
 
 
 def codes(policy: Policy) -> tuple[Row, ...]:
-    """Every code, in the order in which the first that is proven counts."""
+    """Every code, in order: the first proven one counts."""
     warn, danger = _percent(policy.warn_loss_bps), _percent(policy.danger_loss_bps)
     sellable, toll = _percent(policy.sellable_share_bps), _percent(policy.toll_warn_bps)
     lines = f"warn from a loss of {warn}, danger from {danger}"
@@ -55,7 +55,7 @@ def codes(policy: Policy) -> tuple[Row, ...]:
 
 
 def flags(policy: Policy) -> tuple[Row, ...]:
-    """Every flag, with the line it is raised at."""
+    """Every flag, with its threshold."""
     figures = {
         "toll_pool": f"{_percent(policy.toll_warn_bps)} of a round trip",
         "thin_pool": f"a loss of {_percent(policy.warn_loss_bps)}",
@@ -71,15 +71,15 @@ def flags(policy: Policy) -> tuple[Row, ...]:
 
 
 def thresholds(policy: Policy) -> tuple[Row, ...]:
-    """Every figure of the policy by its field, with its unit and what it is for."""
+    """Every figure of the policy by its field, with its unit and purpose."""
     return tuple(
-        Row(field.name, _figure(field.name, getattr(policy, field.name)), _MEANT[field.name])
+        Row(field.name, _figure(field.name, getattr(policy, field.name)), _PURPOSES[field.name])
         for field in fields(policy)
     )
 
 
 def _figure(name: str, value: object) -> str:
-    """A figure as people read it: by the unit that its name ends with."""
+    """Formats a figure by the unit that its name ends with."""
     if isinstance(value, tuple):
         return ", ".join(_figure(name, item) for item in value)
     if not isinstance(value, int):
@@ -92,7 +92,7 @@ def _figure(name: str, value: object) -> str:
     return f"{value:,}{unit}"
 
 
-_MEANT = MappingProxyType(
+_PURPOSES = MappingProxyType(
     {
         "version": "stands in all evidence that is kept; another one is another policy",
         "probe_wei": "what the usual buy spends",

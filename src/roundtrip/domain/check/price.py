@@ -1,4 +1,4 @@
-"""What things are worth, in integers. Prices come from pools' sqrtPriceX96."""
+"""Prices and conversions in exact arithmetic, from pools' sqrtPriceX96."""
 
 from fractions import Fraction
 
@@ -29,14 +29,14 @@ def units_per_eth(quote: str, market: MarketRates) -> int | None:
     if quote in ("eth", "weth"):
         return WEI_PER_ETH
     if quote == "usdg":
-        known = market.usdg_per_eth_raw
-        return known if isinstance(known, int) and known > 0 else None
+        usdg_raw = market.usdg_per_eth_raw
+        return usdg_raw if isinstance(usdg_raw, int) and usdg_raw > 0 else None
     rate = rate_of(quote, market)
     return rate.units_per_eth_raw if rate is not None and rate.units_per_eth_raw > 0 else None
 
 
 def rate_of(quote: str, market: MarketRates) -> QuoteRate | None:
-    """The rate of a money that has no short name."""
+    """The rate of a quote without a short name; None when it is not known."""
     return next((rate for rate in market.rates if rate.asset == quote), None)
 
 
@@ -82,7 +82,7 @@ def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fract
 def raw_usd(
     venue: Venue, facts: PoolFacts | Missing, token: Address, market: MarketRates, policy: Policy
 ) -> Fraction | None:
-    """The same for one base unit."""
+    """Like ``token_usd``, for one base unit."""
     dollars = usd_per_eth(market, policy)
     if isinstance(facts, Missing) or facts.liquidity == 0 or dollars is None:
         return None

@@ -1,4 +1,4 @@
-"""What a check began with, as far as its evidence does not tell: kept so that it can be made again."""
+"""The inputs of a check that its evidence does not hold: kept to repeat the check."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,9 +11,9 @@ from .evidence import DeployerRecord
 
 @dataclass(frozen=True, slots=True)
 class IndexInputs:
-    """What the index told of a token. ``holders``: wallets that bought more of it than they sold.
-    ``deployer``: who launched it; None: not known. ``record``: how his launches went. ``unread``: who holds
-    it was to be read, and could not be."""
+    """The index's facts about a token. ``holders``: wallets that bought more of it than they sold.
+    ``deployer``: the account that launched it; None: not known. ``record``: the results of the deployer's
+    launches. ``unread``: reading the holders failed."""
 
     wire: ClassVar[str] = "Indexed"
 
@@ -24,15 +24,15 @@ class IndexInputs:
 
 
 NOTHING = IndexInputs()
-"""There is no index, or it does not know the token."""
+"""For no index, or an index that does not know the token."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofInputs:
-    """``seed``: 32 bytes as ``0x`` hex, which the wallets were drawn from. ``venues``: where the token was
-    known to trade, or might, in the order they were asked; also those that were not there. ``others``: pools
-    that are known and were not asked, because their money is nobody's money. ``deep``: it was also asked what
-    could change it, and sold as ``indexed.holders``."""
+    """``seed``: 32 bytes as ``0x`` hex, from which the wallets were drawn. ``venues``: known and possible
+    venues of the token, in the order of the reads, also those that do not exist. ``others``: the number of
+    known pools that were not read, because no check trades for their quote. ``deep``: the check also tried
+    owner calls, and sells of ``indexed.holders``."""
 
     wire: ClassVar[str] = "Begun"
 

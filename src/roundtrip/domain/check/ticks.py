@@ -1,11 +1,11 @@
-"""Ticks and prices of concentrated liquidity, to the last unit as the pools count them. A price is
-``sqrt(amount1 / amount0) * 2**96``; a tick is its step of one ten-thousandth: ``sqrt(1.0001**tick)``."""
+"""Ticks and prices of concentrated liquidity, exact to the unit like the pools' contracts. A price is
+``sqrt(amount1 / amount0) * 2**96``; tick ``n`` is the price ``sqrt(1.0001**n)``."""
 
 MIN_TICK, MAX_TICK = -887272, 887272
 
 _Q96 = 1 << 96
 _Q128 = 1 << 128
-_MOST = (1 << 256) - 1
+_MAX_UINT256 = (1 << 256) - 1
 
 _POWERS = (
     0xFFFCB933BD6FAD37AA2D162D1A594001,
@@ -33,9 +33,9 @@ _POWERS = (
 
 
 def sqrt_price_x96_at(tick: int) -> int:
-    """The price at a tick, as TickMath.getSqrtRatioAtTick has it: one factor for each bit of the tick, cut to
-    128 bits after each, the price of a tick above zero as the inverse, and at last rounded up. Raises
-    ValueError for a tick that no pool can have."""
+    """The price at a tick, like TickMath.getSqrtRatioAtTick: one factor per bit of the tick, cut to 128 bits
+    after each, inverted for a tick above zero, then rounded up. Raises ValueError for a tick that no pool can
+    have."""
     if not MIN_TICK <= tick <= MAX_TICK:
         raise ValueError("no such tick")
     ratio, distance = _Q128, abs(tick)
@@ -43,14 +43,14 @@ def sqrt_price_x96_at(tick: int) -> int:
         if distance >> bit & 1:
             ratio = ratio * power >> 128
     if tick > 0:
-        ratio = _MOST // ratio
+        ratio = _MAX_UINT256 // ratio
     return -(-ratio >> 32)
 
 
 def amounts(sqrt_price_x96: int, tick_lower: int, tick_upper: int, liquidity_delta: int) -> tuple[int, int]:
-    """What adding liquidity between two ticks takes of either currency, or taking it away (below zero)
-    gives, at a price; as the pool sees it, above zero paid in. In the pool's favour: rounded up when it is
-    paid, down when it pays. Raises ValueError for ticks that no position can have."""
+    """The amounts of both currencies for adding liquidity between two ticks at a price, or removing it (below
+    zero). Above zero: paid into the pool. Rounded in the pool's favour. Raises ValueError for ticks that no
+    position can have."""
     if tick_lower >= tick_upper:
         raise ValueError("a position's lower tick is below its upper one")
     lower, upper = sqrt_price_x96_at(tick_lower), sqrt_price_x96_at(tick_upper)
@@ -58,10 +58,10 @@ def amounts(sqrt_price_x96: int, tick_lower: int, tick_upper: int, liquidity_del
     liquidity = abs(liquidity_delta)
     if liquidity_delta < 0:
         return -((liquidity << 96) * (upper - price) // upper // price), -(liquidity * (price - lower) >> 96)
-    amount0 = _over(_over((liquidity << 96) * (upper - price), upper), price)
-    return amount0, _over(liquidity * (price - lower), _Q96)
+    amount0 = _ceil_div(_ceil_div((liquidity << 96) * (upper - price), upper), price)
+    return amount0, _ceil_div(liquidity * (price - lower), _Q96)
 
 
-def _over(value: int, by: int) -> int:
+def _ceil_div(value: int, by: int) -> int:
     """The quotient, rounded up."""
     return -(-value // by)

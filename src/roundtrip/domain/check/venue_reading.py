@@ -1,4 +1,4 @@
-"""One venue's evidence read into the few figures a verdict is made of. Losses are in bps."""
+"""Reads one venue's evidence into the figures of a verdict. Losses are in bps."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ MAIN_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A sell that went through. ``share_bps`` of what was bought was sold, never more than was asked;
-    ``whole``: all that was asked. ``loss_bps`` is against what left the wallet had cost, rounded up; below
-    zero is a gain."""
+    """A sell that succeeded. ``share_bps``: the share of the bought amount that was sold, at most the
+    requested one; ``whole``: all that was requested. ``loss_bps``: against the cost of the sold tokens,
+    rounded up; below zero is a gain."""
 
     loss_bps: int
     share_bps: int
@@ -41,32 +41,31 @@ class Sale:
 
 
 SellResult = Sale | RefusedCall | Missing | None
-"""None: not asked, because the venue did not buy at that size."""
+"""None: not tried, because there was no buy of that size."""
 
 Status = Literal["absent", "dry", "refused", "keeps", "bought"]
 
 
 @dataclass(frozen=True, slots=True)
 class VenueReading:
-    """What one venue showed. ``status`` Missing: it is not known which of ``may_be`` holds.
+    """The results of one venue. ``status`` Missing: one of ``may_be`` holds, but it is not known which.
 
-    absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
-    ``brought_raw`` is what a buy of the probe's worth brings. ``exit_bps`` is what is lost when what was
-    bought where it is cheapest has to be sold here, because it does not sell there. ``closing``: a larger
-    buy would sell the curve out.
-    ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
-    nothing counts as such.
-    ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
-    other came to. ``first_tax_bps`` is what a curve takes of a fresh wallet's buy at the pinned block, in a
-    launch's first seconds. ``fickle``: it sold in one environment and was refused in the other.
-    ``refused_elsewhere``: one environment bought, and this is why the other did not.
+    absent: no such pool. dry: the pool lacks liquidity to fill a buy. refused: it refuses buys. keeps: it
+    takes the payment and gives nothing. ``brought_raw``: the amount that a buy of the probe's size brings.
+    ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
+    the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
+    that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
+    environments. Where one of them is Missing, ``full_at_best`` is the result of the other.
+    ``first_tax_bps``: what a curve takes of a fresh wallet's buy at the pinned block, in a launch's first
+    seconds. ``inconsistent``: it sold in one environment and was refused in the other. ``refused_elsewhere``:
+    one environment bought, and this is why the other did not.
     """
 
     status: Status | Missing
-    keep_bps: int | Missing
+    pool_fee_bps: int | Missing
     rival_hook: bool = False
     brought_raw: int = 0
-    exit_bps: int | Missing = 0
+    cross_venue_loss_bps: int | Missing = 0
     closing: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
@@ -74,7 +73,7 @@ class VenueReading:
     buy_refusal: RefusedCall | None = None
     full: SellResult = None
     full_at_best: Sale | None = None
-    fickle: bool | Missing = False
+    inconsistent: bool | Missing = False
     refused_elsewhere: RefusedCall | None = None
     hour: SellResult = None
     day: SellResult = None
@@ -88,18 +87,18 @@ class VenueReading:
     most_gas: int = 0
 
     def sells(self) -> tuple[SellResult, ...]:
-        """Every probe that might show that the wallet that bought can sell within a day."""
+        """Every probe that may show that the buyer can sell within a day."""
         return (self.full, self.hour, self.day, self.half, self.sliver)
 
 
 def loss_bps(paid_raw: int, back_raw: int) -> int:
-    """What is lost of ``paid_raw`` when ``back_raw`` comes back, rounded up. ``paid_raw`` above zero."""
+    """The loss of ``paid_raw`` when ``back_raw`` comes back, rounded up. ``paid_raw`` must be above zero."""
     return -((back_raw - paid_raw) * BPS // paid_raw)
 
 
 def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missing | None:
-    """The sell behind a buy that went through before. None: it was refused at one of ``steps``, or brought
-    nothing. Refused before them nothing is known of it."""
+    """The sell after a buy that succeeded before. None: it was refused at one of ``steps``, or brought
+    nothing. Missing where an earlier step was refused."""
     if isinstance(outcome, RefusedCall):
         return (
             None
@@ -110,7 +109,7 @@ def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missin
 
 
 def pool_keep_bps(fee_pips: int) -> int:
-    """What the pool's own fee keeps of a round trip, rounded up: 1 - (1 - fee)^2."""
+    """The share of a round trip that the pool's fee takes, rounded up: 1 - (1 - fee)^2."""
     kept = PIPS * PIPS - (PIPS - fee_pips) ** 2
     return -(-kept * BPS // (PIPS * PIPS))
 
@@ -118,18 +117,18 @@ def pool_keep_bps(fee_pips: int) -> int:
 def read_venue(
     venue: VenueEvidence, policy: Policy, launch: AnyLaunch | Missing | None = None
 ) -> VenueReading:
-    """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing.
+    """Reads the figures of one venue. Unknown pieces, or ones that were not tried, stay Missing.
 
-    In a launch's first seconds the curve's snipe tax counts where it is more than what was measured.
+    In a launch's first seconds the curve's snipe tax counts where it exceeds the measured fees.
     """
     rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
         refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, RefusedCall))
         refusal = None if status == "keeps" else next(refusals, None)
-        keep = 0 if venue.venue.keeps_by_hook() else _fee_keep(venue.venue)
+        pool_fee = 0 if venue.venue.keeps_by_hook() else _plain_pool_fee(venue.venue)
         return VenueReading(
-            status=status, may_be=may_be, keep_bps=keep, rival_hook=rival, buy_refusal=refusal
+            status=status, may_be=may_be, pool_fee_bps=pool_fee, rival_hook=rival, buy_refusal=refusal
         )
 
     def results(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> list[SellResult]:
@@ -149,7 +148,7 @@ def read_venue(
     measured = small if isinstance(small, Missing) else _fees(small_round_trip)
     return VenueReading(
         status="bought",
-        keep_bps=_keep(venue, measured, _worst(full)),
+        pool_fee_bps=_pool_fee(venue, measured, _worst(full)),
         rival_hook=rival,
         brought_raw=brought_raw(venue),
         closing=any(
@@ -161,7 +160,7 @@ def read_venue(
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
         full_at_best=_at_best(full),
-        fickle=_any_fickle([full, hour, day]),
+        inconsistent=_is_any_inconsistent([full, hour, day]),
         refused_elsewhere=elsewhere,
         hour=_worst(hour) or _NOT_ASKED,
         day=_worst(day) or _NOT_ASKED,
@@ -176,16 +175,16 @@ def read_venue(
     )
 
 
-def _fee_keep(venue: Venue) -> int:
-    """What a pool keeps by its fee alone; the launchpad's fees are no toll."""
+def _plain_pool_fee(venue: Venue) -> int:
+    """The share that the pool's fee takes; 0 for the launchpad, whose fees are no toll."""
     return 0 if venue.traits.is_launchpad else pool_keep_bps(venue.fee_pips)
 
 
-def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) -> int | Missing:
-    """What the pool keeps of a round trip. With a hook in it that is what is lost beyond what the token
-    takes of its own transfers; all of it where the token would not be moved so."""
+def _pool_fee(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) -> int | Missing:
+    """The pool's share of a round trip. With a hook it is the loss beyond the token's tax on its own
+    transfers; the whole loss where the token refused the direct transfer."""
     if not venue.venue.keeps_by_hook():
-        return _fee_keep(venue.venue)
+        return _plain_pool_fee(venue.venue)
     if isinstance(full, Missing):
         return full
     if isinstance(fees, Missing):
@@ -201,8 +200,8 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     lost = min(BPS, max(0, lost))
     if not isinstance(carried, HookCarry):
         return lost
-    moved, least = carried.moved_raw, min(carried.arrived_raw, carried.received_raw)
-    if least <= 0:
+    moved, min_arrived = carried.moved_raw, min(carried.arrived_raw, carried.received_raw)
+    if min_arrived <= 0:
         return 0
     through = min(carried.arrived_raw, moved) * min(carried.received_raw, moved)
     return max(0, BPS - (BPS - lost) * moved * moved // through)
@@ -229,7 +228,7 @@ _DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}
 
 
 def brought_raw(venue: VenueEvidence) -> int:
-    """What the judged buy brought, as much more as the probe is larger; 0 where nothing was bought."""
+    """The amount of the judged buy, scaled up to the probe's size; 0 where nothing was bought."""
     size = main_size(venue)
     bought = _buy(venue, size) if isinstance(size, str) else None
     return (
@@ -251,12 +250,12 @@ def main_size(venue: VenueEvidence) -> Size | Missing | None:
 
 
 def is_filled(buy: CompletedBuy) -> bool:
-    """True when the pool took what was offered, not only a part, gave tokens for it, and goes on selling."""
+    """True when the pool took the whole offer, gave tokens for it, and goes on selling."""
     return not buy.closes and buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
 
 
 def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], Size | None]:
-    """The status, what else it may be where it is Missing, and the size that was bought."""
+    """The status, its possible values where it is Missing, and the size that was bought."""
     size = main_size(venue)
     if isinstance(size, str):
         return "bought", frozenset(), size
@@ -289,11 +288,11 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
         return outcome
     if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
         return RefusedCall("sell", "the sell went through and moved nothing", outcome.sell_gas)
-    # What a transfer to the seller took is part of the cost of what could be sold.
+    # The tax on a transfer to the seller is part of the cost of the tokens that could be sold.
     had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
     cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
     slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
-    # What a sell takes beyond what was asked is no part that could be sold: it is lost, and in the loss.
+    # Tokens taken beyond the requested amount were not sold: they are part of the loss.
     share_raw = min(outcome.sold_raw, outcome.planned_raw)
     return Sale(
         loss_bps=loss_bps(cost_raw, outcome.back_raw),
@@ -303,7 +302,7 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
 
 
 def _worst(results: list[SellResult]) -> SellResult:
-    """The worse of several environments: refused, then unknown, then the worst of each figure."""
+    """The worst of several environments: refused, then unknown, then the worst of each figure."""
     for kind in (RefusedCall, Missing):
         for result in results:
             if isinstance(result, kind):
@@ -319,9 +318,9 @@ def _worst(results: list[SellResult]) -> SellResult:
 
 
 def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedCall | None]:
-    """Results of the environments whose buy went through, and the refusal of one whose buy did not.
+    """The results of the environments whose buy succeeded, and the refusal of one whose buy did not.
 
-    A refused buy says nothing of selling, as long as another environment bought.
+    A refused buy says nothing about selling, as long as another environment bought.
     """
     elsewhere = [r for r in results if isinstance(r, RefusedCall) and r.step in ("fund", "buy", "arrive")]
     rest = [r for r in results if r not in elsewhere]
@@ -329,7 +328,7 @@ def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedC
 
 
 def _handed_on(shares: list[list[SellResult]]) -> SellResult:
-    """What a receiver could sell, the larger of all and half: where transfers are taxed it is half."""
+    """What a receiver could sell, the larger of all and half: with taxed transfers only half can sell."""
     worst = [_worst(results) for results in shares]
     sales = [result for result in worst if isinstance(result, Sale)]
     if sales:
@@ -342,15 +341,15 @@ def _handed_on(shares: list[list[SellResult]]) -> SellResult:
 
 
 def _at_best(results: list[SellResult]) -> Sale | None:
-    """Where one environment is unknown: the best that the worse of them can be."""
+    """Where one environment is unknown: the best that the worst of them can be."""
     worst = _worst([result for result in results if isinstance(result, Sale)])
     unknown = any(isinstance(result, Missing) for result in results)
     return worst if unknown and isinstance(worst, Sale) else None
 
 
-def _fickle(results: list[SellResult]) -> bool | Missing:
-    """True when the first environment sold and another one was refused: the sale holds for some wallets and
-    blocks only. Where only the first one was refused, that is a refusal, since the others sell less."""
+def _is_inconsistent(results: list[SellResult]) -> bool | Missing:
+    """True when the first environment sold and another was refused: the sale works for some wallets and
+    blocks only. Where the first was refused, that is a plain refusal, since the others sell less."""
     first, others = results[0], results[1:]
     if isinstance(first, RefusedCall):
         return False
@@ -361,9 +360,9 @@ def _fickle(results: list[SellResult]) -> bool | Missing:
     return unknown if unknown is not None else False
 
 
-def _any_fickle(groups: list[list[SellResult]]) -> bool | Missing:
-    """Fickle at any delay; Missing when an unknown result could make it so."""
-    verdicts = [_fickle(group) for group in groups if len(group) > 1]
+def _is_any_inconsistent(groups: list[list[SellResult]]) -> bool | Missing:
+    """Inconsistent at any delay; Missing when an unknown result could make it so."""
+    verdicts = [_is_inconsistent(group) for group in groups if len(group) > 1]
     if True in verdicts:
         return True
     return next((verdict for verdict in verdicts if isinstance(verdict, Missing)), False)
@@ -375,8 +374,8 @@ def _fees(results: list[SellResult]) -> int | Missing | None:
 
 
 def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
-    """The smallest buy that went through below the judged size. A token that refuses every smaller one
-    hides what its price does, and that is its own doing."""
+    """The smallest buy below the judged size that succeeded. Missing counts as the token's fault where it
+    refuses every smaller buy."""
     for smaller in ("thousandth", "hundredth", "tenth"):
         outcome = _buy(venue, smaller)
         if smaller == size:
@@ -389,13 +388,13 @@ def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
 
 
 def _impact(main: CompletedBuy, small: BuyOutcome) -> int | Missing:
-    """How much less a unit paid buys at the judged size than at the smallest."""
+    """How much less one paid unit buys at the judged size than at the smallest."""
     if not isinstance(small, CompletedBuy):
         assert isinstance(small, Missing)
         return small
     best = small.received_raw * main.paid_raw
-    got = main.received_raw * small.paid_raw
-    return max(0, loss_bps(best, got))
+    received = main.received_raw * small.paid_raw
+    return max(0, loss_bps(best, received))
 
 
 def _most_gas(venue: VenueEvidence, size: Size) -> int:

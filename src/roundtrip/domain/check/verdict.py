@@ -1,7 +1,7 @@
-"""THE judge: (Evidence, Policy) -> code, level, text. Check, simulate, prepare and practice share it.
+"""The judge: (Evidence, Policy) -> code, level, text. Check, simulate, prepare and practice share it.
 
-A piece that could not be found out makes the verdict ``unproven`` only if some value of it would
-change the code (see ``missing``).
+A missing piece makes the verdict ``unproven`` only if some value of it would change the code (see
+``missing_pieces``).
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ CODES = (
     "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees", "no_pool",
     "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
 )  # fmt: skip
-"""Every code a check can answer, as the specification lists them."""
+"""Every code of a check, as in the specification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict with what it was read from. ``best`` indexes ``readings``; None: no venue decided.
+    """The verdict with its sources. ``best`` indexes ``readings``; None: no venue decided.
 
-    ``missing`` is the piece that kept the verdict from being proven.
+    ``missing``: the piece without which the verdict is unproven.
     """
 
     verdict: Verdict
@@ -64,12 +64,12 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         return Judgement(verdict, readings, _best(readings, policy), missing[0])
     finding = _find(evidence, readings, policy)
     if evidence.left_out and finding.code == "ok":
-        # Among what was not looked at may be the pool that a wallet would trade on.
+        # A pool that was left out may be the one that a wallet would trade on.
         finding = replace(finding, level="warn")
     text = verdict_text.sentence(finding.code, finding.venue, evidence, readings, policy)
     held = evidence.holder_sells
     if True in holder_sells.traps(held, policy):
-        # What holds for a fresh wallet would mislead: nobody stays one.
+        # The fresh wallet's result would mislead: every buyer becomes a holder.
         finding, text = replace(finding, code="cannot_sell", level="danger"), ""
     elif holder_sells.warns(held, policy) and finding.level == "ok":
         finding = replace(finding, level="warn")
@@ -83,8 +83,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
 
 
 def shown_index(judgement: Judgement) -> int | None:
-    """Which venue an answer shows: the one that decided; where none did, the first that is known to be
-    there."""
+    """The venue that an answer shows: the one that decided, else the first that is known to exist."""
     if judgement.best is not None:
         return judgement.best
     shown = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
@@ -94,8 +93,7 @@ def shown_index(judgement: Judgement) -> int | None:
 def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _VerdictFinding:
     """The first code, in the policy's order, that the evidence proves.
 
-    What is missing is read as not there, which is one of its values: since every value of it gives the
-    same code, it gives the code.
+    A missing piece is read as absent, which is one of its values: every value gives the same code.
     """
     facts = evidence.facts
     if facts.code_bytes == 0:
@@ -122,10 +120,10 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 
 def _sale_rank(reading: VenueReading) -> tuple[bool, int]:
     shares = [sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)]
-    return reading.fickle is True, max(shares, default=0)
+    return reading.inconsistent is True, max(shares, default=0)
 
 
 def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:
-    """The venue where most is had in the end, among those that take the sell."""
+    """The best-ranked venue among those that take the sell."""
     selling = [i for i, r in enumerate(readings) if r.status == "bought" and takes_sells(r, policy)]
     return min(selling, key=lambda i: rank(readings[i], policy), default=None)

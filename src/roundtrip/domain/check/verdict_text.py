@@ -1,4 +1,4 @@
-"""The one short sentence of a verdict, with the figure that decided."""
+"""The short sentence of a verdict, with the deciding figure."""
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
@@ -13,17 +13,17 @@ _STANDARD_ONLY = "Only the standard pools were looked at."
 NO_REASON = "no reason given"
 
 POOL_GOT_LESS = frozenset({"IIA"})
-"""What a v3 pool says when less arrives than was sent to it."""
+"""Revert reasons of a v3 pool that received less than was sent to it."""
 
 
 def percent(bps: int) -> str:
-    """Bps as people write a percentage: ``60`` is ``0.60 %``."""
+    """Formats bps as a percentage: ``60`` is ``0.60 %``."""
     sign, bps = ("-" if bps < 0 else ""), abs(bps)
     return f"{sign}{bps // 100}.{bps % 100:02d} %"
 
 
 def unproven(missing: Missing) -> str:
-    """Why nothing is proven; treat it as a no."""
+    """The sentence for code unproven, with the reason."""
     subject = (
         "The chain would not tell just now"
         if missing.fault == "node"
@@ -39,7 +39,7 @@ def sentence(
     readings: tuple[VenueReading, ...],
     policy: Policy,
 ) -> str:
-    """The sentence for a proven verdict, and what was not looked at, where venues decided."""
+    """The sentence for a proven verdict; where venues decided, also the pools that were left out."""
     if code == "no_contract":
         return "There is no contract at this address."
     if code == "not_a_token":
@@ -75,12 +75,14 @@ def _venue_sentence(
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        return f"{_cannot_sell(venue, reading)}{handed_on(reading, policy)}"
+        return f"{_cannot_sell_text(venue, reading)}{handed_on(reading, policy)}"
     smaller = (
         "" if reading.size == "probe" or reading.closing else " A smaller buy than usual was all it took."
     )
-    besides = f"{_snipe(evidence, venue)}{_larger(reading, policy)}{_gas(reading, policy)}"
-    return f"{_costs(code, evidence, venue, reading, policy)}{besides}.{smaller}"
+    besides = (
+        f"{_snipe_text(evidence, venue)}{_larger_trade_text(reading, policy)}{_gas_text(reading, policy)}"
+    )
+    return f"{_cost_text(code, evidence, venue, reading, policy)}{besides}.{smaller}"
 
 
 def _is_curve(venue: VenueEvidence) -> bool:
@@ -91,40 +93,40 @@ RESCUED = "The launchpad called this launch off and emptied its curve; there is 
 
 
 def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
-    """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
+    """The text for a launch between its curve and its pool, which is no trap; None for others."""
     launch = evidence.launch
     if not isinstance(launch, LaunchRecord) or not launch.is_between_venues():
         return None
     if launch.phase == "rescued":
         return RESCUED
     since_s = evidence.block.timestamp_s - launch.swept_at_s if launch.swept_at_s else 0
-    long = since_s > policy.closed_long_s
+    is_long = since_s > policy.closed_long_s
     until = (
         f" for {since_s // 3600} h {since_s % 3600 // 60} min now"
-        if long
+        if is_long
         else "; until it does nobody can trade"
     )
     return f"Its curve is sold out and its pool has not opened{until}."
 
 
-def _snipe(evidence: Evidence, venue: VenueEvidence) -> str:
-    """The tax of a launch's first seconds, and when it ends."""
+def _snipe_text(evidence: Evidence, venue: VenueEvidence) -> str:
+    """The text on the snipe tax, and when it ends."""
     launch = evidence.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) and _is_curve(venue) else None
     if not isinstance(state, Curve) or state.snipe_bps == 0:
         return ""
-    left_s = snipe_left_s(state, evidence.block.timestamp_s)
-    ends = "" if left_s is None else f" and ends in {left_s} s"
+    remaining_s = snipe_left_s(state, evidence.block.timestamp_s)
+    ends = "" if remaining_s is None else f" and ends in {remaining_s} s"
     return f"; the tax on a launch's first buyers is {percent(state.snipe_bps)} now{ends}"
 
 
 def snipe_left_s(state: Curve, now_s: int) -> int | None:
-    """Seconds until the snipe tax of a curve is over; None when the curve does not tell."""
+    """Seconds until the snipe tax of a curve ends; None when the curve does not state it."""
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
-def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
-    if reading.fickle is True:
+def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    if reading.inconsistent is True:
         why = _in_quotes(sell_reason_text(venue, reading))
         return f"It sold in one simulated block and not in another just like it{why}."
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
@@ -140,13 +142,13 @@ def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
 
 
 def handed_on(reading: VenueReading, policy: Policy) -> str:
-    """What another wallet can do with what the buyer cannot sell: a sentence, or nothing."""
-    sells = reading.fickle is not True and enough(reading.handed_on, policy)
+    """A sentence where another wallet can sell what the buyer cannot; else empty."""
+    sells = reading.inconsistent is not True and enough(reading.handed_on, policy)
     return " Another wallet that the buyer hands it on to can sell it." if sells else ""
 
 
 def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
-    """Why the buy was refused, cleaned: the token's own word before the router's. None: it was not."""
+    """The cleaned reason of the refused buy: the token's before the router's. None: it was not refused."""
     if reading.status == "bought" or reading.buy_refusal is None:
         return None
     transfer = venue.told_on_buy
@@ -155,7 +157,8 @@ def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
 
 
 def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
-    """Why the full sell was refused, cleaned: the token's own word before the router's. None: it was not."""
+    """The cleaned reason of the refused full sell: the token's before the router's. None: it was not
+    refused."""
     if not isinstance(reading.full, RefusedCall):
         return None
     transfer = venue.told_on_sell
@@ -164,20 +167,22 @@ def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
 
 
 def _in_quotes(reason: str | None) -> str:
-    """`` ("reason")``, or nothing when there is none."""
+    """`` ("reason")``, or empty when there is none."""
     return f' ("{reason}")' if reason and reason != NO_REASON else ""
 
 
-def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
+def _cost_text(
+    code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy
+) -> str:
     """The deciding figure, without the full stop."""
     losses = parts(reading, policy)
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
-        return f"{subject} keeps {percent(losses.keep_bps)} of a round trip for itself"
-    if code == "thin_pool" and _bps_or_zero(reading.exit_bps) > _bps_or_zero(reading.impact_bps):
+        return f"{subject} keeps {percent(losses.pool_fee_bps)} of a round trip for itself"
+    if code == "thin_pool" and _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps):
         return (
             f"What is bought where it is cheapest does not sell there, and on its other pool "
-            f"{percent(_bps_or_zero(reading.exit_bps))} of it is lost"
+            f"{percent(_bps_or_zero(reading.cross_venue_loss_bps))} of it is lost"
         )
     if code == "thin_pool":
         impact = percent(losses.impact_bps)
@@ -190,17 +195,17 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
             if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, small):
                 return f"Sold {when}, fees and taxes take {percent(worst)} of a round trip"
         return f"Fees and taxes take {percent(worst)} of a round trip"
-    return _holds(evidence, venue, reading, policy)
+    return _ok_text(evidence, venue, reading, policy)
 
 
 def _bps_or_zero(figure: object) -> int:
     return figure if isinstance(figure, int) else 0
 
 
-def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
-    """For code ok: what was shown to hold, and what was not."""
+def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
+    """For code ok: which sells succeeded, and which did not."""
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
-        return _holds_at_once(reading.full, reading)
+        return _sells_at_once_text(reading.full, reading)
     why = _in_quotes(sell_reason_text(venue, reading))
     if enough(reading.half, policy):
         return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does"
@@ -208,7 +213,7 @@ def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, poli
     return f"It does not sell at once{why}; it sells after {when}"
 
 
-def _holds_at_once(full: Sale, reading: VenueReading) -> str:
+def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
     loss = percent(full.loss_bps)
     if reading.refused_elsewhere is not None:
         why = _in_quotes(names.reason(reading.refused_elsewhere.reason or ""))
@@ -221,24 +226,24 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
         if not (isinstance(later, Sale) and later.whole):
             return f"It sells at once for a loss of {loss}, and no longer {when}"
-    for words, part in (("half", reading.half), ("a hundredth", reading.sliver)):
+    for part_text, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, RefusedCall):
-            return f"All of it sells for a loss of {loss}, and {words} of it does not"
+            return f"All of it sells for a loss of {loss}, and {part_text} of it does not"
         if isinstance(part, Missing):
-            return f"All of it sells for a loss of {loss}; it is not known whether {words} of it does"
+            return f"All of it sells for a loss of {loss}; it is not known whether {part_text} of it does"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 
 def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
-    """Half of what was bought, as a share of the supply when that is known."""
+    """Half of the bought amount, as a share of the supply where known."""
     supply = evidence.facts.total_supply_raw
     if reading.bought is None or not isinstance(supply, int) or supply <= 0:
         return "half of it"
     return f"half of it ({percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
 
 
-def _larger(reading: VenueReading, policy: Policy) -> str:
-    """What a trade of ten times the size meets, where that is something else."""
+def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
+    """The result at ten times the size, where it differs."""
     if not enough(reading.full, policy):
         return ""
     if isinstance(reading.large, RefusedCall):
@@ -251,7 +256,7 @@ def _larger(reading: VenueReading, policy: Policy) -> str:
     return ""
 
 
-def _gas(reading: VenueReading, policy: Policy) -> str:
+def _gas_text(reading: VenueReading, policy: Policy) -> str:
     if reading.most_gas <= policy.named_gas:
         return ""
     return f"; one leg burns {reading.most_gas:,} gas"

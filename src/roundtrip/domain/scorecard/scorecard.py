@@ -122,7 +122,7 @@ def derive_claim(evidence: Evidence, code: str, level: str, policy: Policy) -> V
     if best is None:
         return None
     if claim == "stuck":
-        is_inconsistent = any(reading.fickle is True for reading in judged.readings)
+        is_inconsistent = any(reading.inconsistent is True for reading in judged.readings)
         some_take = judged.verdict.code == code and any(
             takes_sells(reading, policy) for reading in judged.readings
         )

@@ -278,7 +278,7 @@ _SELLS = ("full", "hour", "day", "half")
 
 
 def _gaps(reading: VenueReading) -> list[Missing]:
-    pieces = [getattr(reading, name) for name in (*_SELLS, "fickle", "impact_bps")]
+    pieces = [getattr(reading, name) for name in (*_SELLS, "inconsistent", "impact_bps")]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
 

@@ -90,7 +90,7 @@ def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
     why = sell_reason_text(finding.venue, finding.reading)
     quoted = f' ("{why}")' if why and why != NO_REASON else ""
     if code == "cannot_sell":
-        if finding.reading.fickle is True:
+        if finding.reading.inconsistent is True:
             return f"what it buys sold in one block and not in another just like it{quoted}"
         via_other = "; another wallet that it is handed on to can sell it"
         addition = via_other if enough(finding.reading.handed_on, policy) else ""

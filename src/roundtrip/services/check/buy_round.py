@@ -1,6 +1,6 @@
 """The buy round: the token's facts, the state of every candidate venue, and its buys, each alone on the
-pinned block. One trip to the node; one more for each thing that only the node can name (money, a new
-launch)."""
+pinned block. One batch to the node; one more for each thing that only the node knows (rates of other quotes,
+a new launch)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -53,15 +53,15 @@ Role = Literal["token", "weth", "usdg"]
 _BUYS: tuple[tuple[Size, int], ...] = (
     ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
 )  # fmt: skip
-"""What is bought on every candidate: sizes and environments. The sell round sells some of them."""
+"""The buys on every candidate: sizes and environments. The sell round sells some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckInputs:
-    """What a check starts from. The same inputs and the same ``CheckContext`` send the same requests again.
+    """The inputs of a check. The same inputs and the same ``CheckContext`` send the same requests again.
 
-    ``seed``: 32 bytes that the wallets are drawn from. ``candidates``: where the token may trade.
-    ``indexed``: what the index knows of the token. ``deep``: also try what its owner and its holders can do.
+    ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
+    ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
     """
 
     head: ChainHead
@@ -72,15 +72,15 @@ class CheckInputs:
     indexed: IndexInputs = NOTHING
 
     def for_proof(self) -> ProofInputs:
-        """What a proof says of them; its evidence has the head and the token."""
+        """The inputs as a proof stores them; its evidence has the head and the token."""
         known = self.candidates
         return ProofInputs("0x" + self.seed.hex(), known.venues, known.others, self.deep, self.indexed)
 
 
 @dataclass(frozen=True, slots=True)
 class BuyRoundData:
-    """What the buy round read. ``implementation`` is read for deep checks only: whose code runs behind
-    ``code``."""
+    """The data of the buy round. ``implementation``: the address whose code runs behind ``code``; read for
+    deep checks only."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
@@ -92,8 +92,8 @@ class BuyRoundData:
 
 @dataclass(frozen=True, slots=True)
 class BuyRoundResult:
-    """A token after the buy round. ``new_venues``: where the launchpad says that it trades, which was not
-    among the candidates. ``passed_over``: places that were not tried in full."""
+    """A token after the buy round. ``new_venues``: venues from the launchpad that were not among the
+    candidates. ``passed_over``: the number of places that were not tried in full."""
 
     run: CheckSession
     role: Role
@@ -104,12 +104,12 @@ class BuyRoundResult:
     indexed: IndexInputs = NOTHING
 
     def venues_to_sell_on(self) -> list[VenueTrial]:
-        """The venues that the sell round asks."""
+        """The venues of the sell round."""
         return choose_venues(self.data.venues, self.run.means.policy)
 
 
 class BuyTrial(NamedTuple):
-    """One buy: where, how much, and in which environment."""
+    """One buy: its place, size and environment."""
 
     place: VenuePlace
     size: Size
@@ -117,9 +117,9 @@ class BuyTrial(NamedTuple):
 
 
 async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
-    """Buys on every candidate. Raises NodeFault when the node gave nothing usable.
+    """Buys on every candidate. Raises NodeFault when the node gave no usable answer.
 
-    A launch that is not among the candidates is learned of here, and costs one trip more.
+    A launch that is not among the candidates is found here, and costs one more batch.
     """
     role = role_of(inputs.token, means.contracts)
     run = CheckSession(
@@ -145,7 +145,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
 
 
 def role_of(token: Address, contracts: Contracts) -> Role:
-    """Whether it is a token to be judged, or money."""
+    """The role of an address: a token to judge, or money."""
     roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
     return roles.get(token, "token")
 
@@ -154,11 +154,11 @@ def _places_of(venues: tuple[Venue, ...]) -> tuple[VenuePlace, ...]:
     return tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in venues)
 
 
-# --- the money that venues are paid in --------------------------------------------------------------
+# --- quotes of the venues --------------------------------------------------------------------------
 
 
 async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSession:
-    """The run with the rates of what these venues are paid in. No trip for eth, weth and usdg."""
+    """The session with the rates of these venues' quotes. Eth, weth and usdg need no batch."""
     others = {venue.quote_address for venue in venues if venue.quote not in COMMON_MONEY}
     if not others:
         return run
@@ -168,8 +168,8 @@ async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSess
 
 
 async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
-    """Where no real swap brought a venue's money: finds where that money keeps its balances, and buys again
-    with balances set. Two trips more, and only then."""
+    """Where no real swap brought a venue's quote: finds the storage slot of the quote's balances, and buys
+    again with balances set. Only then it costs two more batches."""
     unfunded = {venue.place.venue.quote_address for venue in data.venues if _is_unfunded(venue)}
     if not unfunded:
         return run, data
@@ -180,24 +180,24 @@ async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[Chec
         except NodeFault:
             continue
         slots.append(read_guesses(asset, answers))
-    found = tuple(slot for slot in slots if slot is not None)
-    if not found:
+    known_slots = tuple(slot for slot in slots if slot is not None)
+    if not known_slots:
         return run, data
-    run = replace(run, setting=replace(run.setting, slots=found))
+    run = replace(run, setting=replace(run.setting, slots=known_slots))
     return run, await ask_buy_round(run, tuple(venue.place for venue in data.venues))
 
 
 def _is_unfunded(venue: VenueTrial) -> bool:
-    """True for a pool that exists and whose money could not be had in the judged size."""
+    """True for an existing pool whose quote no swap brought at the judged size."""
     outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
     return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
 
 
-# --- the trip ---------------------------------------------------------------------------------------
+# --- the batch -------------------------------------------------------------------------------------
 
 
 async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
-    """One trip: facts and buys. Raises NodeFault when it gave nothing usable, or is of another chain."""
+    """Sends one batch: facts and buys. Raises NodeFault when no answer is usable, or for another chain."""
     reader, contracts = run.environments[0], run.means.contracts
     facts_plan = token_facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
     pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
@@ -237,7 +237,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
 
 
 def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan, pay_out_plan: Plan) -> Reads:
-    """What is read beside the buys, by name; the code of other contracts by their address."""
+    """The reads beside the buys, by name; the code of other contracts by their address."""
     block = run.head.block
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
@@ -261,17 +261,17 @@ def _check_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
         raise NodeFault(f"it does not answer for chain {chain_id}")
 
 
-# --- contracts that may read the block number -------------------------------------------------------
+# --- contracts that may read the block number ------------------------------------------------------
 
 
-def _number_stands_still(run: CheckSession) -> bool:
+def _is_block_number_fixed(run: CheckSession) -> bool:
     return not run.head.known_dialect().lets_numbers_pass()
 
 
 def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
-    """Contracts beside the token that take part in its trades and are not known by code: hooks, and money
+    """Contracts beside the token that take part in its trades and whose code is not known: hooks, and quotes
     other than eth, weth and usdg. Empty where the node's block number advances."""
-    if not _number_stands_still(run):
+    if not _is_block_number_fixed(run):
         return ()
     known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
     parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
@@ -284,9 +284,9 @@ def _block_dependent(
     answers: ReadAnswers,
     launch: AnyLaunch | Missing | None,
 ) -> BlockDependent:
-    """Which contracts may read the block number. The launchpad's own tokens do not before a sell, and the
-    launchpad names what they are launched against: both are trusted."""
-    if not _number_stands_still(run):
+    """The contracts that may read the block number. The launchpad's tokens do not before a sell, and the
+    launchpad approves their quotes: both are trusted."""
+    if not _is_block_number_fixed(run):
         return {}
     codes = {run.token: answers["code"]}
     codes |= {contract: answers[contract] for contract in _strange_contracts(run, places)}
@@ -297,36 +297,36 @@ def _block_dependent(
     return {contract: gap for contract, gap in gaps.items() if gap is not None}
 
 
-# --- which places are tried in full -----------------------------------------------------------------
+# --- which places are tried in full ----------------------------------------------------------------
 
 
 async def choose_places(
     run: CheckSession, places: tuple[VenuePlace, ...]
 ) -> tuple[tuple[VenuePlace, ...], int]:
-    """The places that are tried in full, and how many are passed over. Where there are too many, a trip of
-    its own buys once on each, and those that bring most are kept.
+    """The places that are tried in full, and how many are passed over. Where there are too many, an extra
+    batch buys once on each, and those that bring most are kept.
 
-    What a pool claims, its liquidity or its price, does not count: pools cost nothing to make.
+    A pool's own liquidity or price does not count: pools cost nothing to make.
     """
     policy = run.means.policy
     plain = [place for place in places if not place.venue.rival_hook()]
     hooked = [place for place in places if place.venue.rival_hook()]
-    sorts = ((plain, policy.most_tried), (hooked, policy.most_hooked))
-    crowded = [sort for sort, most in sorts if len(sort) > most]
+    groups = ((plain, policy.most_tried), (hooked, policy.most_hooked))
+    crowded = [group for group, limit in groups if len(group) > limit]
     if not crowded:
         return places, 0
-    received = await _received_raw(run, [place for sort in crowded for place in sort])
+    received = await _received_raw(run, [place for group in crowded for place in group])
     kept: set[VenuePlace] = set()
-    for sort, most in sorts:
-        ranked = sorted(sort, key=lambda place: received.get(place, 0), reverse=True)
-        # One place that refuses is enough to know that there are such.
-        giving = [place for place in ranked if received.get(place, 1) > 0] if sort in crowded else ranked
-        kept |= set((giving or ranked[:1])[:most])
+    for group, limit in groups:
+        ranked = sorted(group, key=lambda place: received.get(place, 0), reverse=True)
+        # One refusing place is enough to show that some refuse.
+        giving = [place for place in ranked if received.get(place, 1) > 0] if group in crowded else ranked
+        kept |= set((giving or ranked[:1])[:limit])
     return tuple(place for place in places if place in kept), len(places) - len(kept)
 
 
 async def _received_raw(run: CheckSession, places: list[VenuePlace]) -> dict[VenuePlace, int]:
-    """Base units that one buy brings on each; more than anything where that is unknown."""
+    """Base units that one buy brings on each place; larger than any amount where that is unknown."""
     plans = {trial: _buy_plan(run, trial) for trial in (BuyTrial(place, "probe", 0) for place in places)}
     sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if not isinstance(plan, Missing)}
     _, results = await run.ask({}, sendable)
@@ -341,7 +341,7 @@ async def _received_raw(run: CheckSession, places: list[VenuePlace]) -> dict[Ven
 _UNKNOWN_RAW = 2**256
 
 
-# --- one buy ----------------------------------------------------------------------------------------
+# --- one buy ---------------------------------------------------------------------------------------
 
 
 def _buy_plan(run: CheckSession, trial: BuyTrial) -> Plan | Missing:

@@ -1,4 +1,4 @@
-"""Where a token may trade: the venues that a check tries."""
+"""The candidate venues of a check."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from roundtrip.venues.base import Contracts
 
 @dataclass(frozen=True, slots=True)
 class KnownVenues:
-    """What is known before the node is asked. ``others``: pools that are paid in tokens that are no money.
+    """The venues known before the node is asked. ``others``: the number of pools whose quote is not money.
     ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...] = ()
@@ -21,9 +21,9 @@ class KnownVenues:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """``venues``: those that a check tries. ``others``: more pools that are known and not tried, since
-    anybody can make a pool of a token against a token of his own. ``left_out``: venues beyond the bound.
-    ``complete``: no pool is unknown."""
+    """``venues``: those that a check tries. ``others``: further known pools that are not tried, because
+    anybody can make a pool against a token of their own. ``left_out``: venues beyond the bound. ``complete``:
+    no pool is unknown."""
 
     venues: tuple[Venue, ...]
     others: int
@@ -32,8 +32,8 @@ class Candidates:
 
 
 def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, most: int) -> Candidates:
-    """Every known venue, the oldest ``most`` with strangers' hooks and as many without; while some venue may
-    be unknown, the standard ones before them."""
+    """Every known venue: the oldest ``most`` with rival hooks and as many without, after the standard ones
+    while a venue may be unknown."""
     hooked = [venue for venue in known.venues if venue.rival_hook()]
     plain = [venue for venue in known.venues if not venue.rival_hook()]
     left_out = {*hooked[most:], *plain[most:]}
@@ -43,14 +43,14 @@ def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, mo
 
 
 def standard_venues(contracts: Contracts, token: Address) -> tuple[Venue, ...]:
-    """Where most tokens trade, whether or not such a pool exists."""
+    """The pools where most tokens trade, whether or not they exist."""
     return tuple(venue for file in VENUES for venue in file.candidates(token, contracts))
 
 
 def unseen_venues(
     contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None, known: tuple[Venue, ...]
 ) -> tuple[Venue, ...]:
-    """Where the launchpad says that the token trades, unless that is among the candidates."""
+    """The launchpad's venue of the token, unless it is among the candidates."""
     venue = _of_launch(contracts, token, launch)
     return () if venue is None or venue in known else (venue,)
 

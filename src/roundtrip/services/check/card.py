@@ -1,4 +1,4 @@
-"""What a page shows of a check beside its answer, read from the evidence that it was judged by."""
+"""What a page shows of a check beside its answer, read from its stored evidence."""
 
 import asyncio
 import contextlib
@@ -71,9 +71,9 @@ class KeptCard(msgspec.Struct, frozen=True):
 
 
 async def check_card(ctx: Context, params: CardParams) -> UseCaseAnswer[KeptCard]:
-    """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
+    """The card of that check. Raises CallerFault (bad_address), ServiceFull."""
     stored = await _load_check(ctx, parse_address(params.address), params.checked_at)
-    # Of a token with many pools it is long, and others wait for this loop.
+    # Decoding is slow for a token with many pools, and must not block the event loop.
     return UseCaseAnswer(
         KeptCard(None if stored is None else await asyncio.to_thread(_card, stored, ctx.policy))
     )
@@ -90,7 +90,7 @@ async def _load_check(
 
 
 def _card(stored: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
-    """None: evidence of an earlier release had another shape."""
+    """The card; None where the evidence has the shape of an earlier release."""
     with contextlib.suppress(ValueError):
         return _read(canonical_json.load(Evidence, stored.document), stored.deep, policy)
     return None

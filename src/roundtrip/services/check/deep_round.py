@@ -28,19 +28,18 @@ from .session import CheckSession
 
 
 class _CodeReading:
-    """Reads the functions of contracts, two at a time, in threads of its own: a contract can make reading
-    slow."""
+    """Reads the functions of contracts, two at a time, in its own threads: a contract can make this slow."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(2, "reading")
         self._waiting = 0
 
     def full(self) -> bool:
-        """Whether ``_MOST_WAITING`` wait already."""
+        """Whether ``_MOST_WAITING`` readings wait already."""
         return self._waiting >= _MOST_WAITING
 
     async def find(self, *codes: bytes) -> owner_setters.OwnerSetters:
-        """As ``owner_setters.find``."""
+        """Like ``owner_setters.find``, in a thread."""
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, owner_setters.find, *codes)
@@ -54,15 +53,15 @@ _READING = _CodeReading()
 
 @dataclass(frozen=True, slots=True)
 class DeepRoundInputs:
-    """What is read beside the sell round. ``implementation_code``: of a proxy's implementation, empty where
-    the token is no proxy. ``holders``: None where no holder is known."""
+    """The reads beside the sell round. ``implementation_code``: of a proxy's implementation, empty where the
+    token is no proxy. ``holders``: None where no holder is known."""
 
     implementation_code: bytes | Missing
     holders: holder_sells.HolderWallets | Missing | None
 
 
 async def read_deep_inputs(bought: BuyRoundResult, meter: Meter) -> DeepRoundInputs:
-    """One trip, or none. A node that fails gives Missing."""
+    """Sends one batch, or none. Missing where the node fails."""
     run, implementation = bought.run, bought.data.implementation
     reads = holder_sells.reads(bought)
     if isinstance(implementation, str):
@@ -87,8 +86,8 @@ _IMPLEMENTATION = "implementation"
 async def run_deep_round(
     bought: BuyRoundResult, evidence: Evidence, inputs: DeepRoundInputs, meter: Meter
 ) -> Evidence:
-    """The evidence with what became of the sell after each call of an owner, and of holders' sells; as it was
-    where there is nothing to try. All of it goes in one trip."""
+    """The evidence with the sells after each owner's call and the holders' sells; unchanged where there is
+    nothing to try. Sends one batch."""
     run = replace(bought.run, meter=meter)
     judgement = judge(evidence, run.means.policy)
     best = judgement.best
@@ -113,7 +112,7 @@ async def run_deep_round(
 
 
 DeepPlanName = tuple[str, int]
-"""What a plan of the deep round is for, and its number among those."""
+"""The purpose of a plan of the deep round, and its number among those."""
 
 
 async def _send(
@@ -127,19 +126,19 @@ async def _send(
         return dict.fromkeys(plans, Missing("token", fault.message))
     except NodeFault as fault:
         return dict.fromkeys(plans, Missing("node", fault.message))
-    # A request that was lost because a contract answers with too much says nothing of a call.
+    # A request lost because a contract's answer is too large says nothing about a call.
     return {
         name: Missing("token", result.reason or "") if isinstance(result, RefusedCall) else result
         for name, result in results.items()
     }
 
 
-# --- what its owner could change --------------------------------------------------------------------
+# --- owner calls -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerCallPlan:
-    """Simulations of what an owner may call, the control first. ``left_out`` functions are not tried."""
+    """Simulations of an owner's calls, the control first. ``left_out``: the number of functions not tried."""
 
     best: int
     sell: OwnerProbeSell
@@ -151,8 +150,7 @@ class OwnerCallPlan:
         return {("owner call", number): attempt.plan for number, attempt in enumerate(self.planned)}
 
     def read(self, results: Mapping[DeepPlanName, Results | Missing]) -> OwnerCalls | Missing:
-        """What the sell brought after each call. Missing where the control failed: nothing can be compared
-        then."""
+        """Reads the sell after each call. Missing where the control failed: then nothing can be compared."""
         control, *attempts = [results["owner call", number] for number in range(len(self.planned))]
         if isinstance(control, Missing):
             return control
@@ -171,8 +169,8 @@ async def _plan_owner_calls(
     implementation_code: bytes | Missing,
     sell: OwnerProbeSell | Missing,
 ) -> OwnerCallPlan | OwnerCalls | Missing | None:
-    """What is to be simulated; or the result where no simulation is needed: None without an owner, OwnerCalls
-    without a function to call, Missing where something could not be read."""
+    """Plans the simulations; or returns the result where none is needed: None without an owner, OwnerCalls
+    without a function to call, Missing where a read failed."""
     policy = bought.run.means.policy
     actors = actors_of(evidence, best, bought.run.means.contracts)
     if not isinstance(actors, OwnerActors):
@@ -201,16 +199,15 @@ async def _plan_owner_calls(
 
 @dataclass(frozen=True, slots=True)
 class OwnerActors:
-    """Who calls what an owner may, and who puts other code in its place."""
+    """The accounts that call the owner's functions and that replace the code."""
 
     owner: Actor
     upgrader: Actor
 
 
 def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> OwnerActors | Missing | None:
-    """None: there is no owner, or one that has no key: the token, its pool, the network's own contracts.
-    Missing where the owner or the proxy admin could not be read: then nothing can be said of what they can
-    do."""
+    """The actors of a token. None: it has no owner, or only one without a key: the token, its pool, the
+    network's own contracts. Missing where the owner or the proxy admin could not be read."""
     facts, venue = evidence.facts, evidence.venues[best].venue
     gap = next((fact for fact in (facts.owner, facts.proxy_admin) if isinstance(fact, Missing)), None)
     if gap is not None:
@@ -226,8 +223,7 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> OwnerActor
 
 
 def _completed_sell(bought: BuyRoundResult, evidence: Evidence, best: int) -> OwnerProbeSell | Missing:
-    """The sell that is made again after each call: the first that went through from the wallet that
-    bought."""
+    """The sell that is repeated after each call: the buyer's first one that succeeded."""
     run, venue = bought.run, bought.venues_to_sell_on()[best]
     size, env = venue.main_size(), run.environments[0]
     buy = None if size is None else venue.completed_buy(size)

@@ -1,4 +1,4 @@
-"""The wallets and blocks that probes are run with: unlike each other as people are, drawn anew each time."""
+"""The wallets and blocks of probes: they differ like those of real users, and are drawn for each check."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from roundtrip.venues.abi import keccak
 
 
 def draw(entropy: bytes, head: ChainHead, policy: Policy) -> tuple[Environment, ...]:
-    """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
+    """Draws two wallets in two possible next blocks; neither can be told apart from a real buyer."""
 
     def draw_bytes(label: str) -> bytes:
         return keccak(entropy + label.encode())
@@ -38,7 +38,7 @@ def draw(entropy: bytes, head: ChainHead, policy: Policy) -> tuple[Environment, 
 
     small_wei, large_wei = 5 * 10**16, 10**18
     careful = environment(0, 0, gas_float_wei=number("float 0", small_wei, 2 * small_wei))
-    # Where nobody's tip is taken, a wallet that offers one pays none.
+    # Where the chain takes no tips, a wallet that offers one pays none.
     dropped = head.dialect is not None and head.dialect.drops_tips
     careless = environment(
         1,

@@ -1,4 +1,4 @@
-"""Answers whether a token can be bought and sold, and what a round trip costs. Two trips to the node, one
+"""Answers whether a token can be bought and sold, and what a round trip costs. Two batches to the node, one
 more for a deep check."""
 
 from collections.abc import Mapping
@@ -37,14 +37,13 @@ log = structlog.get_logger(__name__)
 
 
 async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
-    """The whole check, its evidence stored. Raises NodeFault when the chain gave nothing usable."""
+    """Runs a check and stores its evidence. Raises NodeFault when the node gave no usable answer."""
     return await run_check(ctx, params)
 
 
 async def run_check(ctx: Context, params: CheckParams, requested: bool = True) -> UseCaseAnswer[Check]:
-    """A check; ``requested`` False: one that a job makes. An absence is only answered at the node's newest
-    block. Raises as ``check``, and ServiceFull (busy) where an absence is seen on a node that is behind the
-    index."""
+    """Runs a check; ``requested`` False: a job makes it. An absence is only answered at the node's newest
+    block. Raises like ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
     meter = Meter()
     head, indexed_block = await head_of_index(ctx)
     answer = await _check_at(ctx, head, params, requested, meter)
@@ -59,7 +58,7 @@ async def run_check(ctx: Context, params: CheckParams, requested: bool = True) -
 async def _check_at(
     ctx: Context, head: ChainHead, params: CheckParams, requested: bool, meter: Meter
 ) -> UseCaseAnswer[Check]:
-    """A check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
+    """Runs a check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
     recorder = CallRecorder(ctx.node)
     inputs = await prepare_inputs(ctx, head, params.token(), params.asks_deep())
     bought = await run_buy_round(ctx.means(recorder), inputs, meter)
@@ -83,7 +82,7 @@ async def _check_at(
 
 
 def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:
-    """The wallets behind the token, each with the words that name it in a sentence."""
+    """The owner and deployer of the token, each with its name in a sentence."""
     wallets, owner, launch = {}, evidence.facts.owner, evidence.launch
     if isinstance(owner, str):
         wallets[Address(owner)] = f"Its owner {owner}"
@@ -93,8 +92,8 @@ def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:
 
 
 def _add_scam_marks(answer: Check, evidence: Evidence, scam_marks: Mapping[Address, int]) -> Check:
-    """The answer, its text followed by what enough people say of the owner and the deployer. The verdict
-    stays what the evidence shows."""
+    """The answer, with a sentence on the scam marks of the owner and the deployer. The verdict does not
+    change."""
     sentences = [
         scam_text(words, scam_marks[wallet])
         for wallet, words in _owner_and_deployer(evidence).items()
@@ -106,7 +105,7 @@ def _add_scam_marks(answer: Check, evidence: Evidence, scam_marks: Mapping[Addre
 
 
 def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
-    """How long the answer is shared: no longer than the snipe tax that it names lasts."""
+    """How long the answer is shared: at most until the snipe tax in it ends."""
     most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
     is_partial = any(gap.fault == "node" for gap in gaps(evidence.holder_sells))
     if node_fault or is_partial or node_kept_back(evidence.owner_calls):
@@ -128,8 +127,8 @@ async def _store(
     requested: bool,
     deep: bool,
 ) -> Mapping[Address, int]:
-    """Stores the evidence and its proof in one transaction. Returns how many people mark the owner and the
-    deployer as a scam. Raises ServiceFull (busy) where the database does not answer."""
+    """Stores the evidence and its proof in one transaction. Returns the number of scam marks of the owner and
+    the deployer. Raises ServiceFull (busy) where the database does not answer."""
     holder_sells = evidence.holder_sells
     stored = evidence_store.KeptEvidence(
         at(now_s),
@@ -140,7 +139,7 @@ async def _store(
         canonical_json.dump(evidence),
         requested,
         deep,
-        judge_holder_sells(holder_sells, ctx.policy).told if isinstance(holder_sells, HolderSells) else 0,
+        judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():

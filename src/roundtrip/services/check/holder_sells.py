@@ -31,15 +31,15 @@ _BALANCES = "holders' balances"
 
 @dataclass(frozen=True, slots=True)
 class HolderWallets:
-    """The holders that are wallets. ``unread``: of these that is unknown."""
+    """The holders that are wallets. ``unread``: holders whose code or balance is unknown."""
 
     wallets: tuple[PinnedHolder, ...]
     unread: tuple[Address, ...] = ()
 
 
 def reads(bought: BuyRoundResult) -> dict[str, RpcCall]:
-    """What is read of holders before sells are simulated as theirs: their code, by address, and their
-    balances. Empty where no holder is known."""
+    """The reads of the holders' code, by address, and balances, before their sells are simulated. Empty where
+    no holder is known."""
     holders, run = bought.indexed.holders, bought.run
     if not holders:
         return {}
@@ -51,8 +51,8 @@ def reads(bought: BuyRoundResult) -> dict[str, RpcCall]:
 def read(
     bought: BuyRoundResult, answers: Mapping[str, msgspec.Raw | RpcError]
 ) -> HolderWallets | Missing | None:
-    """The answers to ``reads``. Addresses with code are left out, also by delegation (EIP-7702): with code
-    that refuses what a sale pays, anybody could make an honest token look like a trap."""
+    """Reads the answers to ``reads``. Addresses with code, also by delegation (EIP-7702), are left out: with
+    code that refuses the payment of a sell, anybody could make an honest token look like a trap."""
     holders, run = bought.indexed.holders, bought.run
     if bought.indexed.unread:
         return Missing("node", UNREAD)
@@ -73,22 +73,22 @@ def read(
 
 
 def insiders(evidence: Evidence) -> frozenset[Address]:
-    """The owner, the deployer, and where the token trades: what holds for them need not hold for a holder."""
+    """The owner, the deployer, and the token's venues: the token may treat them differently from holders."""
     facts, launch = evidence.facts, evidence.launch
-    found: set[object] = {facts.owner, facts.proxy_admin, evidence.token}
+    addresses: set[object] = {facts.owner, facts.proxy_admin, evidence.token}
     if isinstance(launch, LaunchRecord | PoolLaunch):
-        found.add(launch.deployer)
+        addresses.add(launch.deployer)
     if isinstance(launch, LaunchRecord):
-        found.add(launch.curve)
+        addresses.add(launch.curve)
     for venue in evidence.venues:
-        found |= {venue.venue.pool, venue.venue.hook}
-    return frozenset(Address(address) for address in found if isinstance(address, str))
+        addresses |= {venue.venue.pool, venue.venue.hook}
+    return frozenset(Address(address) for address in addresses if isinstance(address, str))
 
 
 @dataclass(frozen=True, slots=True)
 class HolderSellPlan:
-    """Holders' sells that the deep round simulates. ``control``: what the check's own wallet sold for.
-    ``known``: how many holders the index named."""
+    """Holders' sells that the deep round simulates. ``control``: the sell of the check's own wallet.
+    ``known``: the number of holders from the index."""
 
     best: int
     sell: OwnerProbeSell
@@ -98,7 +98,7 @@ class HolderSellPlan:
     unread: tuple[Address, ...]
 
     def plans(self) -> dict[tuple[str, int], Plan]:
-        """The simulations by name; a holder of too little has none."""
+        """The simulations by name; a holder with too small a balance has none."""
         return {
             ("holder sell", number): planned.plan
             for number, planned in enumerate(self.planned)
@@ -106,7 +106,7 @@ class HolderSellPlan:
         }
 
     def read(self, results: Mapping[tuple[str, int], Results | Missing]) -> HolderSells:
-        """What each holder's sell brought."""
+        """Reads the result of each holder's sell."""
         sells = []
         for number, planned in enumerate(self.planned):
             result = results.get(("holder sell", number), Missing("token", ""))
@@ -123,8 +123,8 @@ def plan_holder_sells(
     sell: OwnerProbeSell | Missing,
     holders: HolderWallets | Missing | None,
 ) -> HolderSellPlan | Missing | None:
-    """None where no holder is known, or where the check's own wallet sold nothing to compare theirs with:
-    then the level is not ok in any case."""
+    """Plans the holders' sells. None where no holder is known, or where the check's own wallet sold nothing
+    to compare them with: then the level is not ok in any case."""
     if holders is None or isinstance(sell, Missing):
         return None
     if isinstance(holders, Missing):

@@ -1,4 +1,4 @@
-"""What the index knows of a token before it is checked: its venues, its holders, its deployer."""
+"""The index's facts about a token before its check: venues, holders, deployer."""
 
 import asyncio
 
@@ -24,15 +24,16 @@ _PATIENCE_S = 0.5
 async def read_known_venues(
     book: VenueIndex | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
 ) -> KnownVenues:
-    """What the venue index of this process knows. Once a token it is completed from the database with the
-    pools from before this process started; where the database does not answer, it stays incomplete."""
+    """The token's venues in this process's venue index. Once per token they are completed from the database
+    with the pools from before this process started; where the database does not answer, they stay
+    incomplete."""
     if book is not None and book.needs_history(token):
         await _complete_from_database(book, pool, contracts, token)
     return known_venues(book, token)
 
 
 def known_venues(book: VenueIndex | None, token: Address) -> KnownVenues:
-    """What the venue index knows now."""
+    """The token's venues in the venue index now."""
     if book is None:
         return KnownVenues()
     return KnownVenues(book.venues_of(token), book.others(token), book.complete(token))
@@ -57,9 +58,9 @@ async def _complete_from_database(
 async def read_index_facts(
     pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
 ) -> IndexInputs:
-    """Who launched the token, how that wallet's launches went, and at most ``most_holders`` wallets that hold
-    the token, some of them drawn by ``seed`` (32 bytes). Nothing where the token is not indexed. Where the
-    database does not answer in time the holders are unread, which is not the same as none."""
+    """The token's deployer, the results of its launches, and at most ``most_holders`` wallets that hold the
+    token, some of them drawn by ``seed`` (32 bytes). Empty where the token is not indexed. Where the database
+    does not answer in time, ``unread`` is True, which differs from no holders."""
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
             token_id = await addresses.id_of(connection, token)
@@ -76,7 +77,7 @@ async def read_index_facts(
             record = (await deployers.records(connection, [launch.deployer_id]))[launch.deployer_id]
     except DATABASE_FAULTS:
         return IndexInputs(unread=most_holders > 0)
-    # What the deployer got otherwise than by buying is unknown: it is at least what it sold.
+    # What the deployer got other than by buying is unknown: it got at least what it sold.
     got_raw = max(launch.bought_raw, launch.sold_raw)
     deployer = DeployerRecord(record.launches, record.graduated, record.sold_own, got_raw, launch.sold_raw)
     return IndexInputs(holders, launch.deployer, deployer)

@@ -1,4 +1,4 @@
-"""The rounds of a check: inputs, buy round, sell round, deep round. They end in one document of evidence."""
+"""The rounds of a check: inputs, buy round, sell round, deep round. Together they produce the evidence."""
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
@@ -15,8 +15,8 @@ from .sell_round import run_sell_round
 
 
 async def gather_evidence(ctx: Context, token: Address, meter: Meter, *, deep: bool = False) -> Evidence:
-    """A check at the followed head, up to its evidence. Raises NodeFault when the buy round gave nothing
-    usable."""
+    """Runs a check at the followed head, up to its evidence. Raises NodeFault when the buy round has no
+    usable answer."""
     bought = await start_check(ctx, ctx.heads.current(), token, meter, deep)
     return await run_later_rounds(bought, meter)
 
@@ -24,14 +24,14 @@ async def gather_evidence(ctx: Context, token: Address, meter: Meter, *, deep: b
 async def start_check(
     ctx: Context, head: ChainHead, token: Address, meter: Meter, deep: bool = False
 ) -> BuyRoundResult:
-    """Inputs and buy round. Raises as ``gather_evidence``."""
+    """Prepares the inputs and runs the buy round. Raises like ``gather_evidence``."""
     bought = await run_buy_round(ctx.means(), await prepare_inputs(ctx, head, token, deep), meter)
     remember_launch(ctx, bought)
     return bought
 
 
 async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bool = False) -> CheckInputs:
-    """A new check's inputs, with a seed of its own. Money has no candidates."""
+    """The inputs of a new check, with a new seed. Money has no candidates."""
     seed = ctx.entropy()
     if role_of(token, ctx.contracts) != "token":
         return CheckInputs(head, token, seed, Candidates((), 0, 0, True), deep)
@@ -43,13 +43,13 @@ async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bo
 
 
 def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
-    """Adds the venues that the launchpad named to the index of venues, for later checks."""
+    """Adds the launchpad's venues to the venue index, for later checks."""
     if bought.new_venues and ctx.heads.venue_index is not None:
         ctx.heads.venue_index.add(bought.run.token, bought.new_venues)
 
 
 async def run_later_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Sell round, and deep round where the check is deep."""
+    """Runs the sell round, and the deep round of a deep check."""
     if not bought.run.deep:
         return await run_sell_round(bought, meter)
     selling, reading = Meter(), Meter()

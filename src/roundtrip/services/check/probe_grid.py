@@ -1,4 +1,4 @@
-"""What a check tried, probe by probe."""
+"""The grid of a check's probes and their outcomes."""
 
 from typing import Annotated, Literal
 
@@ -43,7 +43,7 @@ class CheckGrid(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGrid:
-    """What was tried."""
+    """The grid of the deciding venue."""
     index = shown_index(judgement)
     cells = () if index is None else evidence.venues[index].cells
     delays = sorted({cell.probe.delay_s for cell in cells})
@@ -51,11 +51,11 @@ def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGr
 
 
 def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
-    """Of the two wallets that tried the same, the one that fared worse."""
+    """The rows; of two wallets with the same probe the worse outcome."""
     by_label: dict[str, dict[int, GridCell]] = {}
     for cell in cells:
         row = by_label.setdefault(_label(cell), {})
-        shown, before = _came(cell, policy), row.get(cell.probe.delay_s)
+        shown, before = _grid_cell(cell, policy), row.get(cell.probe.delay_s)
         if before is None or _badness(shown) > _badness(before):
             row[cell.probe.delay_s] = shown
     return [GridRow(label, [row.get(delay_s) for delay_s in delays]) for label, row in by_label.items()]
@@ -64,11 +64,11 @@ def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> li
 def _label(cell: ProbeCell) -> str:
     probe = cell.probe
     share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
-    by = "" if probe.seller == "buyer" else ", by whom it was handed to"
-    return f"{SIZES[probe.size]}, {share}{by}"
+    seller_text = "" if probe.seller == "buyer" else ", by whom it was handed to"
+    return f"{SIZES[probe.size]}, {share}{seller_text}"
 
 
-def _came(cell: ProbeCell, policy: Policy) -> GridCell:
+def _grid_cell(cell: ProbeCell, policy: Policy) -> GridCell:
     outcome, delay_s = cell.outcome, cell.probe.delay_s
     if isinstance(outcome, Missing):
         return GridCell(delay_s, "unknown", "unknown", None, outcome.why)
@@ -81,10 +81,10 @@ def _came(cell: ProbeCell, policy: Policy) -> GridCell:
     return GridCell(delay_s, "unknown", "unknown", None, reason or None)
 
 
-def _level(lost: int, policy: Policy) -> Level:
-    if lost >= policy.danger_loss_bps:
+def _level(loss_bps: int, policy: Policy) -> Level:
+    if loss_bps >= policy.danger_loss_bps:
         return "danger"
-    return "warn" if lost >= policy.warn_loss_bps else "ok"
+    return "warn" if loss_bps >= policy.warn_loss_bps else "ok"
 
 
 def _badness(cell: GridCell) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The proof of the newest check of a token: the evidence, and the exact requests that it came of."""
+"""The proof of the newest check of a token: the evidence, and the exact requests behind it."""
 
 import asyncio
 import contextlib
@@ -23,21 +23,22 @@ log = structlog.get_logger(__name__)
 
 
 async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckProof]:
-    """Of a check that is no older than proofs are kept and whose block is still on the chain; else of one
-    that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
-    Raises NodeFault where the node does not say which block is on the chain."""
+    """The proof of the latest stored check whose block is still on the chain; else of a check that is made
+    now. Concurrent requests share that check. The proof is not cached in memory, because it may be a
+    megabyte. Raises NodeFault where the node does not answer which block is on the chain."""
     token, counted = params.token(), True
-    proof = await _latest(ctx, token)
+    proof = await _load_latest(ctx, token)
     if proof is None or not await _is_canonical(ctx, proof.block):
         counted = (await check(ctx, params)).counted
-        proof = await _latest(ctx, token)
+        proof = await _load_latest(ctx, token)
     if proof is None:
         raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
     return UseCaseAnswer(proof, counted=counted)
 
 
-async def _latest(ctx: Context, token: Address) -> CheckProof | None:
-    """None where none is kept, or only one of an earlier release, whose evidence had another shape."""
+async def _load_latest(ctx: Context, token: Address) -> CheckProof | None:
+    """The stored proof; None where there is none, or where its evidence has the shape of an earlier
+    release."""
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             stored = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
@@ -50,9 +51,9 @@ async def _latest(ctx: Context, token: Address) -> CheckProof | None:
 
 
 async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
-    """Whether the chain has this block at its number: one that was taken back, or that the node does not
-    know, proves nothing to anybody. Raises NodeFault where that could not be found out."""
-    # A batch of nothing but nulls is no answer at all: the chain's id is one that there always is.
+    """Whether the chain has this block at its number: a block that was reorged out, or that the node does not
+    know, proves nothing. Raises NodeFault where the node does not answer."""
+    # A batch of only nulls counts as no answer: the chain id is never null.
     calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", [hex(block.number), False])]
     _, header = await ctx.node.batch(calls)
     if not isinstance(header, RpcError):

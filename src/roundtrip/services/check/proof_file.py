@@ -1,4 +1,4 @@
-"""A proof that somebody hands over, and what can be said of it without asking a node."""
+"""Reads a proof file and verifies what needs no node."""
 
 import re
 from dataclasses import dataclass, replace
@@ -36,12 +36,12 @@ _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
 class UnreadableProof(ValueError):
-    """What was handed in has not the shape of a proof. The text is one sentence."""
+    """The file does not have the shape of a proof. The text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """One thing that was looked at, and whether it holds. None: it could not be found out."""
+    """One verified claim and whether it holds; None: not known."""
 
     what: str
     holds: bool | None
@@ -50,15 +50,15 @@ class ProofFinding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A proof as it was read. ``trips``: its requests as JSON values."""
+    """A decoded proof. ``trips``: its requests as JSON values."""
 
     proof: CheckProof
     evidence: Evidence
-    begun: ProofInputs
+    inputs: ProofInputs
     trips: list[list[list[dict[str, Any]]]]
 
-    def beginning(self) -> CheckInputs:
-        """What the check began with. Raises ValueError where no check begins so."""
+    def check_inputs(self) -> CheckInputs:
+        """The inputs of the check. Raises ValueError where no check can have them."""
         evidence = self.evidence
         if not evidence.environments:
             raise ValueError("it names no wallets")
@@ -71,7 +71,7 @@ class Claim:
             heard_s=0.0,
             dialect=BY_NAME.get(self.proof.dialect),
         )
-        inputs = self.begun
+        inputs = self.inputs
         candidates = Candidates(inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete)
         return CheckInputs(
             head, evidence.token, bytes.fromhex(inputs.seed[2:]), candidates, inputs.deep, inputs.indexed
@@ -79,7 +79,7 @@ class Claim:
 
 
 def read_claim(document: bytes) -> Claim:
-    """The proof in the bytes of a file. Raises Unreadable."""
+    """Decodes the bytes of a proof file. Raises UnreadableProof."""
     if len(document) > MOST_FILE_BYTES:
         raise UnreadableProof(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
     try:
@@ -117,7 +117,7 @@ class _RefusalAnswer(msgspec.Struct):
 
 
 def _refusal(document: bytes) -> str | None:
-    """What the service said in place of a proof: the error's code, and its sentence."""
+    """The error that the service returned in place of a proof: code and sentence."""
     try:
         error = msgspec.json.decode(document, type=_RefusalAnswer).error
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -136,10 +136,10 @@ def _entry(request: Any) -> dict[str, Any]:
     return {"jsonrpc": request.jsonrpc, "id": request.id, "method": request.method, "params": params}
 
 
-def _is_deeper(value: object, most: int) -> bool:
-    """Whether JSON lists and objects lie in each other more than ``most`` times."""
+def _is_deeper(value: object, limit: int) -> bool:
+    """Whether JSON lists and objects are nested deeper than ``limit``."""
     level = [value]
-    for _ in range(most + 1):
+    for _ in range(limit + 1):
         level = [
             inner
             for value in level
@@ -150,35 +150,37 @@ def _is_deeper(value: object, most: int) -> bool:
 
 
 def printable(value: object) -> str:
-    """A value somebody else wrote, fit to stand in a line."""
+    """An untrusted value, cleaned to one line."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return names.clean(text, _MOST_SHOWN) or "nothing"
 
 
-def judged_again(claim: Claim, policy: Policy) -> ProofFinding:
-    """The evidence judged here and now, and the words around it held against it."""
+def rejudge(claim: Claim, policy: Policy) -> ProofFinding:
+    """Judges the evidence here, and compares the result and the other fields of the file with it."""
     evidence, proof = claim.evidence, claim.proof
-    amiss = _beside(claim)
-    if amiss is not None:
-        return ProofFinding("verdict", False, amiss)
+    mismatch = _envelope_mismatch(claim)
+    if mismatch is not None:
+        return ProofFinding("verdict", False, mismatch)
     try:
         judged = present_verdict(judge(evidence, policy).verdict)
     except Exception as error:  # Evidence that no check makes may break any rule.
         return ProofFinding("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
     if judged == proof.verdict:
-        beside = "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
-        return ProofFinding("verdict", True, f"{judged.code}, {judged.level}: {judged.text}{beside}")
+        policy_note = (
+            "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
+        )
+        return ProofFinding("verdict", True, f"{judged.code}, {judged.level}: {judged.text}{policy_note}")
     claimed = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
-    found = printable(f"{judged.code}, {judged.level}: {judged.text}")
+    rejudged = printable(f"{judged.code}, {judged.level}: {judged.text}")
     if evidence.policy_version != policy.version:
         version = printable(evidence.policy_version)
-        text = f"policy {version} said {claimed} Policy {policy.version}, which is here, says {found}"
+        text = f"policy {version} said {claimed} Policy {policy.version}, which is here, says {rejudged}"
         return ProofFinding("verdict", None, text)
-    return ProofFinding("verdict", False, f"the file says {claimed} Its evidence says {found}")
+    return ProofFinding("verdict", False, f"the file says {claimed} Its evidence says {rejudged}")
 
 
-def _beside(claim: Claim) -> str | None:
-    """What the file says beside its evidence, and its evidence does not."""
+def _envelope_mismatch(claim: Claim) -> str | None:
+    """The first field of the file that contradicts its evidence; None: none does."""
     evidence, proof = claim.evidence, claim.proof
     block = evidence.block
     try:
@@ -199,8 +201,8 @@ def _beside(claim: Claim) -> str | None:
     return None
 
 
-def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> str | None:
-    """Why the requests can be no check's on this network; None where nothing speaks against it yet."""
+def find_mismatch(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> str | None:
+    """Why no check on this network can have sent the requests; None: no reason found yet."""
     proof = claim.proof
     if proof.chain_id != chain_id:
         return f"it is of chain {proof.chain_id}, and the contracts that are trusted here of chain {chain_id}"
@@ -214,24 +216,24 @@ def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> 
             if request["method"] not in READ_METHODS:
                 return f"{printable(request['method'])} is among the requests: a check only reads"
     try:
-        return _inputs_amiss(claim, contracts, policy) or _market_amiss(claim, contracts)
+        return _inputs_mismatch(claim, contracts, policy) or _market_mismatch(claim, contracts)
     except (ValueError, OverflowError, AssertionError, TypeError) as error:
         return f"no check begins like this ({printable(str(error))})"
 
 
-def _inputs_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
-    """What no check starts with: address, wallets, holders."""
-    evidence, begin = claim.evidence, claim.beginning()
+def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
+    """Why no check can start with these inputs: address, wallets, holders; None: it can."""
+    evidence, inputs = claim.evidence, claim.check_inputs()
     if parse_address(evidence.token) != evidence.token or not _HASH.fullmatch(evidence.block.hash):
         return "the token's address or the block's hash is not written as a check writes it"
-    if len(begin.seed) != 32 or environments.draw(begin.seed, begin.head, policy) != evidence.environments:
+    if len(inputs.seed) != 32 or environments.draw(inputs.seed, inputs.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
-    if max(len(begin.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
+    if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
-    holders = begin.indexed.holders
-    if (begin.indexed.deployer is None) != (begin.indexed.record is None):
+    holders = inputs.indexed.holders
+    if (inputs.indexed.deployer is None) != (inputs.indexed.record is None):
         return "the index knows a deployer by how his launches went, and neither without the other"
-    if begin.indexed.unread and holders:
+    if inputs.indexed.unread and holders:
         return "it asks holders that could not be read"
     if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
         return "it asks more holders than a check does, or one of them twice"
@@ -243,16 +245,16 @@ def _inputs_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | N
     return None
 
 
-def _market_amiss(claim: Claim, contracts: Contracts) -> str | None:
-    """What no check starts with: rates and venues."""
-    evidence, begin = claim.evidence, claim.beginning()
+def _market_mismatch(claim: Claim, contracts: Contracts) -> str | None:
+    """Why no check can start with these rates and venues; None: it can."""
+    evidence, inputs = claim.evidence, claim.check_inputs()
     for rate in evidence.market.rates:
-        if not _is_way(rate, evidence, contracts):
+        if not _is_check_route(rate, evidence, contracts):
             return f"{printable(rate.asset)} is had by a way that a check does not go"
     if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
         return "usdg is had by a way that a check does not go"
-    for venue in begin.candidates.venues:
-        if not genuine(venue, evidence, contracts):
+    for venue in inputs.candidates.venues:
+        if not is_genuine(venue, evidence, contracts):
             return f"{printable(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
         if not _is_paid_in_money(venue, evidence):
             return f"{printable(venue.quote_address)} is nobody's money: no check trades for it"
@@ -260,16 +262,16 @@ def _market_amiss(claim: Claim, contracts: Contracts) -> str | None:
 
 
 def _is_paid_in_money(venue: Venue, evidence: Evidence) -> bool:
-    """The rule by which a check passes pools over: anybody can make one against a token of his own. What the
-    launchpad launched it against is proven with the answers."""
+    """The rule by which a check skips pools: anybody can make one against a token of their own. The
+    launchpad's quote is proven with the answers."""
     launch = evidence.launch
     if isinstance(launch, LaunchRecord | PoolLaunch) and launch.quote_address == venue.quote_address:
         return True
     return venue.quote in COMMON_MONEY
 
 
-def _is_way(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
-    """Straight from weth, or over usdg by the pool that its price is of; never over a stranger's token."""
+def _is_check_route(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
+    """True for a route straight from weth, or over usdg by its price pool; never over another token."""
     parse_address(rate.asset)
     last = rate.route[-1] if rate.route else None
     if last is None or last.to != rate.asset or last.fee_pips not in amm_v3.FEE_TIERS_PIPS:
@@ -278,9 +280,9 @@ def _is_way(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
     return rate.route[:-1] in ((), (over_usdg,))
 
 
-def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
-    """Whether a venue is what it says: a pool's address or id is made again from its key. A curve is the one
-    that the launchpad told of; that it told so is proven with the answers."""
+def is_genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
+    """Whether a venue is genuine: a pool's address or id must follow from its key. A curve must be the one of
+    the launchpad's record, which is proven with the answers."""
     token, quote, fee = evidence.token, venue.quote_address, venue.fee_pips
     if any(at is not None and parse_address(at) != at for at in (quote, venue.pool, venue.hook)):
         return False

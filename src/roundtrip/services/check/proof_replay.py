@@ -1,4 +1,4 @@
-"""A check made again from its proof: the same requests, to a node of the reader's own."""
+"""Repeats a check from its proof: the same requests, to the reader's own node."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from roundtrip.venues.base import Contracts
 
 from .buy_round import run_buy_round
 from .pipeline import run_later_rounds
-from .proof_file import Claim, ProofFinding, amiss, judged_again, printable
+from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
 _MOST_DIFFERENCES = 3
 _MOST_VALUE = 60
@@ -29,16 +29,16 @@ NOT_ASKED = "no node was asked: give one with --rpc"
 
 
 class CannotReplayHere(Exception):
-    """It cannot be verified at this node; the text says why."""
+    """The proof cannot be verified at this node; the text says why."""
 
 
 class NodeContradicts(Exception):
-    """The node tells of the block or the market something else than the file; the text says what."""
+    """The node contradicts the file about the block or the market; the text says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedSetting:
-    """What the reader brings along: contracts and policy of his own, and a node, or none."""
+    """The reader's own contracts, policy and node; ``node`` None: none."""
 
     chain_id: int
     contracts: Contracts
@@ -47,21 +47,24 @@ class TrustedSetting:
 
 
 async def verify_claim(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
-    """Three findings, each by itself: the verdict, the requests, the answers."""
-    return [judged_again(claim, trusted.policy), *await _asked_again(claim, trusted)]
+    """Verifies the verdict, the requests and the answers, each separately."""
+    return [rejudge(claim, trusted.policy), *await _verify_requests(claim, trusted)]
 
 
-async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
-    wrong = amiss(claim, trusted.chain_id, trusted.contracts, trusted.policy)
+async def _verify_requests(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
+    mismatch = find_mismatch(claim, trusted.chain_id, trusted.contracts, trusted.policy)
     other_policy = claim.evidence.policy_version != trusted.policy.version
-    if wrong is not None:
-        return [_requests(wrong, other_policy), ProofFinding("answers", None, "not asked: see the requests")]
+    if mismatch is not None:
+        return [
+            _requests_finding(mismatch, other_policy),
+            ProofFinding("answers", None, "not asked: see the requests"),
+        ]
     if trusted.node is None:
         return [ProofFinding("requests", None, NOT_ASKED), ProofFinding("answers", None, NOT_ASKED)]
     try:
-        await _ground(claim, trusted, trusted.node)
+        await _check_ground(claim, trusted, trusted.node)
         comparing = CallComparer(trusted.node, claim.trips)
-        replayed = await _made_again(claim, trusted, comparing)
+        replayed = await _replay(claim, trusted, comparing)
     except CannotReplayHere as why:
         text = f"cannot be verified here: {why}"
         return [ProofFinding("requests", None, text), ProofFinding("answers", None, text)]
@@ -73,17 +76,17 @@ async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFindi
     comparing.end()
     if isinstance(replayed, str):
         return [
-            _requests(replayed, other_policy),
+            _requests_finding(replayed, other_policy),
             ProofFinding("answers", None, "not asked: see the requests"),
         ]
     same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
     requests = ProofFinding("requests", True, same)
     if comparing.difference is not None:
-        requests = _requests(f"they part: {comparing.difference}", other_policy)
-    answers = _answers(claim.evidence, replayed, other_policy)
+        requests = _requests_finding(f"they part: {comparing.difference}", other_policy)
+    answers = _compare_answers(claim.evidence, replayed, other_policy)
     if comparing.failed is None:
         return [requests, answers]
-    # What a node does not answer changes what is asked next.
+    # A missing answer changes the next requests.
     reason = f"that node did not answer all of it ({printable(comparing.failed)})"
     return [
         finding if finding.holds else replace(finding, holds=None, seen=f"{reason}: {finding.seen}")
@@ -91,34 +94,34 @@ async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFindi
     ]
 
 
-def _requests(wrong: str, other_policy: bool) -> ProofFinding:
+def _requests_finding(mismatch: str, other_policy: bool) -> ProofFinding:
     if other_policy:
-        return ProofFinding("requests", None, f"made under another policy than is here ({wrong})")
-    return ProofFinding("requests", False, wrong)
+        return ProofFinding("requests", None, f"made under another policy than is here ({mismatch})")
+    return ProofFinding("requests", False, mismatch)
 
 
-async def _made_again(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> Evidence | str:
-    """The evidence that comes of the same beginning; the reason where no check can be made of it. Only
-    requests that are built here are sent, never the file's. Raises Elsewhere."""
+async def _replay(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> Evidence | str:
+    """Repeats the check from the same inputs; returns the evidence, or why no check can have these inputs.
+    Only requests that are built here are sent, never the file's. Raises CannotReplayHere."""
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
     means = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
-        return await run_later_rounds(await run_buy_round(means, claim.beginning(), meter), meter)
+        return await run_later_rounds(await run_buy_round(means, claim.check_inputs(), meter), meter)
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.
         return f"no check can be made of this beginning ({type(error).__name__})"
 
 
-# --- the ground a check stands on -------------------------------------------------------------------
+# --- chain, block and market -----------------------------------------------------------------------
 
 
-async def _ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
-    """That the node is of the chain, has the block and its state, tells of both what the file tells, and
-    speaks as the one did that the check was made on. Raises Elsewhere, Untrue."""
+async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
+    """Checks that the node is of the chain, has the block and its state, agrees with the file on both, and
+    has the dialect of the check's node. Raises CannotReplayHere and NodeContradicts."""
     block = claim.evidence.block
     try:
-        await _same_block(claim, trusted, node)
+        await _check_block(claim, trusted, node)
         if await _state_is_gone(claim, node):
             raise CannotReplayHere(f"that node no longer has the state of block {block.number}")
         probed = await probe(node, block, claim.evidence.block_base_fee_wei)
@@ -128,12 +131,12 @@ async def _ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
                 f"{printable(claim.proof.dialect)}: waits are other block numbers there,"
                 " and so are the requests"
             )
-        await _same_market(claim, trusted, node)
+        await _check_market(claim, trusted, node)
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
 
 
-async def _same_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
+async def _check_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
     evidence, block = claim.evidence, claim.evidence.block
     chain, by_hash, by_number = await node.batch(
         [
@@ -177,9 +180,9 @@ async def _state_is_gone(claim: Claim, node: RpcNode) -> bool:
     return isinstance(answer, RpcError)
 
 
-async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
-    """What an eth was worth is the service's word, up to half a minute old: it has to be near to what the
-    block itself tells."""
+async def _check_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
+    """Checks that the file's price of an eth, which may be up to half a minute old, is near the block's
+    own."""
     evidence, contracts = claim.evidence, trusted.contracts
     claimed, block = evidence.market, evidence.block
     actual = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
@@ -187,7 +190,7 @@ async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
     actual = await Rates(node, contracts).join(actual, assets, block, Meter())
     if claimed.block_number > block.number:
         raise NodeContradicts("the file's prices are of a later block")
-    _same_ways(claimed, actual)
+    _check_routes(claimed, actual)
     known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in actual.rates}
     prices: list[tuple[str, object, object]] = [
         (f"units of {printable(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
@@ -196,8 +199,8 @@ async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
     prices.append(("units of usdg", claimed.usdg_per_eth_raw, actual.usdg_per_eth_raw))
     prices.append(("dollars (e8) by the feed", claimed.feed_usd_e8, actual.feed_usd_e8))
     for subject, claimed_raw, actual_raw in prices:
-        # What the service could not find out it does not claim.
-        if isinstance(claimed_raw, int) and not _near(claimed_raw, actual_raw, trusted.policy):
+        # The service makes no claim about a missing price.
+        if isinstance(claimed_raw, int) and not _is_near(claimed_raw, actual_raw, trusted.policy):
             actual_text = actual_raw if isinstance(actual_raw, int) else "nothing"
             raise NodeContradicts(
                 f"an eth is worth {printable(claimed_raw)} {subject} in the file,"
@@ -205,40 +208,40 @@ async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
             )
 
 
-def _same_ways(claimed: MarketRates, actual: MarketRates) -> None:
-    """The pools that money was bought in are those that this block's prices name. Raises Elsewhere: half a
-    minute before others may have been the best."""
-    ways = {rate.asset: rate.route for rate in actual.rates}
+def _check_routes(claimed: MarketRates, actual: MarketRates) -> None:
+    """Checks that the quotes were bought in the pools that are best at this block. Raises CannotReplayHere:
+    half a minute earlier, others may have been the best."""
+    routes = {rate.asset: rate.route for rate in actual.rates}
     claimed_fee_pips = claimed.pool_fee_pips
     if claimed_fee_pips is not None and claimed_fee_pips != actual.pool_fee_pips:
         raise CannotReplayHere("usdg was bought in another pool than that block's prices name")
     for rate in claimed.rates:
-        if ways.get(rate.asset) != rate.route:
+        if routes.get(rate.asset) != rate.route:
             raise CannotReplayHere(
                 f"{printable(rate.asset)} was bought in other pools than that block's prices name"
             )
 
 
-def _near(claimed_raw: int, actual_raw: object, policy: Policy) -> bool:
+def _is_near(claimed_raw: int, actual_raw: object, policy: Policy) -> bool:
     return (
         isinstance(actual_raw, int)
         and abs(claimed_raw - actual_raw) * BPS <= actual_raw * policy.price_disagreement_bps
     )
 
 
-# --- where two documents differ ---------------------------------------------------------------------
+# --- differences of two documents ------------------------------------------------------------------
 
 
-def _answers(claimed: Evidence, replayed: Evidence, other_policy: bool) -> ProofFinding:
-    """The file's evidence against what came of the answers here."""
+def _compare_answers(claimed: Evidence, replayed: Evidence, other_policy: bool) -> ProofFinding:
+    """Compares the file's evidence with the evidence from the answers here."""
     replayed = replace(replayed, policy_version=claimed.policy_version)
     if canonical_json.dump(replayed) == canonical_json.dump(claimed):
         return ProofFinding("answers", True, "the evidence that comes of them is the file's, byte for byte")
-    parted = list(
+    found_differences = list(
         differences(json.loads(canonical_json.dump(claimed)), json.loads(canonical_json.dump(replayed)))
     )
-    text = "; ".join(str(difference) for difference in parted[:_MOST_DIFFERENCES])
-    further = len(parted) - _MOST_DIFFERENCES
+    text = "; ".join(str(difference) for difference in found_differences[:_MOST_DIFFERENCES])
+    further = len(found_differences) - _MOST_DIFFERENCES
     text += f"; and {further} more" if further > 0 else ""
     if other_policy:
         return ProofFinding("answers", None, f"asked under another policy than is here: {text}")
@@ -250,15 +253,15 @@ class Difference:
     """One place where two documents differ."""
 
     path: str
-    told: object
-    own: object
+    claimed: object
+    actual: object
 
     def __str__(self) -> str:
-        return f"{self.path} is {_short(self.told)} in the file and {_short(self.own)} at the node"
+        return f"{self.path} is {_short(self.claimed)} in the file and {_short(self.actual)} at the node"
 
 
 def differences(claimed: object, actual: object, path: str = "") -> Iterator[Difference]:
-    """Every place where two canonical documents differ, from the root on."""
+    """Yields every place where two canonical documents differ, from the root down."""
     if (
         isinstance(claimed, dict)
         and isinstance(actual, dict)

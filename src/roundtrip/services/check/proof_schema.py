@@ -1,4 +1,4 @@
-"""The proof of a check, as it is kept and as it is answered: everything that is needed to make it again."""
+"""The proof of a check, as stored and as answered: everything that is needed to repeat it."""
 
 import re
 import zlib
@@ -74,7 +74,7 @@ class _KeptBeginning(msgspec.Struct):
 
 
 def name_contracts(contracts: Contracts) -> dict[str, str]:
-    """The contracts as ``devnet.json`` has them, but for those that are not there."""
+    """The existing contracts by their names in ``devnet.json``."""
     addresses = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
     return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in addresses.items() if at}
 
@@ -84,7 +84,7 @@ def _camel(name: str) -> str:
 
 
 def encode_proof_inputs(contracts: Contracts, dialect: str, verdict: Verdict, inputs: ProofInputs) -> bytes:
-    """What is stored beside the evidence and the trips."""
+    """Encodes what is stored beside the evidence and the trips."""
     encoded = msgspec.Raw(canonical_json.dump(inputs))
     return msgspec.json.encode(
         _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), encoded)
@@ -92,12 +92,12 @@ def encode_proof_inputs(contracts: Contracts, dialect: str, verdict: Verdict, in
 
 
 def present_verdict(verdict: Verdict) -> VerdictAnswer:
-    """The verdict as answers have it."""
+    """The verdict in its form in answers."""
     return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
 
 
 def present(stored: KeptProof) -> CheckProof:
-    """The answer from what was kept."""
+    """The answer from the stored proof."""
     evidence = canonical_json.load(Evidence, stored.evidence)
     beside = msgspec.json.decode(stored.began, type=_KeptBeginning)
     trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[RpcRequest]]) for trip in stored.trips]

@@ -62,7 +62,7 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.deep in ("1", "true")
 
     def shared_as(self) -> str:
-        """What makes two requests the same. Raises CallerFault."""
+        """The key under which equal requests share an answer. Raises CallerFault."""
         return f"{self.token()} deep" if self.asks_deep() else str(self.token())
 
 
@@ -169,7 +169,7 @@ def at(now_s: float) -> datetime:
 
 
 def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: float) -> Check:
-    """The answer's every field, read from the evidence and its judgement."""
+    """The answer, read from the evidence and its judgement."""
     verdict = judgement.verdict
     venue, reading = _shown_venue(evidence, judgement)
     return Check(
@@ -189,7 +189,7 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
 def _shown_venue(
     evidence: Evidence, judgement: Judgement
 ) -> tuple[VenueEvidence | None, VenueReading | None]:
-    """The venue that decided; where none did, the first that is there."""
+    """The venue that decided, else the first that exists."""
     index = shown_index(judgement)
     if index is None:
         return None, None
@@ -235,7 +235,7 @@ def _venue(venue: VenueEvidence, evidence: Evidence) -> VenueAnswer:
 
 
 def _pool_fee_bps(venue: VenueEvidence, launch: AnyLaunch | Missing | None) -> Fraction | None:
-    """What the pool keeps of every swap; None where a hook sets that swap by swap, or it was not told."""
+    """The pool's fee on every swap; None where a hook sets it per swap, or it is not known."""
     if venue.venue.dynamic_fee():
         return None
     if venue.venue.traits.is_launchpad:
@@ -253,8 +253,9 @@ def _launch_fee_bps(launch: LaunchRecord) -> int | None:
 
 
 def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
-    """Taxes are all that is taken of a buy and of a sell where the token trades now: the launchpad's fee,
-    the creator's tax, and of buys the first seconds' tax. The deployer's record takes an index."""
+    """The launchpad's part of the answer. Taxes are everything that is taken of a buy and a sell where the
+    token trades now: the launchpad's fee, the creator's tax, and on buys the snipe tax. The deployer's record
+    requires an index."""
     launch = evidence.launch
     if isinstance(launch, PoolLaunch):
         return _pool_launch(launch, evidence.deployer)
@@ -276,7 +277,7 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
 
 
 def _pool_launch(launch: PoolLaunch, known: DeployerRecord | None) -> LaunchpadAnswer:
-    """A launch into a pool takes nothing but the pool's own fee, and stays there when it graduates."""
+    """The launchpad's part for a launch into a pool: only the pool's own fee, also after it graduates."""
     fill = launch.fill_bps()
     return LaunchpadAnswer(
         phase="graduated" if fill == BPS else "curve",
@@ -321,14 +322,14 @@ def _trade(
 
 
 def _fees_bps(reading: VenueReading) -> int | None:
-    """What was measured, or the tax of a launch's first seconds where that is more."""
+    """The measured fees, or the snipe tax where that is more."""
     figures = [reading.fees_bps, reading.first_tax_bps or None]
     return max((figure for figure in figures if isinstance(figure, int)), default=None)
 
 
 def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> int | None:
-    """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with it.
-    The verdict takes no notice of it: what was not sold is not proven."""
+    """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with the
+    formula. The verdict ignores it: a sell that did not run proves nothing."""
     state = evidence.launch.curve_state if isinstance(evidence.launch, LaunchRecord) else None
     if not venue.venue.is_curve or not isinstance(reading.full, Missing):
         return None

@@ -1,5 +1,5 @@
-"""The sell round: on every venue that bought, parts of it are sold at each delay, alone and in every
-manner."""
+"""The sell round: sells on every venue that bought, after each delay, whole and in part, by the buyer and by
+a receiver."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ EVIDENCE_SCHEMA = 4
 
 @dataclass(frozen=True, slots=True)
 class _ProbeSell:
-    """A probe, the ``number``-th of its venue: part of what was bought is sold after a delay."""
+    """A probe, the ``number``-th of its venue: it sells a share of the bought amount after a delay."""
 
     venue: int
     number: int
@@ -43,15 +43,15 @@ class _ProbeSell:
 
 @dataclass(frozen=True, slots=True)
 class _HandOver:
-    """What was bought is handed on; how much of it arrives."""
+    """A transfer of the bought amount to another wallet, to measure how much arrives."""
 
     venue: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Pull:
-    """A direct transfer into the venue, for the reason that routers do not say; and what the hook carries
-    past the pool. ``size`` "thousandth": only for the latter, where a larger sell is refused."""
+    """A direct transfer into the venue, to read the revert reason that routers hide, and to measure a hook's
+    fee (``HookCarry``). ``size`` "thousandth": only for the latter, where a larger sell is refused."""
 
     venue: int
     size: Size | None = None
@@ -59,18 +59,18 @@ class _Pull:
 
 @dataclass(frozen=True, slots=True)
 class _CrossSell:
-    """Bought on the cheapest venue, sold on this one."""
+    """A buy on the cheapest venue, sold on this one."""
 
     venue: int
 
 
 _Sell = _ProbeSell | _HandOver | _Pull | _CrossSell
-"""One simulation of the sell round; ``venue``: the number of the venue that it is about."""
+"""One simulation of the sell round; ``venue``: the number of its venue."""
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Sells on every venue that bought, and gives the evidence of both rounds. A node that answered the buy
-    round and fails here answered in part: the cells are Missing."""
+    """Sells on every venue that bought, and returns the evidence of both rounds. Where the node fails, the
+    cells are Missing."""
     run, data, candidates = replace(bought.run, meter=meter), bought.data, bought.candidates
     venues = await ask_sell_round(run, bought.venues_to_sell_on())
     existing = sum(venue.exists() for venue in data.venues)
@@ -103,7 +103,7 @@ def _deployer_record(bought: BuyRoundResult) -> DeployerRecord | None:
 
 
 async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[VenueEvidence, ...]:
-    """One trip, with a simulation for each probe, none conditional on another."""
+    """Sends one batch, with an independent simulation for each probe."""
     plans = dict(_plan_sells(run, venues))
     results = await _send(run, venues, plans)
     return tuple(_read_venue(run, venues, number, results) for number in range(len(venues)))
@@ -170,7 +170,7 @@ def _read_venue(
 def _read_carried(
     venue: VenueTrial, result: PlanResult, size: Size | None = None
 ) -> HookCarry | RefusedCall | Missing | None:
-    """What the venue's hook took past the pool; None: its hook does not keep anything of a swap."""
+    """The measured hook fee; None: the venue's hook keeps nothing of a swap."""
     if not venue.place.venue.keeps_by_hook():
         return None
     if isinstance(result, RefusedCall):
@@ -180,11 +180,11 @@ def _read_carried(
     return outcomes.read_carried(result, 0 if bought is None else max(1, bought.received_raw))
 
 
-# --- bought on one venue, sold on another -----------------------------------------------------------
+# --- bought on one venue, sold on another ----------------------------------------------------------
 
 
 def _cheapest(venues: list[VenueTrial]) -> VenueTrial | None:
-    """Where a buy brings most; None where nothing was bought."""
+    """The venue where a buy brings most; None where nothing was bought."""
     buying = [venue for venue in venues if venue.main_size() is not None]
     return max(buying, key=bought_raw, default=None)
 
@@ -194,7 +194,7 @@ def _whole(run: CheckSession, size: Size) -> Probe:
 
 
 def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Plan:
-    """Bought where it is cheapest, sold on this venue."""
+    """Plans a buy on the cheapest venue and its sell on this one."""
     size = cheapest.main_size()
     assert size is not None
     env, probe = run.environments[0], _whole(run, size)
@@ -216,12 +216,11 @@ def _read_crossed(
     return outcomes.read_sell(result, cheapest.place, env, probe, bought, policy, venue.place)
 
 
-# --- the probes -------------------------------------------------------------------------------------
+# --- the probes ------------------------------------------------------------------------------------
 
 
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:
-    """What is sold of every buy: soon and later, whole and in part, by the buyer and by a wallet it handed it
-    to."""
+    """The probes of every buy: soon and later, whole and in part, by the buyer and by a receiver."""
     return [
         Probe(size, policy.later_s, BPS, 0),
         Probe(size, policy.later_s, BPS, 1),
@@ -248,15 +247,15 @@ _OTHER_SIZES: tuple[Size, ...] = ("thousandth", "large")
 
 
 def _buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
-    """What the probe's environment bought; where that bought nothing of this size, what the first one
-    bought."""
+    """The buy of the probe's environment; of the first environment where that one bought nothing of this
+    size."""
     bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
     assert bought is not None
     return bought
 
 
 def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
-    """The probe's environment; where it bought nothing of this size, with the size of the first one."""
+    """The probe's environment; with the size of the first one where it bought nothing of this size."""
     environment = run.environments[probe.environment]
     if venue.completed_buy(probe.size, probe.environment) is None:
         return replace(environment, size_bps=BPS, late_s=0)

@@ -1,4 +1,4 @@
-"""One check under way: its setting, and how its rounds ask the node."""
+"""The session of one check: its setting, and the node requests of its rounds."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -30,20 +30,20 @@ TOO_MUCH = "its answer is too large to read"
 
 Name = TypeVar("Name", bound=Hashable)
 Reads = Mapping[str, RpcCall]
-"""Plain requests by name. They go to the node in this order."""
+"""Plain requests by name, in the order in which they are sent."""
 ReadAnswers = Mapping[str, msgspec.Raw | RpcError]
 PlanResult = Results | Missing | RefusedCall
 
 BlockDependent = Mapping[Address, Missing]
-"""Contracts whose code may read the block number, where a simulation cannot advance it as the chain does, and
-the reason why their later sells are unknown."""
+"""Contracts whose code may read the block number, on a node whose simulations cannot advance it, and the
+reason why their later sells are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSession:
-    """What the rounds of one check share. ``block_dependent`` is filled by the buy round, and only where the
-    node's block number stands still in simulations. ``deep``: the check also tries what the owner and the
-    holders can do.
+    """The state that the rounds of one check share. ``block_dependent`` is filled by the buy round, and only
+    where simulations cannot advance the block number. ``deep``: the check also tries owner calls and holders'
+    sells.
     """
 
     means: CheckContext
@@ -60,12 +60,12 @@ class CheckSession:
         return build(plan, self.head.block, self.head.known_dialect())
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
-        """What the node answered to ``request``."""
+        """Reads the node's answer to ``request``."""
         return read(plan, answer, self.head.block, self.head.known_dialect())
 
     async def ask_later(self, plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> dict[Name, PlanResult]:
-        """One trip for plans that sell in a later block. A plan whose contracts may read the block number is
-        not sent where the node cannot advance it: its result is Missing. Raises NodeFault."""
+        """Sends one batch of plans that sell in a later block. A plan whose contracts may read the block
+        number is not sent where the node cannot advance it: its result is Missing. Raises NodeFault."""
         gaps = {name: self._block_gap(place, plan) for name, (place, plan) in plans.items()}
         sendable = {name: plan for name, plan in plans.items() if gaps[name] is None}
         results = (await self.ask({}, sendable))[1] if sendable else {}
@@ -80,11 +80,11 @@ class CheckSession:
     async def ask(
         self, reads: Reads, plans: Mapping[Name, tuple[VenuePlace, Plan]]
     ) -> tuple[ReadAnswers, dict[Name, PlanResult]]:
-        """One trip: plain reads and simulations, and their answers under the same names.
+        """Sends plain reads and simulations at once, and returns their answers under the same names.
 
-        Many plans go in several requests at once. Plans of a venue with a stranger's hook go in a request of
-        their own, since a hook can answer with megabytes: then only they are refused. Raises NodeFault when
-        the reads got no usable answer.
+        Many plans are split into several requests. Plans of a venue with a rival hook have a request of their
+        own, because a hook can answer with megabytes: then only they are refused. Raises NodeFault when the
+        reads have no usable answer.
         """
         groups = _group_plans(plans)
         batches = [[self.request(plans[name][1]) for name in group.names] for group in groups]
@@ -92,7 +92,7 @@ class CheckSession:
         answers = await self.means.node.batches([calls, *batches] if calls else batches, self.meter)
         read_answers = answers.pop(0) if calls else []
         if isinstance(read_answers, CodeFault):
-            # A simulation in the same trip kept the node from answering plain reads.
+            # A simulation in the same batch kept the node from answering plain reads.
             read_answers = await self.means.node.batch(calls, self.meter)
         if isinstance(read_answers, NodeFault):
             raise read_answers
@@ -107,21 +107,21 @@ class CheckSession:
 
 
 MOST_PLANS_A_REQUEST = 48
-"""With more of them a request passes a megabyte, which nodes refuse."""
+"""With more plans a request exceeds a megabyte, which nodes refuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanGroup(Generic[Name]):
-    """Plans that go in one request, by name. ``strange``: of a venue with a stranger's hook."""
+    """Plans of one request, by name. ``strange``: of a venue with a rival hook."""
 
     names: tuple[Name, ...]
     strange: bool
 
     def result_of_fault(self, fault: NodeFault) -> Missing | RefusedCall:
-        """The result of each plan where the request got no usable answer."""
+        """The result of each plan where the request has no usable answer."""
         if not isinstance(fault, CodeFault):
             return Missing("node", fault.message)
-        # A timeout does not show what the venue would do; an answer of megabytes is the hook's own doing.
+        # A timeout says nothing about the venue; the hook itself causes an answer of megabytes.
         if self.strange and isinstance(fault, NodeAnswerTooLarge):
             return RefusedCall("buy", TOO_MUCH, 0)
         return Missing("token", fault.message)
@@ -140,7 +140,7 @@ def _group_plans(plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> list[PlanGrou
 @dataclass(frozen=True, slots=True)
 class VenueTrial:
     """A venue after the buy round. ``transfer_refusal``: why a plain transfer out of the venue was refused,
-    which routers do not say."""
+    which routers hide."""
 
     place: VenuePlace
     facts: PoolFacts | Missing
@@ -148,14 +148,14 @@ class VenueTrial:
     transfer_refusal: RefusedCall | Missing | None
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
-        """A buy that went through and left the venue open."""
+        """The buy of this size, if it succeeded and left the venue open."""
         for buy in self.buys:
             if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, CompletedBuy):
                 return None if buy.outcome.closes else buy.outcome
         return None
 
     def main_size(self) -> Size | None:
-        """The size it is judged at; None where no buy went through."""
+        """The judged size; None where no buy succeeded."""
         size = main_size(VenueEvidence(self.place.venue, self.facts, self.buys))
         return size if isinstance(size, str) else None
 
@@ -165,17 +165,16 @@ class VenueTrial:
 
 
 def bought_raw(venue: VenueTrial) -> int:
-    """Base units of the token that the buy it is judged by brought."""
+    """Base units of the token from the judged buy."""
     return brought_raw(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
 
 
 def choose_venues(venues: list[VenueTrial], policy: Policy) -> list[VenueTrial]:
-    """The venues that are sold on: at most ``most_venues`` that bought, by what the buy brought (every venue
-    is paid the same worth), and all that refused or are unknown. What a pool claims of its liquidity does not
-    count.
+    """The venues of the sell round: at most ``most_venues`` that bought, by the amount bought (every venue is
+    paid the same worth), and all that refused or are unknown. A pool's own liquidity does not count.
 
-    Pools that keep a toll by their own fee come last. Half of the places are kept for pools without a
-    stranger's hook. Otherwise a few cheap pools that nobody can sell on would crowd the fair one out.
+    Pools whose own fee is a toll come last. Half of the places are reserved for pools without a rival hook.
+    Otherwise a few cheap pools that refuse sells could displace the honest one.
     """
     existing = [
         venue for venue in venues if not (isinstance(venue.facts, PoolFacts) and not venue.facts.exists)
@@ -187,9 +186,9 @@ def choose_venues(venues: list[VenueTrial], policy: Policy) -> list[VenueTrial]:
         toll = not venue.keeps_by_hook() and pool_keep_bps(venue.fee_pips) >= policy.toll_warn_bps
         return toll, -bought_raw(trial)
 
-    ranked, most = sorted(buying, key=order), policy.most_venues
+    ranked, limit = sorted(buying, key=order), policy.most_venues
     hooked = [venue for venue in ranked if venue.place.venue.rival_hook()]
     plain = [venue for venue in ranked if not venue.place.venue.rival_hook()]
-    chosen = plain[: max(most - len(hooked), most // 2)]
-    chosen += hooked[: most - len(chosen)]
+    chosen = plain[: max(limit - len(hooked), limit // 2)]
+    chosen += hooked[: limit - len(chosen)]
     return [venue for venue in existing if venue in chosen or venue not in buying]

@@ -1,4 +1,4 @@
-"""Trip 3 of a trade: its final form, run once more, and after a buy the sell straight after it."""
+"""The third batch of a trade: a run of its final form, and after a buy the sell straight back."""
 
 from dataclasses import dataclass, replace
 
@@ -14,17 +14,17 @@ from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, judge_exit
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Call, TradeTerms
 
-from . import trade_builder as desks
+from . import trade_builder
 from .rehearsal import Rehearsals
-from .sell_back import BroughtToken, SellBackResult, brought, sold_back
+from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all
 from .trade_builder import RehearsedTrade, TradeBuilder, WrittenTrade, write
 
 
 @dataclass(frozen=True, slots=True)
 class FinalRun:
-    """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
-    this of what was asked for; ``gas_limits``: what each step was sent with; ``exit``: what came of selling,
-    after a buy; ``impact_bps``: of a sell, against a small one."""
+    """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes only this part
+    of the requested amount; ``gas_limits``: of each step; ``exit``: the sell-back of a buy; ``impact_bps``:
+    the price impact of a sell, against a small one."""
 
     done: RehearsedTrade
     min_raw: int
@@ -37,7 +37,7 @@ class FinalRun:
     judgement: Judgement
 
     def lost_by_node(self) -> bool:
-        """True where the node left something open that the answer stands on."""
+        """True where a missing answer of the node left the verdict open."""
         exit_gap = self.exit.missing if self.exit is not None else None
         return any(
             missing is not None and missing.fault == "node" for missing in (self.judgement.missing, exit_gap)
@@ -45,30 +45,33 @@ class FinalRun:
 
 
 async def final_run(
-    desk: TradeBuilder, rehearsals: Rehearsals, rehearsed: RehearsedTrade, slippage_bps: int, meter: Meter
+    builder: TradeBuilder, rehearsals: Rehearsals, rehearsed: RehearsedTrade, slippage_bps: int, meter: Meter
 ) -> FinalRun:
-    """The final form of what was rehearsed as ``one``, run once more exactly as it would be sent. Raises
-    CallerFault (would_fail, too_small) and NodeFault."""
-    least_raw = rehearsed.put_out_raw * (BPS - slippage_bps) // BPS
-    min_raw = least_raw * rehearsed.came_raw // rehearsed.put_out_raw
+    """Writes the final form of ``rehearsed`` and runs it exactly as it would be sent. Raises CallerFault
+    (would_fail, too_small) and NodeFault."""
+    min_put_out_raw = rehearsed.put_out_raw * (BPS - slippage_bps) // BPS
+    min_raw = min_put_out_raw * rehearsed.came_raw // rehearsed.put_out_raw
     if min_raw == 0:
-        raise CallerFault(*_TOO_SMALL[desk.side])
-    place, terms = rehearsed.written.place, TradeTerms(least_raw, desk.deadline_s)
-    # What the venue does not take is not sent: near its end a curve is paid what is left of it.
-    taxed, amount_raw = rehearsed.put_out_raw != rehearsed.came_raw, rehearsed.taken_raw(desk.side)
-    final = write(desk, place, amount_raw, terms, rehearsed.written.clear_first, taxed)
+        raise CallerFault(*_TOO_SMALL[builder.side])
+    place, terms = rehearsed.written.place, TradeTerms(min_put_out_raw, builder.deadline_s)
+    # Only what the venue takes is sent: near its end a curve takes only the rest of its sale.
+    taxed, amount_raw = rehearsed.put_out_raw != rehearsed.came_raw, rehearsed.taken_raw(builder.side)
+    final = write(builder, place, amount_raw, terms, rehearsed.written.clear_first, taxed)
     bought = (
-        [brought(desk.opened, rehearsed.moved, _sure(rehearsed, amount_raw))] if desk.side == "buy" else []
+        [brought_token(builder.opened, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
+        if builder.side == "buy"
+        else []
     )
-    ran, gas_limits, sell_backs = await _run(desk, rehearsed, final, bought, meter)
+    ran, gas_limits, sell_backs = await _run(builder, rehearsed, final, bought, meter)
     if ran.came_raw * BPS > rehearsed.came_raw * (BPS + slippage_bps):
-        # The minimum was taken from the first run: now it would protect too little.
+        # The minimum comes from the first run: now it would protect too little.
         raise NodeFault("it told of the same trade twice, and not the same")
     if ran.came_raw < min_raw:
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
-    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, desk.opened.run.setting.market)
+    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.opened.run.setting.market)
     exits = [
-        judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), desk.ctx.policy) for sell_back in sell_backs
+        judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), builder.ctx.policy)
+        for sell_back in sell_backs
     ]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
@@ -86,36 +89,36 @@ async def final_run(
 
 
 async def _run(
-    desk: TradeBuilder,
+    builder: TradeBuilder,
     rehearsed: RehearsedTrade,
     final: WrittenTrade,
     bought: list[BroughtToken],
     meter: Meter,
 ) -> tuple[RehearsedTrade, tuple[int, ...], list[SellBackResult]]:
-    """The final form under each gas limit in turn, and the sells after it: the first that goes through, its
-    limits, and what came of the sells. Raises CallerFault and NodeFault."""
+    """Runs the final form with each set of gas limits, and the sells after it. Returns the first run that
+    succeeds, its limits, and the sells. Raises CallerFault and NodeFault."""
     variants = [
-        desks.wallet_calls_of(desk, final, limits, rehearsed.ran)
-        for limits in _limits(desk, rehearsed, final)
+        trade_builder.wallet_calls_of(builder, final, limits, rehearsed.ran)
+        for limits in _limits(builder, rehearsed, final)
     ]
     plans = [
-        desks.before_plan(desk, final, variants[0]),
-        *(desks.run_plan(desk, final, variant) for variant in variants),
+        trade_builder.before_plan(builder, final, variants[0]),
+        *(trade_builder.run_plan(builder, final, variant) for variant in variants),
     ]
     running, selling = Meter(), Meter()
-    # The calls are our own: each venue has as much as a caller's request has in all.
-    gas = desk.ctx.policy.most_venues * desk.ctx.policy.trade_gas_budget
-    requests = [build(plan, desk.head.block, desk.head.known_dialect()) for plan in plans]
+    # The calls are written here: each venue gets as much gas as a whole request of a caller.
+    gas = builder.ctx.policy.most_venues * builder.ctx.policy.trade_gas_budget
+    requests = [build(plan, builder.head.block, builder.head.known_dialect()) for plan in plans]
     answers, sell_backs = await at_once(
-        desk.ctx.node.batch(requests, running), sold_back(variants[0], bought, selling, gas)
+        builder.ctx.node.batch(requests, running), sell_all(variants[0], bought, selling, gas)
     )
     meter.add(running, selling)
     before, *run_results = (
-        read(plan, results, desk.head.block, desk.head.known_dialect())
+        read(plan, results, builder.head.block, builder.head.known_dialect())
         for plan, results in zip(plans, answers, strict=True)
     )
     runs = [
-        desks.read_rehearsal(desk, final, variant, calls.together(before, results))
+        trade_builder.read_rehearsal(builder, final, variant, calls.together(before, results))
         for variant, results in zip(variants, run_results, strict=True)
     ]
     ran = next((run for run in runs if isinstance(run, RehearsedTrade)), runs[0])
@@ -125,8 +128,8 @@ async def _run(
         raise ran
     variant = next(variant for variant, run in zip(variants, runs, strict=True) if run is ran)
     if bought and variant is not variants[0]:
-        # With the usual gas it does not go through: what it buys is sold again as it is sent.
-        sell_backs = await sold_back(variant, bought, meter, gas)
+        # With the usual gas it fails: repeat the sells with the calls as they are sent.
+        sell_backs = await sell_all(variant, bought, meter, gas)
     return ran, variant.gas_limits, sell_backs
 
 
@@ -144,35 +147,35 @@ def _is_dust(finding: ExitFinding) -> bool:
     )
 
 
-def _sure(rehearsed: RehearsedTrade, amount_raw: int) -> BalanceChange:
-    """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
+def _surely_sellable(rehearsed: RehearsedTrade, amount_raw: int) -> BalanceChange:
+    """The amount that can surely be sold: where less is spent than rehearsed, rounding may reduce it."""
     cut_raw = rehearsed.moved.raw // 10**6 if amount_raw < rehearsed.written.amount_raw else 0
     return replace(rehearsed.moved, raw=rehearsed.moved.raw - cut_raw)
 
 
-def _limits(desk: TradeBuilder, rehearsed: RehearsedTrade, final: WrittenTrade) -> list[tuple[int, ...]]:
-    """Half as much again as each step takes: as it did when it was rehearsed, but for the bytes in which its
-    final form differs. Then more, where more is to be left."""
-    most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy
+def _limits(builder: TradeBuilder, rehearsed: RehearsedTrade, final: WrittenTrade) -> list[tuple[int, ...]]:
+    """Gas limits of the steps: 1.5 times the gas of the rehearsal, corrected for the calldata in which the
+    final form differs. Then higher ones for the last step."""
+    max_gas, policy = builder.ctx.policy.buy_gas_limit, builder.ctx.policy
     used = [
-        (desks.kind_of(call), outcome.gas_used - _calldata_gas(call))
+        (trade_builder.kind_of(call), outcome.gas_used - _calldata_gas(call))
         for call, outcome in zip(rehearsed.written.calls, rehearsed.ran.calls, strict=True)
     ]
 
-    def usual(call: Call) -> int:
-        matching = [gas for kind, gas in used if kind == desks.kind_of(call)]
+    def usual_limit(call: Call) -> int:
+        matching = [gas for kind, gas in used if kind == trade_builder.kind_of(call)]
         assert matching, "every final step was rehearsed"
-        gas = (matching[0] + _calldata_gas(call)) * 3 // 2 + desk.head.known_dialect().layer_one_gas(
+        gas = (matching[0] + _calldata_gas(call)) * 3 // 2 + builder.head.known_dialect().layer_one_gas(
             call.data
         )
-        return min(most, gas)
+        return min(max_gas, gas)
 
-    least = tuple(usual(call) for call in final.calls)
-    higher = [limit for limit in policy.sell_gas_ladder if limit > max(least)]
-    return [least, *((*least[:-1], limit) for limit in higher)]
+    usual_limits = tuple(usual_limit(call) for call in final.calls)
+    higher = [limit for limit in policy.sell_gas_ladder if limit > max(usual_limits)]
+    return [usual_limits, *((*usual_limits[:-1], limit) for limit in higher)]
 
 
 def _calldata_gas(call: Call) -> int:
-    """What a transaction pays for its calldata: 4 gas for a zero byte, 16 for another one (EIP-2028)."""
+    """The gas of a transaction's calldata: 4 per zero byte, 16 per other byte (EIP-2028)."""
     body = bytes.fromhex(call.data[2:])
     return 16 * len(body) - 12 * body.count(0)

@@ -1,4 +1,4 @@
-"""One caller's own calls: what they are run with, and how much gas they may use."""
+"""Gas limits for a caller's own calls, and the gas that all their simulations may use."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.venues.base import Call
 
 _FIRST_GAS, _FIRST_GAS_OF_ALL = 3_000_000, 9_000_000
-"""What one call, and all of them, may use at first: as much as any ordinary trade. Only where one fails are
-they run with all the gas that there is."""
+"""The first gas limit of one call, and of all together: enough for any ordinary trade. Only if a call fails
+are they run with the full limit."""
 ESTIMATE_GAS = 600_000
-"""Nodes run a call many times to estimate it."""
+"""Gas limit of an estimate: nodes run a call many times to estimate it."""
 TOO_DEAR = Missing("token", "the calls use more gas than one request may")
 
 
@@ -24,27 +24,27 @@ TOO_DEAR = Missing("token", "the calls use more gas than one request may")
 class GasBudget:
     """The gas that the caller's calls may still use, in all simulations of one request together."""
 
-    left: int
+    remaining: int
 
     def take(self, gas: int) -> bool:
-        """Takes it, where there is as much."""
-        if gas > self.left:
+        """Takes gas from the budget; False where there is not enough."""
+        if gas > self.remaining:
             return False
-        self.left -= gas
+        self.remaining -= gas
         return True
 
     def plan(self, variants: list[WalletCalls], exit_gas: int) -> tuple[list[WalletCalls], int] | None:
-        """As many of the ways to send the calls as fit beside ``exit_gas``, what selling on one venue takes,
-        and the gas for selling. None: there is too little for one of each."""
-        left, chosen = self.left - exit_gas, []
+        """The variants of the calls that fit beside ``exit_gas``, the gas of a sell on one venue, and the gas
+        for sells. None: the budget does not allow one of each."""
+        remaining, chosen = self.remaining - exit_gas, []
         for variant in variants:
-            if (limit := sum(variant.gas_limits)) <= left:
-                left -= limit
+            if (limit := sum(variant.gas_limits)) <= remaining:
+                remaining -= limit
                 chosen.append(variant)
         if not chosen or chosen[0] is not variants[0]:
             return None
-        # A quarter stays for running them again, where they touch what was not looked at.
-        return chosen, exit_gas + left * 3 // 4 if exit_gas else 0
+        # A quarter is reserved for a rerun, where the calls touch assets that were not read.
+        return chosen, exit_gas + remaining * 3 // 4 if exit_gas else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +72,35 @@ class WalletCase:
 
 
 def gas_of(result: RunResult | Missing) -> int:
-    """What all of the calls used."""
+    """The gas that all calls used."""
     return sum(call.gas_used for call in result.calls) if isinstance(result, RunResult) else 0
 
 
 def is_cut_short(result: RunResult, case: WalletCase) -> bool:
-    """Whether a call failed for gas that a wallet could give it."""
-    most = case.most_gas()
-    failed = [call for call in result.calls if not call.ok and call.gas_used * 10 >= most * 9]
+    """Whether a call ran out of gas below the limit that a wallet could set."""
+    max_gas = case.most_gas()
+    failed = [call for call in result.calls if not call.ok and call.gas_used * 10 >= max_gas * 9]
     starved = any(call.reason == "out of gas" for call in failed)
-    return starved and most < case.ctx.policy.buy_gas_limit
+    return starved and max_gas < case.ctx.policy.buy_gas_limit
 
 
 def plenty(case: WalletCase, gas_limit: int) -> WalletCalls:
-    """The calls with all the eth there is, and ``gas_limit`` each: what they take is seen so. What they come
-    to is seen when they are run with what the wallet has, and would set."""
+    """The calls with plenty of eth and ``gas_limit`` each, to measure what they need. A later run with the
+    wallet's own eth and gas limits gives the result."""
     limits = (gas_limit,) * len(case.calls)
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
 def enough(case: WalletCase, result: RunResult) -> WalletCalls:
-    """The calls with all the eth there is, and three times the gas that they used."""
+    """The calls with plenty of eth and three times the gas that they used."""
     return WalletCalls(case.wallet, case.calls, _limits(case, result, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 
 
 def with_gas_limits(
     case: WalletCase, estimated_gas: int, result: RunResult, balance_wei: int
 ) -> list[WalletCalls]:
-    """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
-    took; the other shares that wallets add; what the node says of the first; then more, up to all there may
-    be."""
+    """Variants of the calls with the wallet's eth and gas limits that wallets set: 1.5 times the gas used,
+    the other usual shares, the node's estimate of the first call, then more, up to the maximum."""
     policy, usual_gas = case.ctx.policy, usual_limits(case, result)
     drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
     ladder = [usual_gas, *(_limits(case, result, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
@@ -116,14 +115,14 @@ def with_gas_limits(
 
 
 _USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
-"""Of what a call uses; beside these a share that nobody can foresee is drawn."""
+"""Shares of the gas that a call uses; one more share is drawn at random, so it cannot be predicted."""
 
 
 def usual_limits(case: WalletCase, result: RunResult) -> tuple[int, ...]:
-    """The gas limits that most wallets would set: half as much again as the calls used."""
+    """The gas limits that most wallets would set: 1.5 times the gas used."""
     return _limits(case, result, 15_000, GAS_SLACK)
 
 
 def _limits(case: WalletCase, result: RunResult, bps: int, slack: int = 1) -> tuple[int, ...]:
-    most = case.most_gas()
-    return tuple(min(most, call.gas_used * bps // BPS + slack) for call in result.calls)
+    max_gas = case.most_gas()
+    return tuple(min(max_gas, call.gas_used * bps // BPS + slack) for call in result.calls)

@@ -1,8 +1,8 @@
-"""Trades for the caller's own wallet, written and run once before it signs them. Three trips to the node.
+"""Trades for the caller's own wallet, written and simulated before it signs them. Three batches to the node.
 
-Trip 1: the token's facts and venues, and what the wallet holds and has allowed. Trip 2: the check's sells,
-beside a rehearsal of the trade on every venue. Trip 3: the final form, exactly as it is returned, and after a
-buy the sell. This service holds no key and sends nothing.
+1: the token's facts and venues, and the wallet's holdings and allowances. 2: the check's sells, and a
+rehearsal of the trade on every venue. 3: the final form, exactly as it is returned, and after a buy the sell
+back. This service holds no key and sends nothing.
 """
 
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from roundtrip.services.runtime.newest_block import retry_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS, AssetAmount, amount, parse_amount
 from roundtrip.services.support.strangers_text import Symbol
-from roundtrip.services.trade import trade_builder as desks
+from roundtrip.services.trade import trade_builder
 from roundtrip.services.trade.final_run import FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (
     NO_LIQUIDITY,
@@ -108,7 +108,7 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     slippage_bps: Slippage = 100
 
     def share(self) -> Decimal | None:
-        """The percent as it was written; None where an amount says how much. Raises CallerFault."""
+        """The percent as it was written; None where ``amount`` is a number. Raises CallerFault."""
         if self.percent is not None:
             return Decimal(repr(self.percent))
         if self.amount is None:
@@ -117,7 +117,7 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 def address(text: str) -> Address:
-    """An address. Raises CallerFault (bad_input)."""
+    """Parses an address. Raises CallerFault (bad_input)."""
     try:
         return parse_address(text)
     except ValueError:
@@ -186,7 +186,7 @@ class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
 
 VALID_S = 20 * 60
 _MOST_DECIMALS = 36
-"""As many as any token here may have; what it really has is seen when it has been asked."""
+"""The bound for any token; its own decimals are checked once they are read."""
 
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
@@ -202,14 +202,16 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
 async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     parse_amount(params.amount, ETH_DECIMALS, "eth")
     token, wallet, meter = address(params.token), address(params.sender), Meter()
-    desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
+    builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
-    venues = tradable(desk.opened)
-    rehearsals = await rehearse(desk, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
-    chosen = best_buy(desk, rehearsals, amounts)
+    venues = tradable(builder.opened)
+    rehearsals = await rehearse(builder, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
+    chosen = best_buy(builder, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _as_answered(desk, await final_run(desk, rehearsals, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(
+        builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
+    )
 
 
 async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
@@ -217,28 +219,30 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     if share is None:
         parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
     token, wallet, meter = address(params.token), address(params.sender), Meter()
-    desk = await _at_desk(ctx, "sell", token, wallet, False, meter)
-    amount_raw = _sold_raw(desk, params, share)
-    rehearsals = await rehearse(desk, dict.fromkeys(tradable(desk.opened), amount_raw), meter)
-    chosen = best_sell(desk, rehearsals)
+    builder = await _prepare_builder(ctx, "sell", token, wallet, False, meter)
+    amount_raw = _sold_raw(builder, params, share)
+    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.opened), amount_raw), meter)
+    chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _as_answered(desk, await final_run(desk, rehearsals, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(
+        builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
+    )
 
 
-# --- trip 1 ----------------------------------------------------------------------------------------
+# --- the first batch -------------------------------------------------------------------------------
 
 
-async def _at_desk(
+async def _prepare_builder(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
 ) -> TradeBuilder:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
     await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
     venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()
-    pairs = desks.pairs_of(asset, venues, ctx.contracts)
+    pairs = trade_builder.pairs_of(asset, venues, ctx.contracts)
     asking, beside = Meter(), Meter()
-    calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
+    calls = trade_builder.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
     check, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     check_tradable(side, check)
@@ -248,8 +252,8 @@ async def _at_desk(
         wallet=wallet,
         side=side,
         opened=check,
-        holdings=desks.read_holdings(answers, pairs, ctx.chain_id),
-        # The chain's clock decides, where it is ahead of ours.
+        holdings=trade_builder.read_holdings(answers, pairs, ctx.chain_id),
+        # The chain's clock counts where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
         decimals=decimals_of(check),
         fund=fund,
@@ -272,15 +276,15 @@ _LEAST_WEI_A_UNIT = 10**6
 """A unit of usdg is worth more wei than this while an eth is below a million dollars."""
 
 
-def _sold_raw(desk: TradeBuilder, params: PrepareSellParams, share: Decimal | None) -> int:
+def _sold_raw(builder: TradeBuilder, params: PrepareSellParams, share: Decimal | None) -> int:
     """Base units to sell. Raises CallerFault."""
-    held_raw = desk.holdings.asset_raw
-    if held_raw == 0 and all_dry(desk.opened):
+    held_raw = builder.holdings.asset_raw
+    if held_raw == 0 and all_dry(builder.opened):
         raise CallerFault("no_route", NO_LIQUIDITY)
     if held_raw == 0:
         raise CallerFault("nothing_to_sell", "The wallet holds none of this token.")
     if share is None:
-        return parse_amount(params.amount or "", desk.decimals, "this token")
+        return parse_amount(params.amount or "", builder.decimals, "this token")
     with localcontext() as context:
         context.prec, context.rounding = 120, ROUND_DOWN
         part_raw = int(Decimal(held_raw) * share / 100)
@@ -294,8 +298,8 @@ def _sold_raw(desk: TradeBuilder, params: PrepareSellParams, share: Decimal | No
 # --- the answer ------------------------------------------------------------------------------------
 
 
-def _as_answered(desk: TradeBuilder, final: FinalRun, meter: Meter) -> UseCaseAnswer[PreparedTrade]:
-    answer = present(desk, final)
+def _as_answered(builder: TradeBuilder, final: FinalRun, meter: Meter) -> UseCaseAnswer[PreparedTrade]:
+    answer = present(builder, final)
     by_node = answer.verdict.code == "unproven" and final.lost_by_node()
     return UseCaseAnswer(answer, counted=not by_node, meter=meter)
 
@@ -306,63 +310,63 @@ _ADVISORY = (
 )
 
 
-def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
+def present(builder: TradeBuilder, final: FinalRun) -> PreparedTrade:
     """Every field of the answer."""
-    ctx, venue, trade = desk.ctx, final.done.written.place.venue, final.done
+    ctx, venue, trade = builder.ctx, final.done.written.place.venue, final.done
     now_s = ctx.now_s()
     checked = short_check(final.evidence, final.judgement, ctx.policy)
-    code = _code(desk, final)
-    refused = refusal_code(code, final.judgement.verdict) if desk.side == "buy" else None
+    code = _code(builder, final)
+    refused = refusal_code(code, final.judgement.verdict) if builder.side == "buy" else None
     name = pays(venue)
     assert name is not None
     return PreparedTrade(
         chain_id=ctx.chain_id,
-        side=desk.side,
-        sender=desk.wallet,
-        block=desk.head.block.number,
-        token=TokenOf(desk.token(), symbol(desk), desk.decimals),
+        side=builder.side,
+        sender=builder.wallet,
+        block=builder.head.block.number,
+        token=TokenOf(builder.token(), symbol(builder), builder.decimals),
         venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
-        spend=_amount(desk, desk.paid_in(venue), trade.written.amount_raw),
-        expect=_expected_amount(desk, final),
+        spend=_amount(builder, builder.paid_in(venue), trade.written.amount_raw),
+        expect=_expected_amount(builder, final),
         slippage_bps=final.slippage_bps,
-        valid_until=datetime.fromtimestamp(desk.deadline_s, UTC),
+        valid_until=datetime.fromtimestamp(builder.deadline_s, UTC),
         refused=refused is not None,
-        steps=[] if refused is not None else _steps(desk, final),
+        steps=[] if refused is not None else _steps(builder, final),
         already_done=list(trade.written.already),
         sell_back=sell_back(final.exit, final.evidence, ctx.contracts) if final.exit is not None else None,
-        verdict=_verdict(desk, final, checked, refused),
+        verdict=_verdict(builder, final, checked, refused),
         check=checked,
         prepared_at=at(now_s),
     )
 
 
-def _code(desk: TradeBuilder, final: FinalRun) -> str:
-    """Of a buy what selling it straight back comes to; of a sell what its own size costs it."""
+def _code(builder: TradeBuilder, final: FinalRun) -> str:
+    """The code of a buy by its sell-back, of a sell by its price impact."""
     if final.exit is not None:
         return final.exit.code
-    return code_of_loss(final.impact_bps or 0, desk.ctx.policy)
+    return code_of_loss(final.impact_bps or 0, builder.ctx.policy)
 
 
-def symbol(desk: TradeBuilder) -> str | None:
-    """The token's, fit to show."""
-    data = desk.opened.data.facts.symbol_data
+def symbol(builder: TradeBuilder) -> str | None:
+    """The token's symbol, cleaned for display."""
+    data = builder.opened.data.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 
-def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
-    return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
+def _amount(builder: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
+    return amount(raw, asset, builder.decimals, symbol(builder), builder.ctx.contracts)
 
 
-def _expected_amount(desk: TradeBuilder, final: FinalRun) -> ExpectedAmount:
-    asset = desk.comes_in(final.done.written.place.venue)
-    arrived, minimum = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
+def _expected_amount(builder: TradeBuilder, final: FinalRun) -> ExpectedAmount:
+    asset = builder.comes_in(final.done.written.place.venue)
+    arrived, minimum = _amount(builder, asset, final.done.came_raw), _amount(builder, asset, final.min_raw)
     return ExpectedAmount(
         arrived.amount, arrived.raw, arrived.asset, arrived.symbol, minimum.amount, minimum.raw
     )
 
 
-def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
-    """Exactly what was run, gas limits included."""
+def _steps(builder: TradeBuilder, final: FinalRun) -> list[TradeStep]:
+    """The steps exactly as they ran, gas limits included."""
     written = final.done.written
     rows = zip(written.does, written.calls, final.gas_limits, strict=True)
     return [
@@ -371,18 +375,20 @@ def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
     ]
 
 
-def _verdict(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> TradeVerdict:
-    code = refused or _code(desk, final)
-    text = sentence(desk, final, checked, refused)
+def _verdict(
+    builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None
+) -> TradeVerdict:
+    code = refused or _code(builder, final)
+    text = sentence(builder, final, checked, refused)
     sentences = [text if refused is None else f"Refused. {text}"]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
         if final.cut:
-            most = _amount(desk, desk.paid_in(venue), written.amount_raw)
+            maximum = _amount(builder, builder.paid_in(venue), written.amount_raw)
             sentences.append(
-                f"The venue takes no more than {most.amount} {most.asset} now; no more is spent."
+                f"The venue takes no more than {maximum.amount} {maximum.asset} now; no more is spent."
             )
-        if desk.side == "sell" and desk.holdings.eth_wei < _gas_wei(final):
+        if builder.side == "sell" and builder.holdings.eth_wei < _gas_wei(final):
             sentences.append("The wallet holds too little eth to pay for the gas.")
         if venue.is_curve:
             sentences.append(_ADVISORY)
@@ -396,14 +402,14 @@ def _gas_wei(final: FinalRun) -> int:
     return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
 
 
-def sentence(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
-    """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
-    finding, ran, policy = final.exit, final.done.ran, desk.ctx.policy
+def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
+    """The verdict's sentence. ``refused``: the code with which a buy is refused; None: it is not."""
+    finding, ran, policy = final.exit, final.done.ran, builder.ctx.policy
     if finding is None:
         venue = final.done.written.place.venue
-        brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
+        arrived = _amount(builder, builder.comes_in(venue), final.done.came_raw)
         impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
-        return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
+        return f"It goes through; it brings {arrived.amount} {arrived.asset}{impact}."
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)

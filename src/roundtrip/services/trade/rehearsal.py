@@ -1,4 +1,4 @@
-"""Trip 2 of a trade: the check's sells beside a rehearsal of the trade on every venue, and the choice."""
+"""The second batch of a trade: the check's sells, a rehearsal of the trade on every venue, and the choice."""
 
 from dataclasses import dataclass, replace
 
@@ -21,12 +21,12 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import TradeTerms
 
-from . import trade_builder as desks
+from . import trade_builder
 from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrade, pays, write
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:
-    """The venues that a trade may be written for: those that are there, paid in eth, weth or usdg."""
+    """The venues that a trade may be written for: existing ones that are paid in eth, weth or usdg."""
     venues = []
     for trial in token.venues_to_sell_on():
         absent = isinstance(trial.facts, PoolFacts) and not trial.facts.exists
@@ -36,7 +36,7 @@ def tradable(token: BuyRoundResult) -> list[Venue]:
 
 
 def check_tradable(side: Side, token: BuyRoundResult) -> None:
-    """Raises CallerFault where there is no token, or no money that trades are written in."""
+    """Raises CallerFault where there is no token, or no venue that trades are written for."""
     facts, launch = token.data.facts, token.data.launch
     no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
     if no_token:
@@ -57,7 +57,7 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
 
 
 def decimals_of(token: BuyRoundResult) -> int:
-    """As the token tells; 0 where it tells none. Raises NodeFault where it was not asked."""
+    """The token's decimals; 0 where it has none. Raises NodeFault where they are Missing."""
     decimals = token.data.facts.decimals
     if isinstance(decimals, Missing):
         raise NodeFault(decimals.why)
@@ -68,7 +68,7 @@ NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
 
 
 def all_dry(token: BuyRoundResult) -> bool:
-    """True where no venue that a trade may be written for holds liquidity at its price, nor sells any."""
+    """True where no tradable venue holds liquidity at its price or fills a buy."""
     venues = [venue for venue in token.venues_to_sell_on() if venue.place.venue in tradable(token)]
     return all(
         isinstance(venue.facts, PoolFacts) and not venue.facts.liquidity and venue.main_size() is None
@@ -77,7 +77,7 @@ def all_dry(token: BuyRoundResult) -> bool:
 
 
 def paid_with(venue: Venue) -> Pays:
-    """What a venue that may be traded on is paid in."""
+    """The asset that a tradable venue is paid in."""
     asset = pays(venue)
     assert asset is not None
     return asset
@@ -85,7 +85,7 @@ def paid_with(venue: Venue) -> Pays:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsals:
-    """The check, and what the trade came to on each venue; of sells also what a thousandth of it came to."""
+    """The check, and the rehearsed trade on each venue; ``small``: of sells, a thousandth of the trade."""
 
     evidence: Evidence
     judgement: Judgement
@@ -93,7 +93,7 @@ class Rehearsals:
     small: dict[Venue, RehearsedTrade | CallerFault | Missing]
 
     def impact_bps(self, rehearsed: RehearsedTrade) -> int | None:
-        """How much less than a small sell it brings for each token; None where that is not known."""
+        """How much less it brings per token than a small sell; None where that is not known."""
         small = self.small.get(rehearsed.written.place.venue)
         if not isinstance(small, RehearsedTrade):
             return None
@@ -101,60 +101,60 @@ class Rehearsals:
 
 
 Amounts = dict[Venue, int | CallerFault]
-"""What to trade on each venue, in base units of what is given there; a fault where there is none."""
+"""The amount to trade on each venue, in base units of the asset given; a fault where there is none."""
 
 
-async def rehearse(desk: TradeBuilder, amounts: Amounts, meter: Meter) -> Rehearsals:
-    """The trade on every venue for which there is an amount."""
-    (rehearsals,) = await rehearse_each(desk, [amounts], meter)
+async def rehearse(builder: TradeBuilder, amounts: Amounts, meter: Meter) -> Rehearsals:
+    """Rehearses the trade on every venue for which there is an amount."""
+    (rehearsals,) = await rehearse_each(builder, [amounts], meter)
     return rehearsals
 
 
-async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
-    """Several trades, each alone on the same block, beside one check."""
-    run, checking, trading = desk.opened.run, Meter(), Meter()
-    written = [_write_trades(desk, amounts) for amounts in trades]
+async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
+    """Rehearses several trades, each alone on the same block, beside one check."""
+    run, checking, trading = builder.opened.run, Meter(), Meter()
+    written = [_write_trades(builder, amounts) for amounts in trades]
     every_trade = [trade for whole, small in written for trade in (*whole, *small)]
     plans = {
         (number, part): (trade.place, plan)
         for number, trade in enumerate(every_trade)
-        for part, plan in zip(("before", "run"), desks.rehearsal_plans(desk, trade), strict=True)
+        for part, plan in zip(("before", "run"), trade_builder.rehearsal_plans(builder, trade), strict=True)
     }
     evidence, (_, results) = await at_once(
-        run_sell_round(desk.opened, checking), replace(run, meter=trading).ask({}, plans)
+        run_sell_round(builder.opened, checking), replace(run, meter=trading).ask({}, plans)
     )
     meter.add(checking, trading)
     joined = iter(
         _join_results(results[number, "before"], results[number, "run"]) for number in range(len(every_trade))
     )
-    judgement = judge(evidence, desk.ctx.policy)
+    judgement = judge(evidence, builder.ctx.policy)
     return [
         Rehearsals(
             evidence,
             judgement,
-            _by_venue(desk, whole, [next(joined) for _ in whole]),
-            _by_venue(desk, small, [next(joined) for _ in small]),
+            _by_venue(builder, whole, [next(joined) for _ in whole]),
+            _by_venue(builder, small, [next(joined) for _ in small]),
         )
         for whole, small in written
     ]
 
 
-def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
-    """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
-    places = {trial.place.venue: trial.place for trial in desk.opened.venues_to_sell_on()}
-    terms = TradeTerms(0, desk.deadline_s)
+def _write_trades(builder: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
+    """Writes the trade for every venue that has an amount; of a sell also a thousandth of it."""
+    places = {trial.place.venue: trial.place for trial in builder.opened.venues_to_sell_on()}
+    terms = TradeTerms(0, builder.deadline_s)
     amounts_raw = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
-    # An allowance that is there and too small is raised; some tokens want it taken back first.
+    # An existing allowance that is too small is raised; some tokens require it to be reset first.
     written = [
-        write(desk, places[venue], raw, terms, clear)
+        write(builder, places[venue], raw, terms, clear)
         for venue, raw in amounts_raw.items()
         for clear in (False, True)
     ]
     whole = [trade for trade in written if not trade.clear_first or _clears(trade)]
     small = [
-        write(desk, places[venue], max(1, raw // _SMALL_DIVISOR), terms, clear_first=True)
+        write(builder, places[venue], max(1, raw // _SMALL_DIVISOR), terms, clear_first=True)
         for venue, raw in amounts_raw.items()
-        if desk.side == "sell"
+        if builder.side == "sell"
     ]
     return whole, small
 
@@ -162,7 +162,7 @@ def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTra
 def _join_results(
     before: Results | Missing | RefusedCall, after: Results | Missing | RefusedCall
 ) -> Results | Missing:
-    """The reads before and the run. What a stranger's hook flooded is its own doing."""
+    """Joins the reads before with the run. A refusal by a hook's oversized answer is the token's fault."""
     for result in (before, after):
         if isinstance(result, RefusedCall):
             return Missing("token", result.reason or "")
@@ -172,18 +172,18 @@ def _join_results(
 
 
 def _clears(trade: WrittenTrade) -> bool:
-    return any(desks.kind_of(call)[2] for call in trade.calls)
+    return any(trade_builder.kind_of(call)[2] for call in trade.calls)
 
 
 def _by_venue(
-    desk: TradeBuilder, written: list[WrittenTrade], results: list[Results | Missing]
+    builder: TradeBuilder, written: list[WrittenTrade], results: list[Results | Missing]
 ) -> dict[Venue, RehearsedTrade | CallerFault | Missing]:
-    """By venue the first way that went through; where none did, what the last one said."""
+    """By venue the first trade that succeeded; where none did, the result of the last."""
     by_venue: dict[Venue, RehearsedTrade | CallerFault | Missing] = {}
     for trade, result in zip(written, results, strict=True):
         if not isinstance(by_venue.get(trade.place.venue), RehearsedTrade):
-            calls = desks.wallet_calls_of(desk, trade)
-            by_venue[trade.place.venue] = desks.read_rehearsal(desk, trade, calls, result)
+            calls = trade_builder.wallet_calls_of(builder, trade)
+            by_venue[trade.place.venue] = trade_builder.read_rehearsal(builder, trade, calls, result)
     return by_venue
 
 
@@ -191,11 +191,11 @@ _SMALL_DIVISOR = 1000
 
 
 def best_buy(
-    desk: TradeBuilder, rehearsals: Rehearsals, amounts: dict[Pays, int | CallerFault]
+    builder: TradeBuilder, rehearsals: Rehearsals, amounts: dict[Pays, int | CallerFault]
 ) -> RehearsedTrade | CallerFault:
-    """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
-    could not sell comes last."""
-    order = _by_check(desk, rehearsals)
+    """The buy on the check's venue, or on another one paid in the same asset that brings more. Venues where
+    the check could not sell come last."""
+    order = _by_check(builder, rehearsals)
     lead = paid_with(order[0])
     if isinstance(fault := amounts[lead], CallerFault):
         return fault
@@ -205,50 +205,52 @@ def best_buy(
         for venue in same
         if isinstance(rehearsed := rehearsals.rehearsed.get(venue), RehearsedTrade)
     ]
-    selling = [trade for trade in completed if sells(desk, rehearsals, trade.written.place.venue)]
+    selling = [trade for trade in completed if sells(builder, rehearsals, trade.written.place.venue)]
     if selling:
-        # At this size another venue may give more than the check's: by a margin, as with hooks.
+        # At this size another venue may give more than the check's; it must win by a margin, as with hooks.
         return _affordable(
-            desk, max(selling, key=lambda trade: _weight(desk, trade, trade.came_raw, rehearsals))
+            builder, max(selling, key=lambda trade: _weight(builder, trade, trade.came_raw, rehearsals))
         )
     if completed:
-        return _affordable(desk, completed[0])
-    return _fault(desk, rehearsals, same)
+        return _affordable(builder, completed[0])
+    return _fault(builder, rehearsals, same)
 
 
-def _by_check(desk: TradeBuilder, rehearsals: Rehearsals) -> list[Venue]:
-    """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
+def _by_check(builder: TradeBuilder, rehearsals: Rehearsals) -> list[Venue]:
+    """The tradable venues: the check's choice, then those that sold, then the rest."""
     chosen = _decided_venue(rehearsals)
     return sorted(
-        tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, rehearsals, venue))
+        tradable(builder.opened), key=lambda venue: (venue != chosen, not sells(builder, rehearsals, venue))
     )
 
 
-def sells(desk: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
-    """True where the check could sell what it bought."""
+def sells(builder: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
+    """True where the check could sell on the venue."""
     pairs = zip(rehearsals.evidence.venues, rehearsals.judgement.readings, strict=True)
     reading = next((reading for venue_evidence, reading in pairs if venue_evidence.venue == venue), None)
-    return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
+    return reading is not None and reading.status == "bought" and takes_sells(reading, builder.ctx.policy)
 
 
-def best_sell(desk: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
-    """Where it brings most, at the pinned block's prices."""
+def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
+    """The sell that brings most, at the pinned block's prices."""
     completed = [trade for trade in rehearsals.rehearsed.values() if isinstance(trade, RehearsedTrade)]
-    market = desk.opened.run.setting.market
+    market = builder.opened.run.setting.market
 
     def worth(trade: RehearsedTrade) -> int:
         wei = quote_in_wei(trade.came_raw, trade.written.place.venue.quote, market) or 0
-        return _weight(desk, trade, wei)
+        return _weight(builder, trade, wei)
 
     if completed:
         return max(completed, key=worth)
-    return _fault(desk, rehearsals, tradable(desk.opened))
+    return _fault(builder, rehearsals, tradable(builder.opened))
 
 
-def _weight(desk: TradeBuilder, trade: RehearsedTrade, raw: int, rehearsals: Rehearsals | None = None) -> int:
-    """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
-    check's, wins only by a margin."""
-    venue, margin = trade.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
+def _weight(
+    builder: TradeBuilder, trade: RehearsedTrade, raw: int, rehearsals: Rehearsals | None = None
+) -> int:
+    """The amount of a venue, weighted for the choice: a venue with a rival hook, or another than the check's,
+    must win by a margin."""
+    venue, margin = trade.written.place.venue, builder.ctx.policy.rival_hook_margin_bps
     if rehearsals is not None and venue == _decided_venue(rehearsals):
         return raw * BPS
     return raw * (BPS - margin * venue.rival_hook() - (0 if rehearsals is None else margin))
@@ -260,30 +262,30 @@ def _decided_venue(rehearsals: Rehearsals) -> Venue | None:
     return rehearsals.evidence.venues[best].venue if best is not None else None
 
 
-def _fault(desk: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -> CallerFault:
-    """Why it goes through nowhere. Raises NodeFault where only the node could tell."""
+def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -> CallerFault:
+    """Why the trade succeeds on no venue. Raises NodeFault where the node's answers are missing."""
     results = [rehearsals.rehearsed.get(venue) for venue in venues]
     fault = next((result for result in results if isinstance(result, CallerFault)), None)
     gap = next((result for result in results if isinstance(result, Missing)), None)
     if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
     assert fault is not None
-    if fault.code == "would_fail" and all_dry(desk.opened):
+    if fault.code == "would_fail" and all_dry(builder.opened):
         return CallerFault("no_route", NO_LIQUIDITY)
     refusal = next(
         (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None
     )
     reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
-    if not reason or reason in fault.message or desk.side == "buy":
+    if not reason or reason in fault.message or builder.side == "buy":
         return fault
     return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{reason}".')
 
 
-def _affordable(desk: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
-    """A would_fail where the wallet has not the eth for it, gas included."""
+def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
+    """The trade, or would_fail where the wallet lacks the eth for it, gas included."""
     gas_wei = sum(call.gas_used for call in trade.ran.calls) * trade.ran.gas_price_wei
     value_wei = sum(call.value_wei for call in trade.written.calls)
-    if desk.fund or desk.holdings.eth_wei >= value_wei + gas_wei:
+    if builder.fund or builder.holdings.eth_wei >= value_wei + gas_wei:
         return trade
-    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (desk.holdings.eth_wei, value_wei + gas_wei))
+    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (builder.holdings.eth_wei, value_wei + gas_wei))
     return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")

@@ -1,4 +1,4 @@
-"""What a wallet's calls brought is sold straight back, through the same cells as a check: one trip."""
+"""Sells the tokens that a wallet's calls brought straight back, with the probes of a check, in one batch."""
 
 from dataclasses import dataclass, replace
 
@@ -43,7 +43,7 @@ _LEAST_APPROVE_GAS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class BroughtToken:
-    """One token that the calls brought, with trip 1 of its check. ``closes``: that much sells its curve
+    """A token that the calls brought, with the buy round of its check. ``closes``: the amount sells its curve
     out."""
 
     opened: BuyRoundResult
@@ -51,10 +51,10 @@ class BroughtToken:
     closes: bool
 
 
-def brought(
+def brought_token(
     opened: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None
 ) -> BroughtToken:
-    """What the calls brought; of ``certain`` only that much is sold."""
+    """The token that the calls brought. ``certain``: the amount to sell, where it is less than ``moved``."""
     launch = opened.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
@@ -63,7 +63,7 @@ def brought(
 
 @dataclass(frozen=True, slots=True)
 class SellWay:
-    """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
+    """A venue to sell on. ``opening``: public calls that open its pool, where the calls sold a curve out."""
 
     tried: VenueTrial
     place: VenuePlace
@@ -72,8 +72,8 @@ class SellWay:
 
 @dataclass(frozen=True, slots=True)
 class SellBackResult:
-    """What came of selling one token, on each way; nothing is said yet of what was paid for it. ``left_out``:
-    there are ways that were not tried."""
+    """The sells of one token on each way, without the price paid for it. ``left_out``: some ways were not
+    tried."""
 
     brought: BroughtToken
     ways: tuple[tuple[SellWay, tuple[ProbeCell, ...]], ...]
@@ -81,8 +81,8 @@ class SellBackResult:
     left_out: bool = False
 
     def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
-        """As evidence, with what was paid for it; None where that has no price. Of ``checked`` it takes what
-        the token itself says of being sold, which routers swallow."""
+        """The evidence of the sells. ``paid_wei``: the price paid; None: unknown. From ``checked`` it takes
+        the token's own refusals of sells, which routers swallow."""
         refusals = (
             {entry.venue: entry.told_on_sell for entry in checked.venues} if checked is not None else {}
         )
@@ -109,8 +109,8 @@ class SellBackResult:
         received = self.brought.moved.raw
         buy = CompletedBuy(paid_raw, received, paid_raw, self.gas)
         buys = [EnvironmentBuy("probe", 0, buy)]
-        # A small buy tells what this size does to the price. What is sold in another pool than it came from
-        # shows that by what it brings.
+        # A small buy shows the price impact of this size. A sell in another pool than the buy's shows it by
+        # its own result.
         small = buy if way.opening else _small_buy(way.tried)
         if small is not None and paid_raw:
             buys.append(EnvironmentBuy("thousandth", 0, small))
@@ -122,7 +122,7 @@ class SellBackResult:
         )
 
     def has_closed_curve(self) -> bool:
-        """True where the calls turned out to have closed a curve that nothing told of before."""
+        """True where the sells show that the calls closed a curve, which was not known before."""
         return any(_is_closed(way, cells) for way, cells in self.ways)
 
 
@@ -130,7 +130,7 @@ _SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
 
 
 def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
-    """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
+    """The smallest successful buy of the check's buy round; Missing where a smaller one is not known."""
     outcomes_by = {buy.size: buy.outcome for buy in trial.buys if buy.environment == 0}
     for size in _SMALL_SIZES:
         outcome = outcomes_by.get(size)
@@ -142,9 +142,9 @@ def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
 
 
 def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
-    """What so much of a token costs on the pinned block, where it is cheapest of the venues that fill the
-    largest of the check's sizes: to sell much below the price costs whoever offers it that much. None where
-    nobody sells any, or what it is paid in has no price."""
+    """The cost of an amount of a token on the pinned block: the lowest of the venues that fill the largest
+    size of the check. The lowest is safe: a seller far below the price pays for that. None where no venue
+    sells it, or its quote has no price."""
     market = check.run.setting.market
     for size in MAIN_SIZES:
         prices_wei = []
@@ -175,7 +175,7 @@ def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _SellBackRun:
-    """One simulation: which token's, which way's; without a probe it is what reaches another wallet."""
+    """One simulation of a token on one way; without a probe it measures what reaches another wallet."""
 
     brought: BroughtToken
     way: SellWay
@@ -184,12 +184,12 @@ class _SellBackRun:
     plan: Plan
 
 
-async def sold_back(
+async def sell_all(
     wallet_calls: WalletCalls, tokens: list[BroughtToken], meter: Meter, gas: int
 ) -> list[SellBackResult]:
-    """Every token on every way at once, on as many ways as ``gas`` for the calls allows. What the node does
-    not answer is Missing. Where it turns out that the calls closed a curve, it is sold once more, in the pool
-    that opens."""
+    """Sells every token on every way at once, on as many ways as ``gas`` for the calls allows. A missing
+    answer of the node is Missing. If the calls turn out to have closed a curve, the token is sold again, in
+    the pool that opens."""
     if not tokens:
         return []
     first = await _sell_back(wallet_calls, tokens, (), meter, gas)
@@ -221,7 +221,7 @@ async def _sell_back(
 
 
 async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> list[PlanResult]:
-    """The results in order, asked by the token's own session: it knows what this token's code may read."""
+    """The results in order, through the token's own session, which knows what this token's code may read."""
     plans = {number: (run.way.place, run.plan) for number, run in enumerate(runs)}
     try:
         return list((await replace(token.opened.run, meter=meter).ask_later(plans)).values())
@@ -232,22 +232,21 @@ async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> 
 def _ways(
     wallet_calls: WalletCalls, token: BroughtToken, closed: bool, gas: int
 ) -> tuple[list[SellWay], bool]:
-    """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
-    liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
-    can be tried, True."""
+    """The ways to sell a token: the venues of its check, where a buy brings most first, and pools without
+    liquidity at their price last, as far as there is room. Also True where gas does not allow all of them."""
     trials = sorted(token.opened.venues_to_sell_on(), key=bought_raw, reverse=True)
     trials = [trial for trial in trials if not _is_absent(trial)]
     dry = [trial for trial in trials if isinstance(trial.facts, PoolFacts) and not trial.facts.liquidity]
     wet = [trial for trial in trials if trial not in dry]
     room = max(0, token.opened.run.means.policy.most_venues - len(wet))
     ways = [_way(token, trial, closed) for trial in (*wet, *dry[:room])]
-    most = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.opened.run.means.policy)))
-    return ways[:most], len(ways) > most
+    max_ways = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.opened.run.means.policy)))
+    return ways[:max_ways], len(ways) > max_ways
 
 
 def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
-    """What calls with these limits may use while so many tokens are sold, each on one venue: they are run
-    before each sell, and before the token is handed on."""
+    """The gas that calls with these limits may use while ``tokens`` are sold, each on one venue: the calls
+    run before each sell, and before the transfer to another wallet."""
     return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
 
 
@@ -256,7 +255,7 @@ def _is_absent(trial: VenueTrial) -> bool:
 
 
 def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
-    """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
+    """The way of one venue; for a curve that the calls sold out, the pool that replaces it."""
     run, launch = token.opened.run, token.opened.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     factory = run.means.contracts.launchpad_factory
@@ -277,7 +276,7 @@ def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
 def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
     run = token.opened.run
     policy, setting = run.means.policy, run.setting
-    # Of what shrinks with time it is known what is held at the round delays.
+    # The balance of a token that rebases is known at the nominal delays only.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
     env = _trader(run, wallet_calls, way, 0, "handed")
     runs = [
@@ -303,7 +302,7 @@ def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> 
 def _trader(
     run: CheckSession, wallet_calls: WalletCalls, way: SellWay, number: int, part: str
 ) -> Environment:
-    """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
+    """The caller's wallet in a block like one of the check's; each probe has a receiver of its own."""
     env = cast(run.environments[number], part)
     buy = next(
         (way.tried.completed_buy(size) for size in ("probe", "thousandth") if way.tried.completed_buy(size)),
@@ -320,7 +319,7 @@ def _trader(
 
 
 def held_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
-    """How much of what was received is there to sell when the probe sells: its part of what is held then."""
+    """The received amount that the wallet still holds when the probe sells: its share of the balance then."""
     if probe.seller == "receiver" or not moved.later_raw:
         return moved.raw
     later = moved.later_raw[calls.held_delays_s(policy).index(probe.delay_s)]

@@ -1,7 +1,7 @@
-"""What would a wallet's own calls do: run them, see what moved, sell what they bring straight back.
+"""Simulates a wallet's own calls: runs them, reads what moved, sells what they bring straight back.
 
-Two trips to the node where the token that is bought is known to trade somewhere; one more for each thing that
-only the run tells.
+Two batches to the node where the index knows a venue of the bought token; one more for each thing that only
+the run shows.
 """
 
 import re
@@ -55,8 +55,8 @@ from roundtrip.services.trade.gas_budget import (
     usual_limits,
     with_gas_limits,
 )
-from roundtrip.services.trade.sell_back import SellBackResult, brought, exit_gas, sold_back, worth_wei
-from roundtrip.services.trade.wallet_run import FullRun, known_run, received_tokens, same, whole_run
+from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
+from roundtrip.services.trade.wallet_run import FullRun, received_tokens, run_calls, run_watched, same_effects
 from roundtrip.venues.base import Call, Contracts
 
 MOST_CALLS = 6
@@ -109,13 +109,13 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fund: Annotated[bool, msgspec.Meta(description="Run as if the wallet held plenty of eth.")] = False
 
     def wallet(self) -> Address:
-        """Who sends."""
+        """The wallet that sends."""
         return _address(self.sender)
 
     def own_calls(self) -> tuple[Call, ...]:
         """The calls in order. Raises CallerFault (bad_input)."""
         if self.calls:
-            return tuple(_call(one.to, one.data, one.value) for one in self.calls)
+            return tuple(_call(call.to, call.data, call.value) for call in self.calls)
         if self.to is None:
             raise CallerFault("bad_input", "Give to, or calls: a transaction needs somebody to call.")
         return (_call(self.to, self.data, self.value),)
@@ -219,32 +219,32 @@ def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> Sho
     return ShortCheck(evidence.token, answer, list(raised_flags(JudgedCheck(evidence, judgement, policy))))
 
 
-def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:
-    """The sell that decided; None where there was no place to try it."""
-    if found.venue is None or found.reading is None:
+def sell_back(finding: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:
+    """The deciding sell; None where there was no venue to try it on."""
+    if finding.venue is None or finding.reading is None:
         return None
-    venue, shown = found.venue.venue, found.shown_sell()
+    venue, shown = finding.venue.venue, finding.shown_sell()
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
-    if sold is not None and found.code != "cannot_sell":
+    if sold is not None and finding.code != "cannot_sell":
         asset = ZERO_ADDRESS if venue.quote == "weth" else venue.quote_address
         back = amount(sold.back_raw, asset, quote_decimals(venue.quote, evidence.market), None, contracts)
     return SellBack(
-        token=found.exit.token,
+        token=finding.exit.token,
         venue=venue.kind,
         at=venue.pool or venue.pool_id,
         sold=plain_decimal(max(0, sold.sold_raw), decimals) if sold is not None else "0",
         back=back,
-        round_trip_loss_bps=_loss(found),
-        reverts=sell_reason_text(found.venue, found.reading),
+        round_trip_loss_bps=_loss(finding),
+        reverts=sell_reason_text(finding.venue, finding.reading),
         share_bps=0 if sold is None else max(0, min(BPS, -(-sold.sold_raw * BPS // max(1, sold.held_raw)))),
         after_s=None if probe is None else probe.delay_s,
     )
 
 
 def _loss(finding: ExitFinding) -> int | None:
-    """Of what is shown; null where what was paid has no price."""
+    """The loss of the sell that is shown; None where the price paid is not known."""
     _, sold = finding.shown_sell() or (None, None)
     if finding.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
@@ -259,9 +259,9 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
         case = _case(ctx, ctx.heads.current(), params, calls, meter)
         judged = await _judge_calls(case)
         if judged.outcome.code == "tx_reverts":
-            case, judged = await _at_newest(case, judged)
+            case, judged = await _rerun_at_newest(case, judged)
     except NodeFault as fault:
-        # What strangers' code caused counts: it is the caller who had it run.
+        # A fault caused by the called code counts: the caller chose to run it.
         counted = isinstance(fault, CodeFault)
         return UseCaseAnswer(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
@@ -269,11 +269,11 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     return UseCaseAnswer(_present(case, judged), counted=counted, meter=meter)
 
 
-async def _at_newest(case: WalletCase, judged: "_JudgedCalls") -> tuple[WalletCase, "_JudgedCalls"]:
-    """Calls that fail, run again where the head is not the newest block: what they lack may have come since.
-    Both runs have one budget; where it does not hold a second one, the first is what is known."""
+async def _rerun_at_newest(case: WalletCase, judged: "_JudgedCalls") -> tuple[WalletCase, "_JudgedCalls"]:
+    """Reruns failed calls where the head is not the newest block: what they lack may exist by now. Both runs
+    share one gas budget; where it does not allow a second run, the first one counts."""
     newest = await case.ctx.heads.refresh()
-    if newest.block == case.head.block or (judged.ran and case.gas.left < 3 * gas_of(judged.ran)):
+    if newest.block == case.head.block or (judged.ran and case.gas.remaining < 3 * gas_of(judged.ran)):
         return case, judged
     environment = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
     setting = replace(case.setting, market=newest.market)
@@ -293,7 +293,7 @@ def _case(
 
 @dataclass(frozen=True, slots=True)
 class _JudgedCalls:
-    """What a simulation came to."""
+    """The result of a simulation."""
 
     outcome: TradeOutcome
     ran: RunResult | None
@@ -308,7 +308,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     if value_wei > PLENTY_WEI:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
         return _JudgedCalls(TradeOutcome("tx_reverts"), None, too_much)
-    full_run = await whole_run(case)
+    full_run = await run_calls(case)
     result, balance_wei = full_run.ran, full_run.balance_wei
     if isinstance(result, Missing):
         return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
@@ -316,7 +316,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         if not case.fund:
             return _JudgedCalls(TradeOutcome("unproven", missing=balance_wei), result)
         balance_wei = 0
-    short = None if case.fund else _short(case, result, balance_wei)
+    short = None if case.fund else _find_unpaid(case, result, balance_wei)
     if result.has_reverted() or short is not None:
         outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
@@ -331,14 +331,14 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
 async def _run_as_sent(
     case: WalletCase, full_run: FullRun, rehearsed: RunResult, variants: list[WalletCalls]
 ) -> _JudgedCalls:
-    """Runs the calls once more with the gas and the eth that the wallet would send them with, and at the same
-    time the sells of what they bring, and the checks' sell rounds."""
+    """Repeats the calls with the gas and eth that the wallet would send, and at the same time runs the sells
+    of what they bring and the checks' sell rounds."""
     checked = [
-        (change, full_run.opened.get(change.asset, _NOT_LOOKED_AT))
+        (change, full_run.checks.get(change.asset, _NOT_LOOKED_AT))
         for change in received_tokens(case, rehearsed)
     ]
     tradable = [(change, check) for change, check in checked if isinstance(check, BuyRoundResult)]
-    tokens = [brought(check, change) for change, check in tradable]
+    tokens = [brought_token(check, change) for change, check in tradable]
     planned = case.gas.plan(variants, exit_gas(usual_limits(case, rehearsed), len(tokens), case.ctx.policy))
     if planned is None:
         return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed)
@@ -346,21 +346,21 @@ async def _run_as_sent(
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (run_sell_round(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
     sent, sell_backs, checks = await at_once(
-        known_run(case, variants, full_run.look, meters[0]),
-        sold_back(variants[0], tokens, meters[1], selling_gas),
+        run_watched(case, variants, full_run.look, meters[0]),
+        sell_all(variants[0], tokens, meters[1], selling_gas),
         at_once(*checking),
     )
     case.meter.add(*meters)
-    result = sent.once.proven(sent.look)
+    result = sent.single.proven(sent.look)
     if isinstance(result, Missing):
         return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
-    if not same(result, rehearsed) and received_tokens(case, result):
-        return _JudgedCalls(TradeOutcome("unproven", missing=_OTHERWISE), result)
+    if not same_effects(result, rehearsed) and received_tokens(case, result):
+        return _JudgedCalls(TradeOutcome("unproven", missing=_DIFFERENT_AS_SENT), result)
     if result.has_reverted():
         return _JudgedCalls(TradeOutcome("tx_reverts"), result)
-    if tokens and sent.own is not variants[0]:
-        # With the usual gas it does not go through: what it brings is sold again as it is sent.
-        sell_backs = await sold_back(sent.own, tokens, case.meter, selling_gas)
+    if tokens and sent.calls is not variants[0]:
+        # With the usual gas it fails: repeat the sells with the calls as they are sent.
+        sell_backs = await sell_all(sent.calls, tokens, case.meter, selling_gas)
     exits = _exits(case, sell_backs, _cost_wei(case, full_run, result), checks)
     unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
     exits += tuple(
@@ -379,10 +379,10 @@ async def _run_as_sent(
 
 
 _NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
-_OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it does something else")
+_DIFFERENT_AS_SENT = Missing("token", "with the gas and the eth that the wallet has it does something else")
 
 
-# --- what was paid ---------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------
 
 
 def _gives_something(result: RunResult) -> bool:
@@ -393,8 +393,8 @@ def _gets_something(result: RunResult) -> bool:
     return any(change.raw > 0 for change in result.moved)
 
 
-def _short(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, str] | None:
-    """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
+def _find_unpaid(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, str] | None:
+    """The number of the first call that the wallet cannot pay for, and the sentence; None: it can pay all."""
     held_wei = balance_wei
     for number, (call, outcome, change) in enumerate(
         zip(case.calls, result.calls, result.eth_changes_wei, strict=True)
@@ -410,7 +410,7 @@ def _short(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, 
 
 
 def _cost_wei(case: WalletCase, full_run: FullRun, result: RunResult) -> int | None:
-    """What was spent, money that came taken off; None where a part of it has no price."""
+    """The value spent, less the money received; None where a part of it has no price."""
     if result.items:
         return None
     cost_wei = 0
@@ -425,15 +425,15 @@ def _cost_wei(case: WalletCase, full_run: FullRun, result: RunResult) -> int | N
 
 
 def _worth_wei(case: WalletCase, full_run: FullRun, change: BalanceChange) -> int | None:
-    """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
+    """The worth at the pinned block: money at the market's price, a token at the cost of the check's buy."""
     if is_money(change.asset, case.ctx.contracts):
         return money_wei(abs(change.raw), change.asset, case.ctx.contracts, case.head.market)
-    check = full_run.opened.get(change.asset)
+    check = full_run.checks.get(change.asset)
     return worth_wei(check, abs(change.raw)) if isinstance(check, BuyRoundResult) else None
 
 
 def _lost_bps(case: WalletCase, full_run: FullRun, result: RunResult) -> int | None:
-    """Where only money came: what is lost of what was spent for it; None where that has no price."""
+    """The loss of the value spent, where only money was received; None where a part of it has no price."""
     if (
         received_tokens(case, result)
         or not _gives_something(result)
@@ -452,7 +452,7 @@ def _lost_bps(case: WalletCase, full_run: FullRun, result: RunResult) -> int | N
 def _exits(
     case: WalletCase, sell_backs: list[SellBackResult], cost_wei: int | None, checks: list[Evidence]
 ) -> tuple[ExitFinding, ...]:
-    """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
+    """Judges each token with its share of the cost, in proportion to what it brings back."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
         received_wei = [
@@ -479,7 +479,7 @@ def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
 
 
 def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
-    """Nothing was heard of the chain."""
+    """The answer where the node gave no usable answer."""
     outcome = TradeOutcome("unproven", missing=Missing("node", fault.message))
     text = verdict_text.unproven(outcome.missing or Missing("node", ""))
     return Simulation(
@@ -499,7 +499,7 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
 
 def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
     ctx, result, outcome = case.ctx, judged.ran, judged.outcome
-    # What the wallet cannot send moves nothing.
+    # Calls that the wallet cannot pay for move nothing.
     moves = result is not None and judged.short is None
     decided, evidence = outcome.decided, judged.evidence
     check = None
@@ -523,10 +523,10 @@ def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
 def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> str:
     outcome, result = judged.outcome, judged.ran
     if outcome.missing is TOO_DEAR:
-        most = case.ctx.policy.trade_gas_budget // 10**6
+        millions = case.ctx.policy.trade_gas_budget // 10**6
         return (
-            f"The calls use too much gas to be tried: all simulations of one request may use {most} million "
-            "together. This is not a pass."
+            f"The calls use too much gas to be tried: all simulations of one request may use {millions} "
+            "million together. This is not a pass."
         )
     if result is None:
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", "no answer"))
@@ -543,7 +543,7 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
 
 
 def _is_known(case: WalletCase, spender: Address) -> bool:
-    """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
+    """True for the exchanges' contracts that need allowances, and for the launchpad's curves."""
     contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
     token = index.token_at(spender) if index is not None else None
     curves = index.venues_of(token) if index is not None and token is not None else ()
@@ -558,7 +558,7 @@ def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
     if judged.ran is None:
         return [CallOutcomeAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
     if judged.short is not None:
-        # What comes before the call that cannot be paid would go through, and it would not.
+        # The calls before the one that cannot be paid would succeed.
         number = judged.short_at
         outcomes = [
             CallOutcomeAnswer(call.ok, call.gas_used, _reason(call)) for call in judged.ran.calls[:number]

@@ -1,7 +1,7 @@
-"""Where to look for what a wallet's calls move and allow, before they are run. Pure.
+"""Guesses which assets a wallet's calls move and which allowances they set, before they are run. Pure.
 
-Candidates cost a read each and prove nothing; what is missed here is found by the events of the run, and by
-the access lists of nodes that tell them.
+A candidate costs one read and proves nothing. The events of the run, and the access lists of nodes that
+return them, find what is missed here.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
 
 MOST_AT_FIRST, MOST_IN_ALL = 48, 256
-"""So many tokens, and as many allowances, are read in the first run, and so many when it is run again."""
+"""The most tokens, and the most allowances, that the first run and a rerun read."""
 _SELECTOR = 10
 _ADDRESS_BYTES, _ID_BYTES = 20, 32
 _LEAST_ADDRESS = 2**64
-"""Below it a word is a number: nobody can make an address with so many zeros in front, and precompiles hold
-nothing."""
+"""A smaller word is a number: an address with that many leading zeros cannot be made, and precompiles hold no
+assets."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssetsToWatch:
-    """What is looked at, and what more is to be: ``overlooked`` when that passes what can be."""
+    """The assets to read, and the rest that exceeds the limit: then ``overlooked`` is True."""
 
     watched: WatchedAssets
     rest: WatchedAssets
@@ -32,8 +32,8 @@ class AssetsToWatch:
 
 
 def look(calls: tuple[Call, ...], contracts: Contracts, index: VenueIndex | None) -> AssetsToWatch:
-    """The money side, what is known to trade wherever these calls lead, their targets, and every address in
-    their calldata."""
+    """Lists weth and usdg, the indexed tokens of venues that the calls name, the calls' targets, and every
+    address in their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
     for call in calls:
         tokens |= dict.fromkeys(indexed_tokens(call, index))
@@ -45,7 +45,7 @@ def look(calls: tuple[Call, ...], contracts: Contracts, index: VenueIndex | None
 
 
 def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
-    """With more to look at; the same object where there is nothing new."""
+    """Adds tokens and allowances; returns the same object where none is new."""
     at_first, rest = watched.watched, watched.rest
     all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
     all_pairs = dict.fromkeys((*at_first.pairs, *pairs, *rest.pairs))
@@ -54,14 +54,14 @@ def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple
     return _cut(tuple(all_tokens), tuple(all_pairs), MOST_IN_ALL)
 
 
-def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> AssetsToWatch:
-    rest = WatchedAssets(tokens[most:], pairs[most:])
-    return AssetsToWatch(WatchedAssets(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
+def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], limit: int) -> AssetsToWatch:
+    rest = WatchedAssets(tokens[limit:], pairs[limit:])
+    return AssetsToWatch(WatchedAssets(tokens[:limit], pairs[:limit]), rest, bool(rest.tokens or rest.pairs))
 
 
 def indexed_tokens(call: Call, index: VenueIndex | None) -> Iterator[Address]:
-    """Tokens that are known to trade at a pool, a curve or under a key that the call names anywhere, packed
-    or not, or that it names themselves."""
+    """Indexed tokens that the call names anywhere in its calldata, packed or not, by their own address or by
+    a pool's or curve's address or id."""
     if index is None:
         return
     target_token = index.token_at(call.to)
@@ -78,7 +78,7 @@ def indexed_tokens(call: Call, index: VenueIndex | None) -> Iterator[Address]:
 def strange(
     addresses: tuple[Address, ...], contracts: Contracts, index: VenueIndex | None
 ) -> tuple[Address, ...]:
-    """Those that may be tokens: not the exchanges' own machinery, nor pools and curves that are known."""
+    """The addresses that may be tokens: not the exchanges' contracts, nor known pools and curves."""
     known = contracts.all_addresses()
     return tuple(
         address
@@ -90,7 +90,7 @@ def strange(
 
 
 def address_words(data: str) -> Iterator[Address]:
-    """Words of the calldata that may be addresses."""
+    """The words of the calldata that may be addresses."""
     body = bytes.fromhex(data[_SELECTOR:])
     for index in range(len(body) // abi.WORD):
         address = abi.address_at(body, index)
@@ -99,8 +99,8 @@ def address_words(data: str) -> Iterator[Address]:
 
 
 def _pairs(call: Call, contracts: Contracts) -> Iterator[Pair]:
-    """Who is called may be the token, and any address in its calldata the spender. What is allowed within
-    the calls, events tell."""
+    """The call's target may be a token, and any address in its calldata a spender. Events show the allowances
+    that are set inside the calls."""
     head, words = call.data[:_SELECTOR], list(address_words(call.data))
     if call.to == contracts.permit2:
         if head == permit2.APPROVE and len(words) > 1:

@@ -1,4 +1,4 @@
-"""Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
+"""Writes trades: reads a wallet's holdings and allowances, builds the steps, and plans their runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,25 +32,25 @@ DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
 
 
 def pays(venue: Venue) -> Pays | None:
-    """What a wallet pays into, and is paid by, a venue: pools of weth are paid in eth, which the routers
-    wrap. None: money that trades are not written in."""
+    """The asset that a wallet pays to a venue and gets from it: weth pools are paid in eth, which the routers
+    wrap. None: trades are not written in this quote."""
     names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
     return names.get(venue.quote)
 
 
-# --- what the wallet has ---------------------------------------------------------------------------
+# --- holdings of the wallet ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a wallet holds of eth and of what it pays with, and what it has allowed: how much, until when."""
+    """A wallet's eth, its balance of the asset that it pays with, and its allowances: amount and expiry."""
 
     eth_wei: int
     asset_raw: int
     allowed: Mapping[Pair, tuple[int, int]]
 
 
-_FOR_EVER_S = 2**48
+_FOREVER_S = 2**48
 _READ_GAS = 300_000
 
 
@@ -68,7 +68,7 @@ def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) ->
 def holdings_calls(
     wallet: Address, asset: Address, pairs: tuple[Pair, ...], head: ChainHead, contracts: Contracts
 ) -> list[RpcCall]:
-    """Asks for them, all at the pinned block."""
+    """The reads of the holdings, all at the pinned block."""
     pinned = {"blockHash": head.block.hash}
     calls = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
     calls += [pair.call(wallet, contracts.permit2) for pair in pairs]
@@ -80,19 +80,19 @@ def holdings_calls(
 
 
 def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
-    """From the answers. A token that tells no balance or allowance has none: then an approval is written
-    too many. Raises NodeFault when the node is of another chain, or tells no balance itself."""
-    chain, eth, held, *rest = answers
+    """Reads the holdings. A token without an answer counts as 0: then an approval may be redundant. Raises
+    NodeFault when the node is of another chain, or gives no balance."""
+    chain, eth, balance, *rest = answers
     if quantity(chain) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
-    if isinstance(held, RpcError) and held.code != REVERTED:
-        raise NodeFault(f"it told no balance ({describe_error(held)})")
+    if isinstance(balance, RpcError) and balance.code != REVERTED:
+        raise NodeFault(f"it told no balance ({describe_error(balance)})")
     words = [_words(answer) for answer in rest]
     allowed = {
-        pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)
+        pair: (word[0], word[1] if pair.via == "permit2" else _FOREVER_S)
         for pair, word in zip(pairs, words, strict=True)
     }
-    return Holdings(quantity(eth), _words(held)[0], allowed)
+    return Holdings(quantity(eth), _words(balance)[0], allowed)
 
 
 def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
@@ -107,7 +107,7 @@ def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class TradeBuilder:
-    """One wallet that wants to trade one token, and what is known of both."""
+    """A trade of one token by one wallet, with the data of both."""
 
     ctx: Context
     head: ChainHead
@@ -120,19 +120,19 @@ class TradeBuilder:
     fund: bool = False
 
     def environment(self) -> Environment:
-        """A block like the next one."""
+        """An environment like the next block, with the wallet as buyer."""
         return replace(self.opened.run.environments[0], buyer=self.wallet)
 
     def token(self) -> Address:
-        """What is traded."""
+        """The token that is traded."""
         return self.opened.run.token
 
     def paid_in(self, venue: Venue) -> Address:
-        """What the wallet gives; the zero address is eth."""
+        """The asset that the wallet gives; the zero address is eth."""
         return self.token() if self.side == "sell" else _money(venue)
 
     def comes_in(self, venue: Venue) -> Address:
-        """What the wallet gets."""
+        """The asset that the wallet gets."""
         return self.token() if self.side == "buy" else _money(venue)
 
 
@@ -142,7 +142,8 @@ def _money(venue: Venue) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTrade:
-    """A trade in steps: what each does and the call, the trade itself last; what was allowed already."""
+    """A trade in steps: the text and call of each, the trade itself last; ``already``: existing
+    allowances."""
 
     place: VenuePlace
     amount_raw: int
@@ -153,27 +154,27 @@ class WrittenTrade:
 
 
 def write(
-    desk: TradeBuilder,
+    builder: TradeBuilder,
     place: VenuePlace,
     amount_raw: int,
     terms: TradeTerms,
     clear_first: bool = False,
     taxed: bool = False,
 ) -> WrittenTrade:
-    """The steps that spend ``amount_raw``. Approvals are for exactly that; those that the wallet gave already
-    are left out. ``clear_first``: an allowance that is there and too small is set to zero before. ``taxed``:
-    less arrives than the pool puts out."""
-    venue, contracts = place.venue, desk.ctx.contracts
-    plan = place.file.plan_buy if desk.side == "buy" else place.file.plan_sell
-    *approvals, trade = plan(venue, desk.token(), contracts, amount_raw, desk.wallet, terms=terms)
+    """Writes the steps that spend ``amount_raw``. Approvals are for exactly that; existing ones are left out.
+    ``clear_first``: an existing allowance that is too small is set to zero first. ``taxed``: less arrives
+    than the pool puts out."""
+    venue, contracts = place.venue, builder.ctx.contracts
+    plan = place.file.plan_buy if builder.side == "buy" else place.file.plan_sell
+    *approvals, trade = plan(venue, builder.token(), contracts, amount_raw, builder.wallet, terms=terms)
     does: list[str] = []
     calls: list[Call] = []
     already: list[str] = []
-    amount = f"{plain_decimal(amount_raw, _paid_decimals(desk, venue))} {_paid_name(desk, venue)}"
+    amount = f"{plain_decimal(amount_raw, _paid_decimals(builder, venue))} {_paid_name(builder, venue)}"
     for approval in approvals:
-        pair, name = _pair(desk, venue, approval)
-        allowed_raw, until_s = desk.holdings.allowed.get(pair, (0, 0))
-        if allowed_raw >= amount_raw and until_s >= desk.deadline_s:
+        pair, name = _pair(builder, venue, approval)
+        allowed_raw, until_s = builder.holdings.allowed.get(pair, (0, 0))
+        if allowed_raw >= amount_raw and until_s >= builder.deadline_s:
             already.append(f"{name} may already take {amount}.")
             continue
         if clear_first and allowed_raw > 0 and pair.via == "erc20":
@@ -181,21 +182,21 @@ def write(
             calls.append(Call(approval.to, abi.call(erc20.APPROVE, pair.spender, 0)))
         does.append(f"Let {name} take exactly {amount}, and no more.")
         calls.append(approval)
-    does.append(_trade_text(desk, venue, amount, terms, taxed))
+    does.append(_trade_text(builder, venue, amount, terms, taxed))
     return WrittenTrade(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
 
 
 def kind_of(call: Call) -> tuple[Address, str, bool]:
-    """What a step is: whom it calls, which function, and whether it is an approval of nothing."""
+    """The kind of a step: its target, its function, and whether it is an approval of 0."""
     approves = call.data.startswith(erc20.APPROVE)
     return call.to, call.data[:10], approves and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
 
 
-def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
-    minimum = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
+def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
+    minimum = plain_decimal(terms.min_raw, _came_decimals(builder, venue))
     at = venue.pool or venue.pool_id
-    verb = "Buy with" if desk.side == "buy" else "Sell"
-    name = "tokens" if desk.side == "buy" else pays(venue)
+    verb = "Buy with" if builder.side == "buy" else "Sell"
+    name = "tokens" if builder.side == "buy" else pays(venue)
     sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
     if taxed:
         return (
@@ -206,21 +207,21 @@ def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms
     return f"{sentence}, for at least {minimum} ({terms.min_raw} base units) {name}."
 
 
-def _paid_name(desk: TradeBuilder, venue: Venue) -> str:
-    return "tokens" if desk.side == "sell" else pays(venue) or "of the quote"
+def _paid_name(builder: TradeBuilder, venue: Venue) -> str:
+    return "tokens" if builder.side == "sell" else pays(venue) or "of the quote"
 
 
-def _paid_decimals(desk: TradeBuilder, venue: Venue) -> int:
-    return desk.decimals if desk.side == "sell" else DECIMALS[pays(venue) or "eth"]
+def _paid_decimals(builder: TradeBuilder, venue: Venue) -> int:
+    return builder.decimals if builder.side == "sell" else DECIMALS[pays(venue) or "eth"]
 
 
-def _came_decimals(desk: TradeBuilder, venue: Venue) -> int:
-    return desk.decimals if desk.side == "buy" else DECIMALS[pays(venue) or "eth"]
+def _came_decimals(builder: TradeBuilder, venue: Venue) -> int:
+    return builder.decimals if builder.side == "buy" else DECIMALS[pays(venue) or "eth"]
 
 
-def _pair(desk: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, str]:
-    """Which allowance an approval sets, and the spender's name."""
-    contracts, asset = desk.ctx.contracts, desk.paid_in(venue)
+def _pair(builder: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, str]:
+    """The allowance that an approval sets, and the spender's name."""
+    contracts, asset = builder.ctx.contracts, builder.paid_in(venue)
     if approval.to == contracts.permit2:
         return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router, by Permit2,"
     spender, name = BY_KIND[venue.kind].spender(venue, contracts)
@@ -232,7 +233,7 @@ def _pair(desk: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, str]:
 
 @dataclass(frozen=True, slots=True)
 class RehearsedTrade:
-    """A written trade that went through. ``put_out_raw`` is what the pool gave before the token's own tax."""
+    """A written trade that succeeded. ``put_out_raw``: what the pool gave, before the token's own tax."""
 
     written: WrittenTrade
     ran: RunResult
@@ -241,107 +242,113 @@ class RehearsedTrade:
     put_out_raw: int
     moved: BalanceChange
     left_raw: int = 0
-    """What the trade did not take of what its own approval allows."""
+    """The part of its own approval that the trade did not use."""
 
     def taken_raw(self, side: Side) -> int:
-        """What the venue takes of what was to be spent. What a token moves beyond or below what it was asked
-        to is its own doing."""
+        """The part of the amount that the venue takes, not counting what the token moves beyond or below the
+        requested amount."""
         amount_raw = self.written.amount_raw
         return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
 
 
 def wallet_calls_of(
-    desk: TradeBuilder,
+    builder: TradeBuilder,
     written: WrittenTrade,
     gas_limits: tuple[int, ...] | None = None,
     ran: RunResult | None = None,
 ) -> WalletCalls:
-    """As the wallet would send them, with what it has, where their gas is known and what they came to; until
-    then each may take all there is, and the wallet is rich."""
-    policy, env = desk.ctx.policy, desk.environment()
-    most = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
-    limits = gas_limits or (most,) * len(written.calls)
-    wallet_calls = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
-    if ran is None or desk.fund:
+    """The calls as the wallet would send them, with its own eth, once ``gas_limits`` and ``ran`` are known;
+    before that with the maximum gas and plenty of eth."""
+    policy, env = builder.ctx.policy, builder.environment()
+    max_gas = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
+    limits = gas_limits or (max_gas,) * len(written.calls)
+    wallet_calls = WalletCalls(builder.wallet, written.calls, limits, None, _funding(builder, written))
+    if ran is None or builder.fund:
         return wallet_calls.with_plenty()
-    return wallet_calls.as_sent(ran, desk.holdings.eth_wei, env, policy)
+    return wallet_calls.as_sent(ran, builder.holdings.eth_wei, env, policy)
 
 
-def _funding(desk: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
+def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
     """A funded wallet buys the usdg it pays with."""
     venue = written.place.venue
-    if not desk.fund or desk.side == "sell" or pays(venue) != "usdg":
+    if not builder.fund or builder.side == "sell" or pays(venue) != "usdg":
         return ()
-    route = route_to("usdg", desk.opened.run.setting)
-    return (amm_v3.plan_eth_to(desk.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
-
-
-def watched_of(desk: TradeBuilder, venue: Venue) -> WatchedAssets:
-    """The token, and the money where that is one; and what a swap router may take of what is sold."""
-    money = _money(venue)
-    tokens = (desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money)
-    by_router = desk.side == "sell" and venue.traits.by_router
-    pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if by_router else ()
-    return WatchedAssets(tokens, pairs)
-
-
-def rehearsal_plans(desk: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Plan]:
-    """What is there before; and the steps once, with what the pool puts out asked just before."""
-    venue = written.place.venue
-    put_out = None
-    if desk.side == "buy":
-        put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
-    own_calls = wallet_calls_of(desk, written)
-    questions = () if put_out is None else (put_out,)
-    return before_plan(desk, written, own_calls), run_plan(desk, written, own_calls, questions)
-
-
-def before_plan(desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls) -> Plan:
-    """What is there before the steps."""
-    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
-    return wallet_calls.before_plan(own_calls, look, desk.opened.run.setting, desk.environment(), swept)
-
-
-def run_plan(
-    desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, questions: tuple[Call, ...] = ()
-) -> Plan:
-    """The steps once."""
-    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
-    return wallet_calls.run_plan(
-        own_calls, look, desk.opened.run.setting, desk.environment(), questions, swept
+    route = route_to("usdg", builder.opened.run.setting)
+    return (
+        (amm_v3.plan_eth_to(builder.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
     )
 
 
-def _swept(desk: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
-    """What strangers left in the routers is taken out of the way: it is there for whoever comes first."""
-    sweep = place.file.plan_sweep(desk.ctx.contracts, desk.environment().reader)
-    return () if sweep is None or sweep.to == desk.wallet else (sweep,)
+def watched_of(builder: TradeBuilder, venue: Venue) -> WatchedAssets:
+    """The token, the quote where it is a token, and for a sell the swap router's allowance."""
+    money = _money(venue)
+    tokens = (builder.token(),) if money == ZERO_ADDRESS else (builder.token(), money)
+    by_router = builder.side == "sell" and venue.traits.by_router
+    pairs = (Pair(builder.token(), builder.ctx.contracts.swap_router02),) if by_router else ()
+    return WatchedAssets(tokens, pairs)
+
+
+def rehearsal_plans(builder: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Plan]:
+    """The plans of the reads before, and of the steps, with a read of the pool's output just before them."""
+    venue = written.place.venue
+    put_out = None
+    if builder.side == "buy":
+        put_out = written.place.file.plan_output(
+            venue, builder.token(), builder.ctx.contracts, written.amount_raw
+        )
+    own_calls = wallet_calls_of(builder, written)
+    questions = () if put_out is None else (put_out,)
+    return before_plan(builder, written, own_calls), run_plan(builder, written, own_calls, questions)
+
+
+def before_plan(builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls) -> Plan:
+    """The plan of the reads before the steps."""
+    look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
+    return wallet_calls.before_plan(
+        own_calls, look, builder.opened.run.setting, builder.environment(), sweeps
+    )
+
+
+def run_plan(
+    builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, questions: tuple[Call, ...] = ()
+) -> Plan:
+    """The plan that runs the steps once."""
+    look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
+    return wallet_calls.run_plan(
+        own_calls, look, builder.opened.run.setting, builder.environment(), questions, sweeps
+    )
+
+
+def _sweep_calls(builder: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
+    """Sweeps tokens that others left in the routers, because any transaction may take them."""
+    sweep = place.file.plan_sweep(builder.ctx.contracts, builder.environment().reader)
+    return () if sweep is None or sweep.to == builder.wallet else (sweep,)
 
 
 def read_rehearsal(
-    desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
+    builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
 ) -> RehearsedTrade | CallerFault | Missing:
-    """What it came to; a CallerFault (would_fail) says why it did not go through."""
-    venue, setting = written.place.venue, desk.opened.run.setting
-    look = watched_of(desk, venue)
-    ran = wallet_calls.read_run(results, own_calls, look, setting, desk.environment(), desk.head.block)
+    """The result of the rehearsal; a CallerFault (would_fail) says why it failed."""
+    venue, setting = written.place.venue, builder.opened.run.setting
+    look = watched_of(builder, venue)
+    ran = wallet_calls.read_run(results, own_calls, look, setting, builder.environment(), builder.head.block)
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.has_reverted():
-        return _trade_fault(desk, written, ran)
-    spent, received = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
+        return _trade_fault(builder, written, ran)
+    spent, received = _change(ran, builder.paid_in(venue)), _change(ran, builder.comes_in(venue))
     answer = results.get("ask-0")
-    told_raw = abi.uint_at(answer.data, 0) if answer is not None and answer.ok else None
-    if told_raw == 0 and received <= 0:
+    output_raw = abi.uint_at(answer.data, 0) if answer is not None and answer.ok else None
+    if output_raw == 0 and received <= 0:
         return CallerFault("too_small", _TOO_LITTLE)
     if spent >= 0 or received <= 0:
         return CallerFault("would_fail", "The trade would go through and bring nothing.")
-    if answer is not None and not told_raw:
+    if answer is not None and not output_raw:
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
-    token = next(change for change in ran.moved if change.asset == desk.token())
+    token = next(change for change in ran.moved if change.asset == builder.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
     return RehearsedTrade(
-        written, ran, -spent, received, told_raw or received, token, min(left_raw, written.amount_raw - 1)
+        written, ran, -spent, received, output_raw or received, token, min(left_raw, written.amount_raw - 1)
     )
 
 
@@ -357,22 +364,26 @@ def _change(ran: RunResult, asset: Address) -> int:
 _TOO_LITTLE = "That little buys less than the token's least unit."
 
 
-def _trade_fault(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
-    """A curve refuses to sell nothing; anything else is a trade that would fail."""
+def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
+    """too_small where a curve refuses a buy of 0 tokens, else would_fail."""
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve
-    if desk.side == "buy" and on_curve and reason == "ZeroAmount":
+    if builder.side == "buy" and on_curve and reason == "ZeroAmount":
         return CallerFault("too_small", _TOO_LITTLE)
-    return CallerFault("would_fail", _why(desk, written, ran))
+    return CallerFault("would_fail", _failure_text(builder, written, ran))
 
 
-def _why(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
+def _failure_text(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     reason = names.reason(ran.calls[number].reason or "")
-    holds = desk.holdings.asset_raw
-    if desk.paid_in(written.place.venue) != ZERO_ADDRESS and holds < written.amount_raw and not desk.fund:
-        decimals = _paid_decimals(desk, written.place.venue)
-        name = _paid_name(desk, written.place.venue)
+    holds = builder.holdings.asset_raw
+    if (
+        builder.paid_in(written.place.venue) != ZERO_ADDRESS
+        and holds < written.amount_raw
+        and not builder.fund
+    ):
+        decimals = _paid_decimals(builder, written.place.venue)
+        name = _paid_name(builder, written.place.venue)
         has, needs = plain_decimal(holds, decimals), plain_decimal(written.amount_raw, decimals)
         return f"The wallet holds {has} {name}, and this needs {needs}."
     subject = "The trade" if number == len(ran.calls) - 1 else "An approval"

@@ -1,4 +1,4 @@
-"""A wallet's own calls on the pinned block: run, and run again where the run itself told where to look."""
+"""Runs a wallet's own calls on the pinned block, and again where the run shows more assets to read."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -27,26 +27,25 @@ from .touched_assets import AssetsToWatch
 
 R = TypeVar("R")
 
-_MOST_GUESSED = 2
-"""So many tokens that the calls name are looked at before it is known whether they move."""
+_MAX_GUESSED = 2
+"""The most tokens named by the calls whose checks start before it is known whether they move."""
 
 
 @dataclass(frozen=True, slots=True)
 class FullRun:
-    """The run with all the gas and eth there is. ``balance_wei``: what the wallet really holds.
-    ``estimated_gas``: what the node itself says that the first call needs, 0 where it does not. ``look``:
-    what was looked at in the end. ``opened``: trip 1 of the checks of tokens that come in or go, or why
-    there is none."""
+    """The run with plenty of gas and eth. ``balance_wei``: what the wallet really holds. ``estimated_gas``:
+    the node's estimate for the first call; 0: none. ``look``: the assets that were read in the end.
+    ``checks``: the buy rounds of tokens that come in or go, or why there is none."""
 
     ran: RunResult | Missing
     look: AssetsToWatch
     balance_wei: int | Missing
     estimated_gas: int
-    opened: dict[Address, BuyRoundResult | Missing]
+    checks: dict[Address, BuyRoundResult | Missing]
 
 
 def received_tokens(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
-    """The tokens that the wallet comes out with more of, money apart."""
+    """The tokens, other than money, whose balance grew."""
     if ran.has_reverted():
         return []
     return [
@@ -55,7 +54,7 @@ def received_tokens(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
 
 
 def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
-    """The tokens whose price is asked for: that come, and that go while something comes."""
+    """The tokens that need a price: those received, and those spent while something is received."""
     has_gain = any(change.raw > 0 for change in ran.moved)
     spent = [
         change for change in ran.moved if change.raw < 0 and not is_money(change.asset, case.ctx.contracts)
@@ -63,56 +62,60 @@ def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
     return received_tokens(case, ran) + (spent if has_gain and not ran.has_reverted() else [])
 
 
-async def whole_run(case: WalletCase) -> FullRun:
-    """One trip where everything that moves is named in the calls, or known to trade where they lead; else
-    more. Raises NodeFault when the first gave nothing usable."""
-    index, contracts, most = case.ctx.heads.venue_index, case.ctx.contracts, case.ctx.policy.most_received
+async def run_calls(case: WalletCase) -> FullRun:
+    """Runs the calls in one batch where they name everything that moves, or the index knows it; else in more.
+    Raises NodeFault when the first batch has no usable answer."""
+    index, contracts, max_tokens = (
+        case.ctx.heads.venue_index,
+        case.ctx.contracts,
+        case.ctx.policy.most_received,
+    )
     watched = touched_assets.look(case.calls, contracts, index)
     named = dict.fromkeys(
         token for call in case.calls for token in touched_assets.indexed_tokens(call, index)
     )
-    # Calls of a token's own alone trade nothing.
+    # Calls to a token alone do not trade it.
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
-    guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
-    first, checks = await _together(case, lambda meter: _first(case, watched, meter), guessed)
-    # Once by the run, and twice by the access lists.
-    case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
-    first_result = first.once.ran
+    guessed = [token for token in named if token not in own_only][:_MAX_GUESSED]
+    first, checks = await _run_with_checks(case, lambda meter: _run_first(case, watched, meter), guessed)
+    # Once in the run, and twice in the access lists.
+    case.gas.take(min(case.gas.remaining, 3 * gas_of(first.single.ran)))
+    first_result = first.single.ran
     if isinstance(first_result, Missing) or first_result.has_reverted():
         return FullRun(first_result, watched, first.balance_wei, first.estimated_gas, checks)
-    touched = await _touched_by_dear(case, first_result)
+    touched = await _touched_by_costly_calls(case, first_result)
     if touched is None:
         return FullRun(TOO_DEAR, watched, first.balance_wei, first.estimated_gas, checks)
-    once, wider = first.once, _wider(case, watched, first.once, touched=(*first.touched, *touched))
+    single, wider = first.single, _widen(case, watched, first.single, touched=(*first.touched, *touched))
     if wider is not watched:
-        hinted = [t for t in once.hints.incoming if t not in checks and not is_money(t, contracts)]
-        known, more_checks = await _together(
+        hinted = [t for t in single.hints.incoming if t not in checks and not is_money(t, contracts)]
+        rerun, more_checks = await _run_with_checks(
             case,
-            lambda meter: known_run(case, [enough(case, first_result)], wider, meter),
-            hinted[:most],
+            lambda meter: run_watched(case, [enough(case, first_result)], wider, meter),
+            hinted[:max_tokens],
         )
-        once, wider, checks = known.once, known.look, checks | more_checks
-    result = once.proven(wider)
+        single, wider, checks = rerun.single, rerun.look, checks | more_checks
+    result = single.proven(wider)
     unopened = (
         []
         if isinstance(result, Missing)
         else [change.asset for change in tokens_to_price(case, result) if change.asset not in checks]
     )
     if unopened:
-        _, more_checks = await _together(case, _nothing, unopened[:most])
+        _, more_checks = await _run_with_checks(case, _run_nothing, unopened[:max_tokens])
         checks |= more_checks
     return FullRun(result, wider, first.balance_wei, first.estimated_gas, checks)
 
 
-async def _together(
+async def _run_with_checks(
     case: WalletCase, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
 ) -> tuple[R, dict[Address, BuyRoundResult | Missing]]:
-    """The run, and trip 1 of these tokens' checks, at once."""
+    """Awaits ``main`` and the buy rounds of these tokens' checks at the same time."""
     run_meter, meters = Meter(), [Meter() for _ in tokens]
     checks = (_open_check(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
-    result, opened = await at_once(main(run_meter), at_once(*checks))
+    result, rounds = await at_once(main(run_meter), at_once(*checks))
     case.meter.add(run_meter, *meters)
-    return result, dict(zip(tokens, opened, strict=True))
+    return result, dict(zip(tokens, rounds, strict=True))
 
 
 async def _open_check(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
@@ -122,24 +125,24 @@ async def _open_check(case: WalletCase, token: Address, meter: Meter) -> BuyRoun
         return Missing("node", fault.message)
 
 
-async def _nothing(meter: Meter) -> None:
+async def _run_nothing(meter: Meter) -> None:
     """No run."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleRun:
-    """One run as it was read. ``unread``: allowances that were asked and not told."""
+    """The results of one run. ``unread``: allowances that the token did not answer."""
 
     ran: RunResult | Missing
     hints: Hints
     unread: frozenset[Pair]
 
     def through(self) -> bool:
-        """True where all of the calls went through."""
+        """True where all calls succeeded."""
         return isinstance(self.ran, RunResult) and not self.ran.has_reverted()
 
     def proven(self, look: AssetsToWatch) -> RunResult | Missing:
-        """The run; Missing where something of it could not be looked at."""
+        """The run; Missing where an asset or allowance that it touches was not read."""
         result, hints = self.ran, self.hints
         if isinstance(result, Missing) or result.has_reverted():
             return result
@@ -154,13 +157,13 @@ class SingleRun:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRun:
-    once: SingleRun
+    single: SingleRun
     balance_wei: int | Missing
     touched: tuple[Address, ...]
     estimated_gas: int
 
 
-def _wider(
+def _widen(
     case: WalletCase, look: AssetsToWatch, *runs: SingleRun, touched: tuple[Address, ...] = ()
 ) -> AssetsToWatch:
     hints = [run.hints for run in runs]
@@ -169,7 +172,7 @@ def _wider(
     return touched_assets.widen_look(look, tokens, tuple(pair for hint in hints for pair in hint.pairs))
 
 
-async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstRun:
+async def _run_first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstRun:
     calls = plenty(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
     read_plan, run_plan = _plans(case, calls, look)
@@ -195,7 +198,7 @@ async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstR
 async def _with_more_gas(
     case: WalletCase, look: AssetsToWatch, reads: Results | Missing, meter: Meter
 ) -> SingleRun:
-    """The run once more, with all the gas that there is. ``reads``: what there was before."""
+    """Repeats the run with the full gas limit. ``reads``: the reads before the calls."""
     calls = plenty(case, case.most_gas())
     _, run_plan = _plans(case, calls, look)
     (answer,) = await case.ctx.node.batch(
@@ -206,18 +209,18 @@ async def _with_more_gas(
     return replace(run, ran=TOO_DEAR) if cut_short else run
 
 
-async def _touched_by_dear(case: WalletCase, ran: RunResult) -> tuple[Address, ...] | None:
-    """What those calls touch that use more gas than their access lists had. None: there is no gas left to
-    find out."""
-    least = case.first_gas() * 2 // 3
+async def _touched_by_costly_calls(case: WalletCase, ran: RunResult) -> tuple[Address, ...] | None:
+    """The contracts that calls touch which use more gas than their access lists had. None: the gas budget is
+    spent."""
+    min_gas = case.first_gas() * 2 // 3
     pairs = zip(case.calls, ran.calls, strict=True)
-    dear = [(call, outcome.gas_used) for call, outcome in pairs if outcome.gas_used > least]
-    if not dear:
+    costly = [(call, outcome.gas_used) for call, outcome in pairs if outcome.gas_used > min_gas]
+    if not costly:
         return ()
-    if not case.gas.take(3 * sum(used for _, used in dear)):
+    if not case.gas.take(3 * sum(used for _, used in costly)):
         return None
     pinned = {"blockHash": case.head.block.hash}
-    requests = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
+    requests = [_access_list(case, call, pinned, used * 3 // 2) for call, used in costly]
     return tuple(
         address
         for answer in await case.ctx.node.batch(requests, case.meter)
@@ -226,7 +229,7 @@ async def _touched_by_dear(case: WalletCase, ran: RunResult) -> tuple[Address, .
 
 
 def _plans(case: WalletCase, calls: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
-    """What is there before, and the calls."""
+    """The plans of the reads before the calls and of the calls."""
     inputs = (calls, look.watched, case.setting, case.environment)
     return wallet_calls.before_plan(*inputs), wallet_calls.run_plan(*inputs)
 
@@ -235,71 +238,73 @@ def _results(case: WalletCase, plan: Plan, answer: msgspec.Raw | RpcError) -> Re
     return read(plan, answer, case.head.block, case.head.known_dialect())
 
 
-_MOST_RUNS = 3
-"""So often it is run again because it touched what was not looked at."""
+_MAX_RUNS = 3
+"""The most runs, where each one touches assets that were not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalletRun:
-    """A run of which nothing is told that was not looked at, and how it was sent."""
+    """A run whose assets were all read, and the calls as they were sent."""
 
-    once: SingleRun
-    own: WalletCalls
+    single: SingleRun
+    calls: WalletCalls
     look: AssetsToWatch
 
 
-async def known_run(
+async def run_watched(
     case: WalletCase, variants: list[WalletCalls], look: AssetsToWatch, meter: Meter
 ) -> WalletRun:
-    """Runs the calls, again with more to watch where the run touched what was not watched. Of several
-    variants the first that goes through counts, as a wallet that estimates gas would send it; the result is
-    Missing where another variant that goes through does something else."""
-    chosen, own = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), variants[0]
-    for _ in range(_MOST_RUNS):
+    """Runs the calls, again with more assets where the run touched unwatched ones. Of several variants the
+    first that succeeds counts, as a wallet that estimates gas would send it. The result is Missing where
+    another successful variant has other effects."""
+    chosen, calls = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), variants[0]
+    for _ in range(_MAX_RUNS):
         if not case.gas.take(sum(sum(variant.gas_limits) for variant in variants)):
-            return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), own, look)
+            return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), calls, look)
         before, _ = _plans(case, variants[0], look)
         plans = [before, *(_plans(case, variant, look)[1] for variant in variants)]
         requests = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
         batch: list[msgspec.Raw | RpcError] = []
         for answers in await case.ctx.node.batches(_requests(requests, look), meter):
             if isinstance(answers, NodeFault):
-                return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), own, look)
+                return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), calls, look)
             batch += answers
         reads, *results = (_results(case, plan, answer) for plan, answer in zip(plans, batch, strict=True))
         runs = [
             _read(case, variant, look, wallet_calls.together(reads, result))
             for variant, result in zip(variants, results, strict=True)
         ]
-        chosen, own = _first_through(runs, variants)
-        wider = _wider(case, look, *(run for run in runs if run.through()))
+        chosen, calls = _first_through(runs, variants)
+        wider = _widen(case, look, *(run for run in runs if run.through()))
         if wider is look:
             break
         look = wider
-    return WalletRun(chosen, own, look)
+    return WalletRun(chosen, calls, look)
 
 
-_MOST_READS_TOGETHER = 24
+_MAX_READS_TOGETHER = 24
 
 
 def _requests(calls: list[RpcCall], look: AssetsToWatch) -> list[list[RpcCall]]:
-    """Runs that read much go in requests of their own: together they pass a megabyte."""
-    much = len(look.watched.tokens) + len(look.watched.pairs) > _MOST_READS_TOGETHER
-    return [[call] for call in calls] if much else [calls]
+    """Sends runs with many reads as separate requests: together they exceed a megabyte."""
+    reads_much = len(look.watched.tokens) + len(look.watched.pairs) > _MAX_READS_TOGETHER
+    return [[call] for call in calls] if reads_much else [calls]
 
 
 def _missing_of(fault: NodeFault) -> Missing:
-    """Of what answers with more than can be read the calls are the cause."""
+    """The fault as Missing. The calls are the cause of an answer that is too large to read."""
     return Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
 
 
-def _first_through(runs: list[SingleRun], owns: list[WalletCalls]) -> tuple[SingleRun, WalletCalls]:
-    successful = [(run, calls) for run, calls in zip(runs, owns, strict=True) if run.through()]
+def _first_through(runs: list[SingleRun], variants: list[WalletCalls]) -> tuple[SingleRun, WalletCalls]:
+    successful = [(run, calls) for run, calls in zip(runs, variants, strict=True) if run.through()]
     if not successful:
-        return runs[0], owns[0]
+        return runs[0], variants[0]
     first, calls = successful[0]
     if all(
-        isinstance(run.ran, RunResult) and isinstance(first.ran, RunResult) and same(first.ran, run.ran)
+        isinstance(run.ran, RunResult)
+        and isinstance(first.ran, RunResult)
+        and same_effects(first.ran, run.ran)
         for run, _ in successful
     ):
         return first, calls
@@ -316,8 +321,8 @@ def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Re
     return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
-def same(first: RunResult, second: RunResult) -> bool:
-    """True when both moved and allowed the same."""
+def same_effects(first: RunResult, second: RunResult) -> bool:
+    """True when both runs moved and allowed the same."""
 
     def effects(ran: RunResult) -> object:
         oks = tuple(call.ok for call in ran.calls)
@@ -327,7 +332,7 @@ def same(first: RunResult, second: RunResult) -> bool:
 
 
 def _estimate(case: WalletCase) -> RpcCall:
-    """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
+    """Asks for the node's gas estimate of the first call, at the gas price that the wallet would pay."""
     call, fee_wei = case.calls[0], case.environment.max_fee_wei
     sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, ESTIMATE_GAS)}
     return RpcCall("eth_estimateGas", [sent, hex(case.head.block.number)])
@@ -357,7 +362,7 @@ class _AccessList(msgspec.Struct, rename="camel"):
 
 
 def _touched_contracts(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
-    """Every contract that a call touches, from nodes that tell; each call alone, on the pinned state."""
+    """The contracts that a call touches, alone on the pinned state; empty from nodes without access lists."""
     if isinstance(answer, RpcError):
         return ()
     try:

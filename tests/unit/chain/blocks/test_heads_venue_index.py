@@ -66,7 +66,12 @@ class Followed:
     def __init__(self) -> None:
         self.node, self.now, self.book = FakeNode(), 1_000.0, VenueIndex(CONTRACTS)
         self.heads = Heads(
-            cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=lambda: self.now, book=self.book, dialect=ANVIL
+            cast(Node, self.node),
+            CHAIN_ID,
+            CONTRACTS,
+            clock=lambda: self.now,
+            venue_index=self.book,
+            dialect=ANVIL,
         )
 
     async def see(self, number: int, logs: Answer | NodeFault | None = None) -> ChainHead:

@@ -47,7 +47,7 @@ def hooked(loss_bps: int, carried: object, where: Venue | None = None) -> VenueE
 
 
 def keep(found: VenueEvidence) -> object:
-    return read_venue(found, POLICY).keep_bps
+    return read_venue(found, POLICY).pool_fee_bps
 
 
 def losing(*taken_bps: int) -> int:
@@ -87,7 +87,7 @@ def test_of_a_hook_and_a_tax_each_gets_its_own(hook_bps: int, tax_bps: int) -> N
 def test_a_hook_and_a_tax_by_hand() -> None:
     # Half is lost; the token's transfers leave 0.8 * 0.8 = 0.64; 0.5 of 0.64 is 0.78125: kept 21.88 %.
     found = read_venue(hooked(5000, taxed(2000)), POLICY)
-    assert found.keep_bps == 2188
+    assert found.pool_fee_bps == 2188
     assert parts(found, POLICY) == LossParts(5000, 2188, 0, 2812)
 
 
@@ -165,7 +165,7 @@ def test_a_pool_that_was_not_bought_from_keeps_what_its_name_tells() -> None:
 @pytest.mark.parametrize("loss", [0, 700, 9000])
 def test_the_launchpad_keeps_no_toll_however_much_it_takes(where: Venue, loss: int) -> None:
     found = read_venue(at(where, venue(cells(loss)), carried=UNTAXED), POLICY, LAUNCH)
-    assert found.keep_bps == 0
+    assert found.pool_fee_bps == 0
     assert parts(found, POLICY).tax_bps == loss
     assert not found.rival_hook
 

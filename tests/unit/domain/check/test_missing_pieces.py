@@ -273,7 +273,7 @@ def test_a_proven_verdict_speaks_of_what_was_seen() -> None:
 
 def test_the_default_venue_of_these_tests_is_whole() -> None:
     found = read_venue(venue(), POLICY)
-    assert found.keep_bps == keep_of(3000) == 60
+    assert found.pool_fee_bps == keep_of(3000) == 60
     assert found.full == Sale(60, 10_000, True)
     assert bought().received_raw > 0
     assert NO_MONEY.step == "sell"

@@ -289,19 +289,19 @@ def test_a_buy_that_is_paid_for_and_brings_nothing_keeps_the_money() -> None:
 
 def test_a_sell_that_the_second_block_refuses_is_not_taking_the_sell() -> None:
     found = read_venue(venue(cells(full_again=NO_MONEY)), POLICY)
-    assert found.fickle is True
+    assert found.inconsistent is True
     assert not takes_sells(found, POLICY)
 
 
 def test_a_sell_that_the_first_block_refuses_is_a_refused_sell() -> None:
     found = read_venue(venue(cells(full=NO_MONEY)), POLICY)
-    assert found.fickle is False
+    assert found.inconsistent is False
     assert found.full == NO_MONEY
 
 
 def test_a_buy_that_only_one_of_two_blocks_takes_says_nothing_of_selling() -> None:
     found = read_venue(venue(cells(full_again=NO_BUY)), POLICY)
-    assert found.fickle is False
+    assert found.inconsistent is False
     assert found.full == Sale(60, BPS, True)
     assert found.refused_elsewhere == NO_BUY
     assert code_of(found, POLICY) == ("ok", "warn")
@@ -327,7 +327,7 @@ def test_a_part_counts_where_the_whole_is_refused() -> None:
 
 def test_parts_tell_keep_impact_and_tax_apart() -> None:
     found = read_venue(venue(cells(60, fees=sold(400)), impact_bps=900), POLICY)
-    assert parts(found, POLICY) == LossParts(worst_bps=900, keep_bps=60, impact_bps=900, tax_bps=340)
+    assert parts(found, POLICY) == LossParts(worst_bps=900, pool_fee_bps=60, impact_bps=900, tax_bps=340)
     assert parts(read_venue(venue(cells(fees=sold(20))), POLICY), POLICY).tax_bps == 0
 
 

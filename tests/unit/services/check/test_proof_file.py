@@ -23,10 +23,10 @@ from roundtrip.services.check.proof_file import (
     MOST_FILE_BYTES,
     Claim,
     UnreadableProof,
-    amiss,
-    genuine,
-    judged_again,
+    find_mismatch,
+    is_genuine,
     read_claim,
+    rejudge,
 )
 from roundtrip.services.check.proof_schema import encode_proof_inputs, present
 from roundtrip.services.check.sell_round import EVIDENCE_SCHEMA
@@ -72,10 +72,10 @@ def test_a_sound_proof_is_read_and_judged_again() -> None:
     read = claim(proof())
     assert read.evidence == sound()
     assert read.trips == [[[REQUEST]]]
-    held = judged_again(read, POLICY)
+    held = rejudge(read, POLICY)
     assert held.holds is True
     assert "ok, ok: It was bought and sold straight back" in held.seen
-    assert amiss(read, CHAIN_ID, CONTRACTS, POLICY) is None
+    assert find_mismatch(read, CHAIN_ID, CONTRACTS, POLICY) is None
 
 
 # --- what is no proof -------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ LIES: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_changed_word_is_found_out(name: str) -> None:
     path, value, told = LIES[name]
-    held = judged_again(claim(changed(path, value)), POLICY)
+    held = rejudge(claim(changed(path, value)), POLICY)
     assert held.holds is False
     assert any(one in held.seen for one in told.split("|")), held.seen
     assert held.seen.isprintable()
@@ -170,11 +170,11 @@ def test_a_changed_word_is_found_out(name: str) -> None:
 
 def test_under_another_policy_both_are_told_and_nothing_is_claimed() -> None:
     stricter = replace(POLICY, version="next", warn_loss_bps=10, danger_loss_bps=20)
-    held = judged_again(claim(proof()), stricter)
+    held = rejudge(claim(proof()), stricter)
     assert held.holds is None
     assert f"policy {POLICY.version} said ok, ok" in held.seen
     assert "Policy next, which is here, says" in held.seen
-    assert judged_again(claim(proof()), replace(POLICY, version="next")).holds is True
+    assert rejudge(claim(proof()), replace(POLICY, version="next")).holds is True
 
 
 @pytest.mark.parametrize("amount", [0, -1, "1" + "0" * 4000])
@@ -193,8 +193,8 @@ def test_under_another_policy_both_are_told_and_nothing_is_claimed() -> None:
 )
 def test_numbers_that_no_check_has_end_in_a_line(path: str, amount: int | str) -> None:
     read = claim(changed(path, amount))
-    assert judged_again(read, POLICY).seen.isprintable()
-    amiss(read, CHAIN_ID, CONTRACTS, POLICY)
+    assert rejudge(read, POLICY).seen.isprintable()
+    find_mismatch(read, CHAIN_ID, CONTRACTS, POLICY)
 
 
 # --- how it began -----------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ EVIL, OTHER_MONEY = address(0xE711), address(0x5A4E)
 
 
 def said(document: Json, contracts: Contracts = CONTRACTS, chain_id: int = CHAIN_ID) -> str:
-    found = amiss(claim(document), chain_id, contracts, POLICY)
+    found = find_mismatch(claim(document), chain_id, contracts, POLICY)
     assert found is not None
     return found
 
@@ -294,21 +294,21 @@ def test_every_kind_of_venue_can_be_genuine() -> None:
         launchpad_curve.curve(ZERO_ADDRESS, LAUNCH.curve, CONTRACTS),
     ]
     assert {one.kind for one in real} == BY_KIND.keys()
-    assert [genuine(one, launched, CONTRACTS) for one in real] == [True] * 4
-    assert not genuine(real[3], sound(), CONTRACTS)
+    assert [is_genuine(one, launched, CONTRACTS) for one in real] == [True] * 4
+    assert not is_genuine(real[3], sound(), CONTRACTS)
     other = launchpad_curve.curve(ZERO_ADDRESS, address(0xBAD), CONTRACTS)
-    assert not genuine(other, launched, CONTRACTS)
-    assert not genuine(other, replace(sound(), launch=NODE), CONTRACTS)
+    assert not is_genuine(other, launched, CONTRACTS)
+    assert not is_genuine(other, replace(sound(), launch=NODE), CONTRACTS)
 
 
 def test_a_pool_against_nobodys_money_is_no_checks() -> None:
     """Anybody can make one against a token of his own, which opens a trap while it is tried."""
     forged = amm_v3.pool(TOKEN, EVIL, 3000, CONTRACTS)
-    assert genuine(forged, sound(), CONTRACTS)
+    assert is_genuine(forged, sound(), CONTRACTS)
     assert "nobody's money" in said(proof(venues=(OURS, forged)))
     # What the launchpad says it was launched against is money; that it says so, the answers prove.
     launched = replace(sound(), launch=replace(LAUNCH, quote_address=EVIL))
-    assert amiss(claim(proof(launched, venues=(OURS, forged))), CHAIN_ID, CONTRACTS, POLICY) is None
+    assert find_mismatch(claim(proof(launched, venues=(OURS, forged))), CHAIN_ID, CONTRACTS, POLICY) is None
 
 
 @pytest.mark.parametrize(
@@ -335,4 +335,4 @@ def test_a_way_that_a_check_goes_is_none_of_a_liar(route: tuple[QuoteHop, ...]) 
     rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
     market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
     document = proof(replace(sound(), market=market))
-    assert amiss(claim(document), CHAIN_ID, CONTRACTS, POLICY) is None
+    assert find_mismatch(claim(document), CHAIN_ID, CONTRACTS, POLICY) is None
