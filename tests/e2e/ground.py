@@ -137,10 +137,17 @@ async def asked(url: str, tool: str, key: str | None = None, **arguments: Any) -
 
 
 async def _until_there(url: str, patience_s: float, shows: Mapping[str, str]) -> None:
+    """Waits until each tool's answer has rows. Until the sync has begun tools are busy."""
     async with asyncio.timeout(patience_s):
         for tool, rows in shows.items():
-            while not (await asked(url, tool))[rows]:  # noqa: ASYNC110
+            while not await _has_rows(url, tool, rows):  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_S)
+
+
+async def _has_rows(url: str, tool: str, rows: str) -> bool:
+    came = await over_bare_mcp(url, _TOOLS[tool], {}, None)
+    assert came.code in (None, "busy"), came.code
+    return came.answer is not None and bool(came.answer[rows])
 
 
 async def _until_named(url: str, strange: Mapping[str, CurveToken]) -> None:
