@@ -36,8 +36,8 @@ class DedicatedConnection:
 
     @contextlib.asynccontextmanager
     async def acquire(self, within_s: float = STATEMENT_S) -> AsyncIterator[Connection]:
-        """The connection, for ``within_s``. Raises one of DATABASE_FAULTS; the next call then connects
-        anew."""
+        """The connection, for ``within_s``. Raises one of DATABASE_FAULTS; the next call then opens a
+        new connection."""
         try:
             async with timeout(within_s):
                 yield await self._connect()

@@ -121,7 +121,7 @@ class CallCounter(BatchWriter):
             return []
 
     async def look_up(self, key_hash: bytes, known: bool) -> LiveKey | None:
-        """Whose a key is, by the next statement: one row for all that ask at once. ``known``: it was live
+        """The owner of a key, by the next statement: one row for all that ask at once. ``known``: it was live
         once; else it has the smaller share of the queue, like callers without a key. Raises ServiceFull
         (busy)."""
         live_key = self._look_ups.get(key_hash)
@@ -169,7 +169,7 @@ class CallCounter(BatchWriter):
         waiting = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
         for entry in waiting:
             if entry.call.caller is None and entry.call.key_hash is not None:
-                # A look-up from here on may be about a key that is revoked meanwhile: it needs a new row.
+                # A later look-up may follow a revocation of the key: it needs a row of its own.
                 self._look_ups.pop(entry.call.key_hash, None)
         unwritten = self._take_unwritten(now_ms, MOST_AT_ONCE)
         refunds = [self._refunds.popleft() for _ in range(min(MOST_AT_ONCE, len(self._refunds)))]

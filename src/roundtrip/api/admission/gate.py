@@ -26,12 +26,13 @@ Counts = Literal["day", "minute", "never"]
 _MOST_KNOWN = 50_000
 _TWO_KEYS = "Two different keys in one request: which one counts?"
 _MOST_LOOK_UPS = 60
-"""A minute, of keys that are not live, for one address; each costs a question to the database."""
+"""Look-ups a minute of keys that are not live, for one address; each costs a database row."""
 _DAY_MS = 86_400_000
 
 
 class CallRefused(Exception):
-    """A call that was not let in: why, and what is left of the caller's minute, where it is known."""
+    """A call was refused. ``error``: why; ``ticket``: what is left of the caller's minute, where it is
+    known."""
 
     def __init__(self, error: RoundtripError, ticket: Ticket | None) -> None:
         super().__init__(error.code)
@@ -41,9 +42,9 @@ class CallRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A caller that was let in. ``account``: whose key it showed. ``ticket``: None where nothing is counted.
-    ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead.
-    ``beside``: what it took of its address and the networks around it."""
+    """An admitted call. ``account``: the owner of its key. ``ticket``: None where nothing is counted.
+    ``day``: the UTC day that the call counts against. ``hold``: the credit that it costs instead. ``beside``:
+    what it took from the limits of its address and networks."""
 
     allowance: CallAllowance
     account: Account | None = None
@@ -55,9 +56,9 @@ class Admitted:
 
 @dataclass(slots=True)
 class Gate:
-    """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it, or by
-    ``across``, for several processes together; days are counted where they are written. Past the day calls
-    cost credits, of ``spending``; ``can_be_paid``: who has none is told that there are some."""
+    """Looks up keys and counts calls. Minutes are counted in memory and written, so that they outlive the
+    process; or by ``across``, for several processes together. Days are counted in the database. Past the day
+    a call costs a credit, held by ``spender``. ``can_be_paid``: a refusal names where credits are bought."""
 
     limits: MinuteLimits
     allowances: Allowances
@@ -69,7 +70,7 @@ class Gate:
     minutes: MinuteCounter = field(init=False)
     _around: MinuteLimits = field(init=False)
     """Addresses with keys, and networks: counted by each process for itself."""
-    # Whose a key is never changes; whether it is live is asked with every call.
+    # The owner of a key never changes; each call asks whether the key is live.
     _known: OrderedDict[bytes, Account] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ class Gate:
             why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
             raise CallRefused(why, await self._count_refused(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
-        beside = self._taken_around(asking, ticket)
+        beside = self._take_around(asking, ticket)
         if not self.minutes.is_lasting:
             try:
                 await self.counter.count(CountedCall(ticket.caller, ticket.taken_ms))
@@ -140,7 +141,7 @@ class Gate:
             await self.spender.charge(admitted.hold)
 
     def release(self, admitted: Admitted) -> None:
-        """A call that nobody will read the answer of costs no credit; it counts all the same."""
+        """Releases the credit of a call whose caller has gone; the call still counts."""
         if admitted.hold is not None and self.spender is not None:
             self.spender.release(admitted.hold)
 
@@ -154,11 +155,11 @@ class Gate:
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
         allowance = self.allowances.holder if await self.is_holder(account.wallet) else self.allowances.key
-        beside = self._taken_with_keys(asking, allowance)
+        beside = self._take_with_keys(asking, allowance)
         try:
             ticket = await self._take(f"account:{account.id}", allowance)
         except CallRefused:
-            # A key that was revoked is told so, whatever its minute is like.
+            # A revoked key is refused as such, also when its minute is used up.
             await self._look_up(asking, hashed)
             raise
         # Not of a clock of its own: one that was put back gives no call to a day that is over.
@@ -205,16 +206,16 @@ class Gate:
         """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
         key that this process does not know yet may be, so it is not called dead unasked."""
         known = hashed in self._known
-        look_up_ticket = None if known else self._look_up_taken(asking)
+        look_up_ticket = None if known else self._take_look_up(asking)
         try:
             live = await self.counter.look_up(hashed, known)
         except BaseException as error:
-            self._not_dead(look_up_ticket)
+            self._refund_look_up(look_up_ticket)
             if isinstance(error, RoundtripError):
                 raise CallRefused(error, None) from None
             raise
         if live is not None:
-            self._not_dead(look_up_ticket)
+            self._refund_look_up(look_up_ticket)
         if live is None:
             raise await self._dead(asking, hashed)
         self._known[hashed] = live.account
@@ -223,7 +224,7 @@ class Gate:
             self._known.popitem(last=False)
         return live.account
 
-    def _look_up_taken(self, asking: CallerRequest) -> Ticket:
+    def _take_look_up(self, asking: CallerRequest) -> Ticket:
         try:
             return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
         except LimitReached as error:
@@ -232,7 +233,7 @@ class Gate:
             why = LimitReached("rate_limited", text, wait_s, limit)
             raise CallRefused(why, Ticket(asking.name, 0, limit, 0)) from None
 
-    def _not_dead(self, ticket: Ticket | None) -> None:
+    def _refund_look_up(self, ticket: Ticket | None) -> None:
         if ticket is not None:
             self.limits.refund(ticket)
 
@@ -266,7 +267,7 @@ class Gate:
         is set so."""
         return self.allowances.address.loopback or not asking.is_local
 
-    def _taken_around(self, asking: CallerRequest, ticket: Ticket) -> tuple[Ticket, ...]:
+    def _take_around(self, asking: CallerRequest, ticket: Ticket) -> tuple[Ticket, ...]:
         """One call of each network around an address. Raises Refused (rate_limited)."""
         tickets: list[Ticket] = []
         if not self.is_bound(asking):
@@ -282,7 +283,7 @@ class Gate:
                 raise CallRefused(why, self.minutes.refund(ticket)) from None
         return tuple(tickets)
 
-    def _taken_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
+    def _take_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
         """One call of an address that shows a key. Raises Refused (rate_limited)."""
         if not self.is_bound(asking):
             return ()

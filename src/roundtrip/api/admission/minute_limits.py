@@ -86,8 +86,8 @@ class MinuteLimits:
         return calls
 
     def _counted_as(self, caller: str) -> str:
-        """Its own name as long as there is room: nobody's minute is forgotten before it is over. Accounts
-        always have their own."""
+        """The caller's own name while there is room: no minute is dropped before it is over. Accounts always
+        have their own."""
         if caller in self._calls or len(self._calls) < _MOST_CALLERS:
             return caller
         oldest, calls = next(iter(self._calls.items()))

@@ -142,7 +142,7 @@ class SharedMinutes:
             self._begin()
 
     def _forget_caller(self, local: Ticket, waiting: _WaitingLimit) -> None:
-        """Who went away before it was let in has made no call."""
+        """Refunds the call of a caller that disconnected before it was admitted."""
 
         def return_place(future: asyncio.Future[tuple[int, int] | None]) -> None:
             counted = None if future.cancelled() else future.result()
