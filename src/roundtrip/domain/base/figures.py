@@ -1,0 +1,50 @@
+"""Figures in sentences: four significant digits, thousands separated. Fields hold the exact figure."""
+
+from .types import BPS, plain_decimal
+
+_DIGITS = 4
+_ETH_DECIMALS, _GWEI_DECIMALS = 18, 9
+_UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def format_percent(bps: int) -> str:
+    """Formats bps as a percentage with two decimals: ``60`` is ``0.60 %``."""
+    sign, bps = ("-" if bps < 0 else ""), abs(bps)
+    return f"{sign}{bps * 100 // BPS:,}.{bps % 100:02d} %"
+
+
+def format_count(count: int, noun: str, plural: str | None = None) -> str:
+    """A count and its noun: ``1 wallet``, ``1,234 wallets``. ``plural``: where it is not the noun and s."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def format_amount(raw: int, decimals: int) -> str:
+    """``raw`` base units with four significant digits, cut toward zero: never more than there is."""
+    sign, whole_and_rest = ("-" if raw < 0 else ""), plain_decimal(abs(raw), decimals)
+    whole, _, fraction = whole_and_rest.partition(".")
+    if len(whole) >= _DIGITS:
+        return f"{sign}{int(whole[:_DIGITS].ljust(len(whole), '0')):,}"
+    zeros = len(fraction) - len(fraction.lstrip("0"))
+    places = _DIGITS - len(whole) if whole != "0" else zeros + _DIGITS
+    fraction = fraction[:places].rstrip("0")
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def format_eth(wei: int) -> str:
+    """An amount of eth: ``0.1234 eth``; less than a gwei in wei: ``7 wei``."""
+    if 0 < abs(wei) < 10**_GWEI_DECIMALS:
+        return f"{wei:,} wei"
+    return f"{format_amount(wei, _ETH_DECIMALS)} eth"
+
+
+def format_gas_price(wei: int) -> str:
+    """The price of a unit of gas: ``1.5 gwei``; less than a hundredth of a gwei in wei: ``7 wei``."""
+    return f"{wei:,} wei" if wei < 10**7 else f"{format_amount(wei, _GWEI_DECIMALS)} gwei"
+
+
+def format_duration(seconds: int) -> str:
+    """A span of time in its largest whole unit: ``3 days``, ``1 hour``, ``20 seconds``."""
+    for unit_s, noun in _UNITS:
+        if seconds >= unit_s:
+            return format_count(seconds // unit_s, noun)
+    return "0 seconds"
