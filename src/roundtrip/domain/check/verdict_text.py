@@ -129,7 +129,7 @@ def _snipe_text(evidence: Evidence, venue: VenueEvidence) -> str:
         return ""
     remaining_s = snipe_left_s(state, evidence.block.timestamp_s)
     ends = "" if remaining_s is None else f", for {remaining_s} s more"
-    return f"; first buyers now pay an extra tax of {format_percent(state.snipe_bps)}{ends}"
+    return f"; first buyers now pay {format_percent(state.snipe_bps)} extra tax{ends}"
 
 
 def snipe_left_s(state: Curve, now_s: int) -> int | None:

@@ -24,8 +24,8 @@ from roundtrip.domain.check.evidence import (
 
 from .buy_round import BuyRoundResult
 
-NOT_TOLD = "what its holders have could not be read"
-UNREAD = "who holds it could not be read"
+NOT_TOLD = "the balances of its holders could not be read"
+UNREAD = "its holders could not be read"
 _BALANCES = "holders' balances"
 
 
