@@ -3,9 +3,8 @@
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
-from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.base.types import WEI_PER_ETH, plain_decimal
 
 from .flags import FLAGS
 
@@ -21,6 +20,10 @@ class Row:
 
 def _percent(bps: int) -> str:
     return f"{plain_decimal(bps, 2)} %"
+
+
+def _eth(wei: int) -> str:
+    return f"{plain_decimal(wei, len(str(WEI_PER_ETH)) - 1)} eth"
 
 
 def codes(policy: Policy) -> tuple[Row, ...]:
@@ -45,7 +48,7 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("heavy_fees", "danger", f"the same, from {danger}; also if you pay and get nothing"),
         Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
             "sells in a later block, after an hour and after a day, and what "
-            f"{format_eth(policy.large_wei)} buys sells, too"),
+            f"{_eth(policy.large_wei)} buys sells, too"),
         Row("unproven", "unknown", "a result is missing, and some value of it would change the code"),
     )  # fmt: skip
 
@@ -58,7 +61,7 @@ def flags(policy: Policy) -> tuple[Row, ...]:
         "high_creator_tax": _percent(policy.high_creator_tax_bps),
         "serial_deployer": f"{policy.serial_launches} launches, fewer than 1 in "
         f"{policy.serial_graduated_divisor} graduated",
-        "no_liquidity": f"less than {format_eth(policy.thin_quote_wei)}",
+        "no_liquidity": f"less than {_eth(policy.thin_quote_wei)}",
     }
     return tuple(
         Row(name, figures.get(name, ""), " ".join((raised.__doc__ or "").split()))
@@ -81,7 +84,7 @@ def _figure(name: str, value: object) -> str:
     if not isinstance(value, int):
         return str(value)
     if name.endswith("_wei"):
-        return format_eth(value)
+        return _eth(value)
     if name.endswith("_bps"):
         return _percent(value)
     unit = next((unit for end, unit in (("_ms", " ms"), ("_s", " s")) if name.endswith(end)), "")

@@ -30,6 +30,8 @@ ROUTER_REASONS = frozenset(
 )
 """Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
 
+_OUT_OF_GAS = "out of gas"
+
 POOL_GOT_LESS = frozenset({"IIA"})
 """Revert reasons of a v3 pool that received less than was sent to it."""
 
@@ -84,8 +86,8 @@ def _venue_sentence(
         return f"{pools} has {'no ' if count == 1 else ''}liquidity to buy from."
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
-        why = buy_reason_text(evidence.venues[refused], readings[refused])
-        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{refusal_text(why)}"
+        why = buy_refusal_text(evidence.venues[refused], readings[refused])
+        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
@@ -138,7 +140,7 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
 
 
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
-    refusal = refusal_text(sell_reason_text(venue, reading))
+    refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
         return f"The same sell worked in one simulated block and failed in another.{refusal}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
@@ -184,20 +186,35 @@ def _reason_text(venue: VenueEvidence, direct: RefusedCall | Missing | None, rou
     return reason or NO_REASON
 
 
-def refusal_text(reason: str | None) -> str:
+def buy_refusal_text(venue: VenueEvidence, reading: VenueReading) -> str:
     """`` The token says "paused".`` with its leading space; empty where no reason is known."""
+    return _as_sentence(_refusal("buy", buy_reason_text(venue, reading), venue.told_on_buy))
+
+
+def sell_refusal_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    """The same for the refused full sell."""
+    return _as_sentence(_refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell))
+
+
+def sell_refusal_clause(venue: VenueEvidence, reading: VenueReading) -> str:
+    """The same in brackets, for the middle of a sentence: `` (the token says "paused")``."""
+    refusal = _refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell)
+    return f" ({refusal})" if refusal else ""
+
+
+def _refusal(side: str, reason: str | None, direct: RefusedCall | Missing | None) -> str:
+    """``direct``: as in ``_reason_text``. A reason that came only through the router can be a hook's."""
     if reason is None or reason == NO_REASON:
         return ""
     if reason == TRANSFER_REFUSED:
-        return f" {TRANSFER_REFUSED[0].upper()}{TRANSFER_REFUSED[1:]}."
-    return f' The token says "{reason}".'
+        return TRANSFER_REFUSED
+    if isinstance(direct, RefusedCall) and direct.reason and reason != _OUT_OF_GAS:
+        return f'the token says "{reason}"'
+    return f'the {side} fails with "{reason}"'
 
 
-def refusal_clause(reason: str | None) -> str:
-    """The same in brackets, for the middle of a sentence."""
-    if reason is None or reason == NO_REASON:
-        return ""
-    return f" ({TRANSFER_REFUSED})" if reason == TRANSFER_REFUSED else f' (the token says "{reason}")'
+def _as_sentence(refusal: str) -> str:
+    return f" {refusal[0].upper()}{refusal[1:]}." if refusal else ""
 
 
 def _cost_text(
@@ -236,7 +253,7 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     """For code ok: which sells succeeded, and which did not."""
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
         return _sells_at_once_text(reading.full, reading)
-    why = refusal_clause(sell_reason_text(venue, reading))
+    why = sell_refusal_clause(venue, reading)
     if enough(reading.half, policy):
         return f"Not all of it sells at once{why}; {_supply_share(evidence, reading)} does"
     when = "an hour" if enough(reading.hour, policy) else "a day"
@@ -247,7 +264,8 @@ def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
     loss = format_percent(full.loss_bps)
     if reading.refused_elsewhere is not None:
         reason = names.reason(reading.refused_elsewhere.reason or "")
-        why = refusal_clause(TRANSFER_REFUSED if reason in ROUTER_REASONS else reason or None)
+        refusal = TRANSFER_REFUSED if reason in ROUTER_REASONS else f'"{reason}"'
+        why = f" ({refusal})" if reason else ""
         return f"One test wallet bought and sold it for a loss of {loss}; another could not buy it{why}"
     if reading.closing:
         usual = "A buy of the usual size would sell its curve out"

@@ -61,13 +61,14 @@ SAID: dict[str, tuple[Evidence, str]] = {
     "empty_pool": (evidence(no_trade(DRY, refused_buys())), "Its only pool has no liquidity"),
     "empty_pools": (evidence(*[no_trade(DRY, refused_buys())] * 2), "None of its 2 pools has liquidity"),
     "cannot_buy": (evidence(no_trade(LIQUID, refused_buys("paused"))),
-                   'refuses a buy of any size. The token says "paused".'),
+                   'refuses a buy of any size. The buy fails with "paused".'),
     "cannot_buy_any": (
         evidence(no_trade(DRY, refused_buys()), no_trade(LIQUID, refused_buys("off"))),
-        'None of its 2 pools accepts a buy of any size. The token says "off".',
+        'None of its 2 pools accepts a buy of any size. The buy fails with "off".',
     ),
     "cannot_sell": (refusing_all("not today"),
-                    'You can buy it but not sell it: not now, not within a day. The token says "not today".'),
+                    'You can buy it but not sell it: not now, not within a day. '
+                    'The sell fails with "not today".'),
     "cannot_sell_part": (evidence(venue(refused_cells(hour=sold(60, 1000, BPS)))), "10.00 %"),
     "cannot_sell_short": (refusing_all("IIA"), "takes a cut"),
     "toll_pool": (evidence(venue(fee_pips=fee_that_keeps(1234))), "12.34 %"),
