@@ -81,8 +81,8 @@ class Policy:
     owner_call_gas_limit: int = 1_200_000
 
     most_holders: int = 12
-    """Known holders whose sells are tried: a third of them hold most, a third traded last, a third are drawn
-    at random."""
+    """Known holders for which sells are tried: a third hold most, a third traded last, a third are drawn at
+    random."""
     least_caught: int = 2
     """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000

@@ -172,7 +172,7 @@ def read_venue(
 
 
 def _plain_pool_fee(venue: Venue) -> int:
-    """The share that the pool's fee takes; 0 for the launchpad, whose fees are no toll."""
+    """The share that the pool's fee takes; 0 for the launchpad: its fees are no toll."""
     return 0 if venue.traits.is_launchpad else pool_keep_bps(venue.fee_pips)
 
 
@@ -314,7 +314,7 @@ def _worst(results: list[SellResult]) -> SellResult:
 
 
 def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedCall | None]:
-    """The results of the environments whose buy succeeded, and the refusal of one whose buy did not.
+    """The results of the environments that bought, and the refusal of one that did not.
 
     A refused buy says nothing about selling, as long as another environment bought.
     """

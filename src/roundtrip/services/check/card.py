@@ -65,7 +65,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class KeptCard(msgspec.Struct, frozen=True):
-    """``card`` null: the evidence of this check is not kept any more."""
+    """``card`` null: the evidence of this check is no longer stored."""
 
     card: CheckCard | None
 

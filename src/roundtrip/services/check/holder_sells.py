@@ -31,7 +31,7 @@ _BALANCES = "holders' balances"
 
 @dataclass(frozen=True, slots=True)
 class HolderWallets:
-    """The holders that are wallets. ``unread``: holders whose code or balance is unknown."""
+    """The holders that are wallets. ``unread``: holders with unknown code or balance."""
 
     wallets: tuple[PinnedHolder, ...]
     unread: tuple[Address, ...] = ()

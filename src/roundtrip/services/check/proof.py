@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckProof]:
-    """The proof of the latest stored check whose block is still on the chain; else of a check that is made
+    """The proof of the latest stored check if its block is still on the chain; else of a check that is made
     now. Concurrent requests share that check. The proof is not cached in memory, because it may be a
     megabyte. Raises NodeFault where the node does not answer which block is on the chain."""
     token, counted = params.token(), True
