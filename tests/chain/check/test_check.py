@@ -24,7 +24,7 @@ EXPECTED = {
     "blacklist_after_buy": ("cannot_sell", "danger", '"blacklisted"'),
     "paused": ("cannot_buy", "warn", '"paused"'),
     "max_transaction": ("ok", "warn", '"max transaction"'),
-    "cooldown": ("ok", "warn", "it sells after an hour"),
+    "cooldown": ("ok", "warn", "you can after an hour"),
     "six_decimals": ("ok", "ok", "0.60 %"),
     "no_return_value": ("ok", "ok", "0.60 %"),
     "bytes32_symbol": ("ok", "ok", "0.60 %"),

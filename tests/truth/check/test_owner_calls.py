@@ -102,7 +102,7 @@ CASES = (
     ),
     Case(
         "a stop that takes a secret number", Animal("owner_password"),
-        "1 function took none of the values tried.",
+        "We could not tell what its owner can change.",
     ),
     Case(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
@@ -247,8 +247,8 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
     assert isinstance(evidence.owner_calls, OwnerCalls)
     assert len(evidence.owner_calls.tried) == 2
     assert judge(evidence, POLICY).verdict.text.endswith(
-        "The one function called as its owner did not stop the sell; 1 function took none of the values "
-        "tried; 3 functions were not tried."
+        "We called 1 function as its owner, and it did not stop the sell; 1 function refused all values "
+        "that we tried; 3 functions were not tried."
     )
 
 

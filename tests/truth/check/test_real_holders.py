@@ -81,15 +81,15 @@ CASES = (
     ),
     Case(
         "a tax of 90 % each, v4", Animal("taxed_holders", pools=V4), taxed(4, 9000), CAUGHT,
-        "4 of 4 real holders lose up to ",
+        "4 of 4 real holders get up to ",
     ),
     Case(
         "a tax of 20 % on some, v4", Animal("taxed_holders", pools=V4), taxed(3, 2000), ("ok", "warn"),
-        "Of 4 real holders some lose up to ",
+        "Some of 4 real holders get up to ",
     ),
     Case(
         "one sale a day, and all have sold", Animal("holders_wait"), nothing, ("ok", "warn"),
-        "4 of 4 real holders can sell it only in a day.", sells_first=True,
+        "4 of 4 real holders can sell it only after a day.", sells_first=True,
     ),
     Case(
         "no trap", Animal("../tokens/plain"), nothing, ("ok", "ok"),
