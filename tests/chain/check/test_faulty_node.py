@@ -74,7 +74,7 @@ async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     faulty.fault, faulty.after = fault, 3
     answered = await check(shaky, CheckParams(token, "1"))
     assert (answered.answer.verdict.code, answered.answer.verdict.level) == ("ok", "ok")
-    assert "found out" in answered.answer.verdict.text
+    assert "could not find out" in answered.answer.verdict.text
     assert answered.ttl_ms == (POLICY.deep_ttl_ms if fault == "endless" else POLICY.node_fault_ttl_ms)
 
 

@@ -435,7 +435,9 @@ INDEX_LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
         "yes NO unknown",
         "cannot be a holder of the token",
     ),
-    "no address": (lambda p: changed(p, f"{OWNED}.0", "0xAB"), "yes NO unknown", "no check can start from these inputs"),
+    "no address": (
+        lambda p: changed(p, f"{OWNED}.0", "0xAB"), "yes NO unknown", "no check can start from these inputs",
+    ),
     "what a holder got": (
         lambda p: changed(p, "evidence.holder_sells.tried.0.outcome.back_raw", lambda wei: str(int(wei) + 1)),
         "yes yes NO",

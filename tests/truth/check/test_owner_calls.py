@@ -134,7 +134,7 @@ def test_the_published_table_is_this_one() -> None:
 
 
 def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
-    named = [case for case in CASES if case.says.startswith("Its owner could")]
+    named = [case for case in CASES if case.says.startswith("Its owner can ")]
     assert len(named) == 14
 
 
