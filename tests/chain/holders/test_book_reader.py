@@ -98,7 +98,7 @@ async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
     bundle = await launch_bundle(one.ctx, HoldersParams(held.token))
     assert (bundle.answer.launch, bundle.answer.buyers, bundle.answer.groups) == (None, None, [])
-    assert "Nobody bought" not in bundle.answer.text
+    assert "No wallet bought" not in bundle.answer.text
     await service.done(one)
     assert await one.asked(held.token) == await service.fresh(held.token)
 

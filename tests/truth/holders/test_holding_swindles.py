@@ -267,7 +267,7 @@ async def test_what_is_parked_beside_is_told_of(holding: Holding) -> None:
     held.do(held.move(held.deployer, held.token, SUPPLY * 6 // 10))
     found = await holding.asked(held.token)
     assert "60 % lies at the token itself or in routers" in found["text"]
-    assert "Nobody bought in its launch window." in found["text"]
+    assert "No wallet bought in its launch window." in found["text"]
 
 
 async def test_where_most_is_burned_the_rest_is_told_of_for_itself(holding: Holding) -> None:

@@ -211,7 +211,7 @@ async def _is_on_chain(ctx: Context, source: TokenSource, open_book: OpenBook) -
         return ref[0].hash == block.hash
     if block.number > head.number and open_book.book.transfers <= AT_ONCE.logs:
         return False
-    raise NodeFault("it has not got as far as the token was read before")
+    raise NodeFault("it is behind the block up to which the token was read")
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ async def _read_or_restart(
             open_book.state = step(open_book.state, "advanced")
         return open_book, lost_block.hash
     except ForkSeen as forked:
-        raise ReadFailed(NodeFault("the chain became another one meanwhile")) from forked
+        raise ReadFailed(NodeFault("blocks were reorganized while the transfers were read")) from forked
     except HistoryPruned as fault:
         raise _LogsPruned(fault) from fault
     except NodeFault as fault:
@@ -383,7 +383,9 @@ async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, l
     start = open_book.book.beginning
     number = await find_oldest_logs(reading_node(ctx), source.log_sources, low, source.head.number)
     if number is None:
-        raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
+        raise ServiceFull(
+            "holders_no_archive", "No node of this service keeps the token's oldest transfers.", 3600
+        )
     open_book.book.beginning = replace(start, first_number=number, launch_number=None)
     probe_times, now_s = ctx.books.probe_times(source.token), ctx.now_s()
     # One of several nodes may be behind this answer, so the first time it is soon asked again.

@@ -76,7 +76,7 @@ async def trace_wallets(
     origins_by_wallet = {
         wallet: origin for wallet, origin in index.origins.items() if not had_before_index.get(wallet)
     }
-    # The index alone does not tell a wallet's age: it does not see eth that comes out of contracts.
+    # The index alone does not show a wallet's age: it does not see eth that contracts send.
     aged = {wallet for wallet, had in had_before_index.items() if had is False}
     unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
