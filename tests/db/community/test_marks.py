@@ -100,8 +100,11 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
     await told(ground)
     found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
     assert (found.kind, found.address) == ("wallet", BUYERS[10])
-    assert f'4 people call the wallet {BUYERS[10]} "OLD FOX". That is what strangers call it' in found.text
-    assert "1 more is called so" in found.text
+    assert (
+        f'4 people call the wallet {BUYERS[10]} "OLD FOX". Strangers call it that: it does not prove'
+        in found.text
+    )
+    assert "1 more wallet has that name from enough people." in found.text
     assert (await find(ground.ctx, LookUpParams("Wolf"))).answer.kind == "nothing"
 
 

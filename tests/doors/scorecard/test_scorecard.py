@@ -56,7 +56,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
             bytes.fromhex(token[2:]),
             '<img src=x onerror="1">',
         )
-        assert await store.settle_by(connection, one, now)
+        assert await store.mark_wrong(connection, one, now)
 
 
 @pytest.fixture(autouse=True)

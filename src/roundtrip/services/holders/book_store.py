@@ -18,7 +18,7 @@ from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
 MOST_JOBS = 50
-"""No more busy tokens are accepted: each may have a million transfers."""
+"""Limit of waiting reads of busy tokens: each may have a million transfers."""
 _GIVEN_UP = timedelta(minutes=10)
 """How long after a job was given up callers get an error instead of another job."""
 _SOON_S = 60

@@ -62,7 +62,7 @@ MOST_BELOW_ZERO = 20
 MANY_WALLETS = 50_000
 """Computing their concentration takes 30 ms."""
 MOST_WINS = 40
-"""How many winners' biggest wins are looked up: for a wallet with many thousand closings it takes 3 ms."""
+"""Limit of winners of which the biggest win is read: with many thousand closings it takes 3 ms a wallet."""
 
 
 async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRecord:

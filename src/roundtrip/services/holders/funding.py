@@ -132,8 +132,8 @@ def _known_wallet(
     aged: Collection[Address],
     is_contract: bool | None,
 ) -> KnownWallet:
-    """The token itself may be the first thing that reached the wallet. ``aged``: wallets whose age is
-    known."""
+    """The token itself may be the first thing that reached the wallet. ``aged``: wallets of known
+    age."""
     if wallet not in origins_by_wallet:
         return KnownWallet(is_contract=is_contract)
     origin, holding = origins_by_wallet[wallet], book.wallets.get(wallet)

@@ -59,7 +59,7 @@ class TokenSource:
 
     @property
     def token(self) -> Address:
-        """The token whose holders are read."""
+        """The token that the source is about."""
         return self.buy_round.run.token
 
     def usd_a_unit(self, policy: Policy) -> Fraction | None:
@@ -247,7 +247,7 @@ async def _find_maker(ctx: Context, source: TokenSource, first: BlockRef | None)
             return await _read_launcher(ctx, source, source.launch)
         creation = None if first is None else await find_creation(ctx.node, source.token, first)
     except NodeFault as fault:
-        # The maker is looked for once, when the book is begun; a maker missed then stays unknown.
+        # The maker is searched once, when the book is started; a maker missed then stays unknown.
         raise ReadFailed(fault) from fault
     return None if creation is None else Maker(creation.sender, creation.how, (), creation.tx_hash)
 

@@ -155,7 +155,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
 
 
 MOST_STEPS, MOST_OTHERS = 40, 10
-"""Steps in the answer, and wallets beside the first."""
+"""Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
 _NOT_FOUND = (
     "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Check the "
@@ -298,7 +298,7 @@ async def _explain_mined(
 
 
 def _find_wallet(sent: SentTransaction, summary: TransactionSummary) -> Address | None:
-    """The sender, or the one account whose operation it carried; None: there are several."""
+    """The sender, or the only account with an operation in it; None: there are several."""
     if not summary.accounts:
         return sent.sender
     return summary.accounts[0] if len(summary.accounts) == 1 else None

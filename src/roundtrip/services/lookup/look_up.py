@@ -88,7 +88,7 @@ def shared_as(params: LookUpParams) -> str:
 async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     async with reading(ctx) as (connection, index_cursor):
         block = index_cursor.block
-        # Symbols are stored cut, so a longer query cannot be looked up.
+        # Stored symbols are cut at this length, so no longer query can match.
         key = (names.symbol_key(query) or "") if len(query) <= names.SYMBOL_LENGTH else ""
         symbol_bearers = await look_up.bearers(connection, key)
         if not symbol_bearers.launched and key.startswith("$"):

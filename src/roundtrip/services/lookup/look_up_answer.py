@@ -180,12 +180,12 @@ def present_launch(ctx: Context, launch: LaunchFound, record: DeployerLaunches) 
 
 
 def find_launch_state(launch: LaunchFound) -> LaunchStands:
-    """Where the launch stands."""
+    """The state of the launch."""
     return "pool" if launch.generation == 1 else _STANDS[launch.stands]
 
 
 def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
-    """Who launched it and when, and where it stands, as sentences."""
+    """Who launched it and when, and the state of the launch, as sentences."""
     state = find_launch_state(launch)
     at = "" if state in ("graduated", "graduating") else f" ({launch.at})"
     text = f"{launch.deployer} launched it {format_time(launch.at_s)}. {_STANDS_TEXT[state]}{at}."
