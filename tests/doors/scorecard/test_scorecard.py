@@ -89,7 +89,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert f'href="/token/{built.tokens["strange_name"]}"' in page
     assert "both count" in page
     assert "reported by a person, proved by the chain" in page
-    assert "Of 1 verdict that what happened later decided, 1 was wrong." in page
+    assert "Later events decided 1 verdict: 1 was wrong." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
 
@@ -162,7 +162,7 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     form = {"csrf": csrf, "token": token, "hash": tx_hash, "note": "<script>alert(1)</script>\u202e"}
     status, page, _ = await house.post("/scorecard/report", form, session)
     assert status == 200
-    assert "It is kept as an open report, which changes no count." in page
+    assert "It is saved as an open report, which changes no count." in page
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "\u202e" not in page

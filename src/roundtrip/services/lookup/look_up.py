@@ -116,9 +116,8 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
         launched = format_time(oldest.at_s)
         sentences.append(f"{count} it; the oldest is {oldest_label.address}, launched {launched}.")
     if symbol_bearers.strangers:
-        strangers = symbol_bearers.strangers
-        count = format_count(strangers, "token from elsewhere also has", "tokens from elsewhere also have")
-        sentences.append(f"{count} it.")
+        singular, plural = "token from elsewhere also has", "tokens from elsewhere also have"
+        sentences.append(f"{format_count(symbol_bearers.strangers, singular, plural)} it.")
     sentences += [describe_launch(newest, record), unread, _describe_money(ctx, key), BY_ADDRESS]
     bearers = BearersAnswer(others, symbol_bearers.strangers, present_token(oldest_label), when(oldest.at_s))
     return build_answer(

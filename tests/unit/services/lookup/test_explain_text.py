@@ -78,7 +78,7 @@ def test_a_step_in_words(step: TransactionStep, says: str) -> None:
 
 
 def test_steps_are_one_a_line() -> None:
-    summary = TransactionSummary("buy", (BUY, SEND, SEND), (), (), (), 2)
+    summary = TransactionSummary("trade", (BUY, SEND, SEND), (), (), (), 2)
     effect = WalletEffect(ALICE, {ZERO_ADDRESS: -ETH // 10, TOKEN: 5 * ETH}, "balance", False)
     assert describe_transaction(TEXTS, SENT, summary, effect, MINED, AROUND).split("\n") == [
         f"{ALICE} bought 1,234,000,000 {NAMED} for 0.1 eth in the v3 pool {POOL}.",
