@@ -153,7 +153,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
     if large:
         monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(held.transfers() - 1, 60.0))
         for process in (one, service.process()):
-            with pytest.raises(NodeFault, match="has not got as far"):
+            with pytest.raises(NodeFault, match="it is behind the block up to which"):
                 await process.asked(held.token)
         kept = await service.kept(held.token)
         assert kept is not None

@@ -168,7 +168,7 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     assert "\u202e" not in page
     # A reload of the same form.
     _, page, _ = await house.post("/scorecard/report", {**form, "note": "again"}, session)
-    assert "You had reported it already." in page
+    assert "You already reported it." in page
     assert await open_reports(house) == 1
     # What one account wrote another is not shown.
     form = {**form, "csrf": await house.csrf(other), "note": ""}
@@ -206,7 +206,7 @@ async def test_other_bad_input_is_told_too(house: House, built: Built) -> None:
     _, page, _ = await house.post(
         "/scorecard/report", {**good, "token": "0x" + "77" * 20, "note": "x" * 280}, session
     )
-    assert "No verdict on this token is kept" in page
+    assert "We have no verdict on this token that covers the time of that transaction." in page
 
 
 async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
@@ -218,7 +218,7 @@ async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
         form = {"csrf": csrf, "token": f"0x{number:040x}", "hash": tx_hash}
         status, page, _ = await house.post("/scorecard/report", form, session)
         assert status == (400 if number == 5 else 200)
-    assert "all you can in a day" in page
+    assert "which is the daily limit. Report this one after 00:00 UTC." in page
     assert await open_reports(house) == 5
 
 
