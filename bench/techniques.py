@@ -177,11 +177,11 @@ def measure(rpc: SyncRpc, built: world.Built, rounds: int) -> tuple[list[Case], 
                 await ctx.heads.refresh()
                 techniques: dict[str, Technique] = {
                     OURS: ours(ctx),
-                    "helper contract put at its caller": helper_at_caller(runtime),
-                    "helper contract made in the call": helper_in_creation(creation),
+                    "helper contract, code at its caller": helper_at_caller(runtime),
+                    "helper contract, in its constructor": helper_in_creation(creation),
                     "quoter": quoter,
                     "transfer to a dead address": transfer,
-                    "names of functions in the code": selectors,
+                    "function names in the code": selectors,
                 }
                 return await tried(ctx, techniques, found, rounds)
 

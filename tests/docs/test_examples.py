@@ -1,5 +1,5 @@
-"""The examples of README.md, docs/verify.md, docs/proof.md and docs/practice.md, run as they stand against a
-real service, and what came held against what the pages show."""
+"""The examples of README.md, docs/verify.md and docs/practice.md, run as they are against a real service. Their
+answers are compared with those on the pages."""
 
 import json
 import re
@@ -38,7 +38,9 @@ def folder(tmp_path: Path, rpc: SyncRpc, built: Built) -> Path:
 
 async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, built: Built) -> None:
     _, *calls = (block.text for block in blocks("README.md", "bash"))
-    (shown,) = (json.loads(block.text) for block in blocks("README.md", "json"))
+    shown, config = (json.loads(block.text) for block in blocks("README.md", "json"))
+    # What the client is told to call is what the second call below it calls.
+    assert config["mcpServers"]["roundtrip"]["url"] in calls[1].split()
     check, tool = map(json.loads, await run(folder, calls, url))
     assert differs(shown, check) == []
     assert tool["result"]["structuredContent"]["verdict"] == check["verdict"]
@@ -48,7 +50,7 @@ async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, bu
 
 
 async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: Path) -> None:
-    buy, verify = (block.text for block in blocks("docs/verify.md", "bash"))
+    _, buy, verify = (block.text for block in blocks("docs/verify.md", "bash"))
     (script,) = (block.text for block in blocks("docs/verify.md", "python"))
     file = script.splitlines()[0].removeprefix("# ")
     (folder / file).write_text(script)
@@ -64,8 +66,8 @@ async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: 
 
 
 async def test_a_proof_holds_at_a_node_of_ones_own(url: str, folder: Path, rpc: SyncRpc) -> None:
-    (text,) = (block.text for block in blocks("docs/proof.md", "bash"))
-    (shown,) = (block.text for block in blocks("docs/proof.md", "text"))
+    text, *_ = (block.text for block in blocks("docs/verify.md", "bash"))
+    (shown,) = (block.text for block in blocks("docs/verify.md", "text"))
     (told,) = await run(folder, [text], url, rpc.url)
     assert told == shown.strip()
 
