@@ -1,5 +1,5 @@
-"""The examples of README.md, docs/verify.md and docs/practice.md, run as they are against a real service. Their
-answers are compared with those on the pages."""
+"""The examples of README.md, docs/verify.md and docs/practice.md, run as they are against a real service.
+Their answers are compared with those on the pages."""
 
 import json
 import re
