@@ -72,7 +72,7 @@ STORIES: tuple[Story, ...] = (
         after=("pause()",), sample=True,
     ),
     Story(
-        "max_transaction", "It lets you sell at most 0.3 % of the supply at once.", "tokens/max_transaction.vy",
+        "max_transaction", "A sale takes at most 0.3 % of the supply.", "tokens/max_transaction.vy",
         "Capped", "CAP", extra_types=("uint256",), extra_values=(30,), sample=True,
     ),
     Story(
