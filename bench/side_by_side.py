@@ -1,4 +1,4 @@
-"""Everything that is measured beside something else, one after another, and one page of tables at the end.
+"""Runs every benchmark that has a baseline, one after another, and writes one page of tables.
 
     make bench, or: PYTHONPATH=src:tests python -m bench.side_by_side [--only techniques doors]
 
