@@ -74,8 +74,8 @@ CARRIED = (
     Part("libuv", "", "MIT", "", True, "uvloop"),
     Part("llhttp", "", "MIT", "", True, "httptools"),
 )
-"""What wheels carry of other projects, compiled. Their metadata does not tell of it. A version stands where
-the carrier's own names it."""
+"""Other projects that wheels contain, compiled. Their metadata does not name them. The version is given where
+the wheel's own version names it."""
 
 ARTIFACT_LICENCES = MappingProxyType(
     {
@@ -121,7 +121,7 @@ def running() -> set[str]:
 
 
 def python_parts() -> list[Part]:
-    """Every package of the lock. Raises KeyError for a licence that nobody looked at yet."""
+    """Every package of the lock. Raises KeyError for a licence that was not reviewed yet."""
     runs = running()
     found = []
     for name, (version, _) in locked().items():
@@ -153,7 +153,7 @@ def _is_expression(text: str) -> bool:
 
 
 def npm_parts() -> list[Part]:
-    """What the root's lock names, and what the local chain's contracts come of."""
+    """The packages of the root's lock, and the sources of the local chain's contracts."""
     packages = json.loads((PROJECT / "package-lock.json").read_text())["packages"]
     found = []
     for path, package in packages.items():
@@ -208,36 +208,36 @@ def _counted(what: str, path: str) -> str:
 _COPYLEFT = re.compile("GPL|MPL|EPL|CDDL|BUSL|EUPL|OSL|SSPL")
 _INTRODUCTION = """# Licences
 
-Written by `python -m deploy.bill`, out of the locks and what each package says of itself; a test holds it
-against them. `make write NAME=sbom` writes the same as CycloneDX into `dist/`. It is no legal advice.
+See the licence of every package that the service uses. `python -m deploy.bill` writes this page from the lock
+files and the packages' metadata; a test compares them. `make write NAME=sbom` writes the same as CycloneDX
+into `dist/`. This is not legal advice.
 
-**This project names no licence of its own yet.** Until it does nobody but its owners may copy it.
+**This project names no licence yet.** Until it does, only its owners may copy it.
 
-**What asks for more than the usual notices:**
+**These ask for more than the usual notices:**
 
-- Of Python packages that run: {copyleft}. Of those that only build and test: {tests}. Who changes files
-  under MPL-2.0 and passes them on has to give these files; who uses them as they are need not do
-  anything.
+- Of Python packages that run: {copyleft}. Of those that only build and test: {tests}. If you change files
+  under MPL-2.0 and pass them on, you have to give these files; if you use them as they are, you need not
+  do anything.
 - The local chain's contracts (`roundtrip demo`, `devnet`) come from packages under GPL and BUSL-1.1. npm
   fetches them on the machine that runs a local chain; neither this repository nor the wheel has them, and
-  a service of a real chain needs none of them. BUSL-1.1 (the cores of v3 and v4) allows use that is not
-  production, up to a date that each names, from which on it is another licence. Whoever passes on an
-  image with `var/artifacts` in it passes them on.
+  a service on a real chain needs none of them. BUSL-1.1 (the cores of v3 and v4) allows use that is not
+  production, up to a date that each names; from then on another licence applies. If you pass on an
+  image with `var/artifacts` in it, you pass them on.
 - Chromium, which `make e2e` uses, is the system's own.
 
 ## What runs"""
 _COMPILED = """## Compiled into these
 
-What wheels carry of others, as far as it is known; of all but the servers the carriers do not tell the
-version. What of Rust's crates and of C's libraries is compiled into these again is told by nobody and not
-listed."""
+Other projects that wheels contain, as far as known; only the servers' wheels name the version. The Rust
+crates and C libraries that are compiled into these again are not documented, and not listed."""
 _BY_NPM = """## By npm
 
-`htmx`, its extension and `uPlot` are in the wheel. The rest is the local chain's, and comes at its first
-start."""
+`htmx`, its extension and `uPlot` are in the wheel. The rest belongs to the local chain, and is installed at
+its first start."""
 _TESTS = """## What only builds and tests"""
-_ELSEWHERE = """In the lock for other machines or other Pythons only, and not looked at:"""
-_OTHERS = """Of tests and measurements by npm, none of which is in the wheel, by licence:"""
+_ELSEWHERE = """In the lock only for other machines or other Pythons, and not checked:"""
+_OTHERS = """Used by tests and benchmarks, from npm, by licence; none of it is in the wheel:"""
 
 
 # --- the bill ---------------------------------------------------------------------------------------

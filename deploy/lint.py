@@ -51,7 +51,7 @@ def root_in(folder: Path) -> list[str]:
 
 
 def looked_at(tools: Path, folder: Path) -> list[tuple[str, list[str]]]:
-    """What is looked at, and by which command."""
+    """The files that are checked, and the command that checks each."""
     (folder / "compose").mkdir()
     compose = str(compose_in(folder / "compose"))
     units, bills = root_in(folder / "root"), sorted(HERE.parent.glob("dist/*.cdx.json"))
