@@ -1,4 +1,4 @@
-"""What is installed, under which licences: the page of it, the bill of materials, and the lock of what runs.
+"""Writes the installed packages' licences: the page, the bill of materials, and the lock of a service.
 
 ``python -m deploy.bill`` writes docs/licences.md, and into dist/ a CycloneDX bill and ``requirements.lock``,
 which is the part of the project's lock that a service needs."""
@@ -49,13 +49,13 @@ _SPDX = MappingProxyType(
         "Python Software Foundation License": "PSF-2.0",
     }
 )
-"""What packages without a licence expression say, by their classifiers, or else by the text."""
+"""SPDX expressions of packages without a licence expression, by their classifiers or their text."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """``purl``: as package-url has it; empty where the part lies in another. ``licence``: an SPDX expression,
-    or empty where it is not installed here. ``inside``: what carries it."""
+    """``purl``: its package URL; empty for a part inside another. ``licence``: an SPDX expression; empty if it
+    is not installed here. ``inside``: the package that contains it."""
 
     name: str
     version: str
@@ -89,18 +89,18 @@ ARTIFACT_LICENCES = MappingProxyType(
         "viem": "MIT",
     }
 )
-"""Of the packages that devnet/artifacts.py fetches: what each says of itself."""
+"""The licences of the packages that devnet/artifacts.py fetches, by their metadata."""
 
 
 def locked() -> dict[str, tuple[str, str]]:
-    """By its name each package of the lock: its version, and its whole entry with hashes."""
+    """The packages of the lock by name: the version, and the whole entry with hashes."""
     text = (PROJECT / "requirements.lock").read_text()
     entries = re.findall(r"^([\w.-]+)==([^ ;\\]+)((?:.*\\\n)*.*)", text, re.M)
     return {canonicalize_name(name): (version, f"{name}=={version}{rest}") for name, version, rest in entries}
 
 
 def running() -> set[str]:
-    """The names of what a service needs: what pyproject names, and what that needs, on this machine."""
+    """The names of the packages that a service needs here: those of pyproject, and their requirements."""
     asked = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
     found: set[str] = set()
     waiting = [Requirement(one) for one in asked]
@@ -159,7 +159,7 @@ def npm_parts() -> list[Part]:
     for path, package in packages.items():
         if path:
             name = path.removeprefix("node_modules/")
-            # Its package says nothing, and its LICENSE this.
+            # Its package.json names none; its LICENSE does.
             licence = package.get("license") or {"htmx-ext-sse": "0BSD"}[name]
             found.append(_npm(name, package["version"], licence))
     found += [_npm(one.name, one.version, ARTIFACT_LICENCES[one.name]) for one in PACKAGES]
@@ -244,7 +244,7 @@ _OTHERS = """Used by tests and benchmarks, from npm, by licence; none of it is i
 
 
 def bill(python: Sequence[Part], npm: Sequence[Part], version: str) -> dict[str, Any]:
-    """CycloneDX 1.6, of what runs. The same for the same parts: no clock and no chance is in it."""
+    """CycloneDX 1.6 of the packages that run. Deterministic: the same parts give the same document."""
     parts = [one for one in (*python, *CARRIED, *npm) if one.runs]
     components = [_component(one) for one in parts]
     whole = hashlib.sha256(json.dumps(components).encode()).digest()
@@ -287,13 +287,13 @@ def _component(part: Part) -> dict[str, Any]:
 
 
 def lock_of_what_runs(python: Sequence[Part]) -> str:
-    """The lock's entries of what runs, hashes and all; and of what other Pythons may need."""
+    """The lock's entries, with hashes, of the packages that run, and of those that other Pythons may need."""
     entries = locked()
     return "\n".join(entries[one.name][1] for one in python if one.runs or not one.licence) + "\n"
 
 
 def main() -> int:
-    """Writes all three."""
+    """Writes the page, the bill and the lock."""
     python, npm = python_parts(), npm_parts()
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     into = PROJECT / "dist"
