@@ -54,8 +54,8 @@ _SPDX = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """``purl``: its package URL; empty for a part inside another. ``licence``: an SPDX expression; empty if it
-    is not installed here. ``inside``: the package that contains it."""
+    """``purl``: its package URL; empty for a part inside another. ``licence``: an SPDX expression; empty if
+    it is not installed here. ``inside``: the package that contains it."""
 
     name: str
     version: str

@@ -20,6 +20,8 @@ from support.serving import service
 
 SHOWN = "blacklist_after_buy"
 """The token of the README: one of the five that ``make run`` prints."""
+CALLING = ("docs/boards.md", "docs/bag.md", "docs/marks.md")
+"""Pages with one call of a tool, and without its answer."""
 
 
 @pytest.fixture
@@ -76,6 +78,17 @@ async def test_who_holds_a_token_is_told_as_the_page_shows(url: str, folder: Pat
     (text,), (shown,) = (blocks("docs/holders.md", language) for language in ("bash", "json"))
     (told,) = await run(folder, [text.text], url)
     assert differs(json.loads(shown.text), json.loads(told)) == []
+
+
+async def test_the_calls_of_pages_that_show_no_answer_are_answered(url: str, folder: Path) -> None:
+    """The key is made as docs/keys.md makes it, in the same shell."""
+    has_key = [block.text for block in blocks("docs/keys.md", "bash")]
+    calls = [block.text for page in CALLING for block in blocks(page, "bash")]
+    assert len(calls) == len(CALLING)
+    told = await run(folder, [*has_key, *calls], url)
+    results = [json.loads(one)["result"] for one in told[len(has_key) :]]
+    assert [result.get("isError", False) for result in results] == [False] * len(CALLING)
+    assert all(result["structuredContent"]["text"] for result in results)
 
 
 async def test_what_needs_a_key_answers_what_the_pages_show(url: str, folder: Path) -> None:
