@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold
 from roundtrip.domain.check.venue_code import enough, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_size
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import percent
 
 Claim = Literal["sells", "costs", "stuck", "held", "no_buy", "no_market", "nothing"]
 """What a verdict claims. ``sells``: it can be sold. ``costs``: it can, at a cost that is the verdict.
@@ -387,4 +387,4 @@ def sentence(score: VerdictScore) -> str:
         return text
     if score.cost_bps < 0:
         return f"{text} That sell brought more than the price before it."
-    return f"{text} That sell lost {percent(score.cost_bps)} against the price before it."
+    return f"{text} That sell lost {format_percent(score.cost_bps)} against the price before it."

@@ -45,7 +45,9 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     checked_at: datetime
     policy_version: str
     dialect: Annotated[str, msgspec.Meta(description="How the node counts: anvil, geth or nitro.")]
-    contracts: Annotated[dict[str, str], msgspec.Meta(description="Whom the calls go through.")]
+    contracts: Annotated[
+        dict[str, str], msgspec.Meta(description="The contracts that the calls go through, by name.")
+    ]
     verdict: VerdictAnswer
     begun: Annotated[
         msgspec.Raw,
