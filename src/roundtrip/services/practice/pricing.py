@@ -113,28 +113,28 @@ async def price_buy(
     earlier ones buy alone, at the same block. ``slot_of`` None: the balance slot is known already. Raises
     CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
     token, earlier_wei = buying.token, buying.earlier_wei
-    opened = await start_check(ctx, head, token, meter)
-    check_tradable("buy", opened)
-    desk = TradeBuilder(
+    buy_round = await start_check(ctx, head, token, meter)
+    check_tradable("buy", buy_round)
+    builder = TradeBuilder(
         ctx=ctx,
         head=head,
         # A wallet that is new to the chain and holds only the eth for this buy.
-        wallet=cast(opened.run.environments[0], "practice").buyer,
+        wallet=cast(buy_round.run.environments[0], "practice").buyer,
         side="buy",
-        opened=opened,
+        buy_round=buy_round,
         holdings=Holdings(0, 0, {}),
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + _VALID_S,
-        decimals=decimals_of(opened),
+        decimals=decimals_of(buy_round),
         fund=True,
     )
     sizes_wei = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
-    rehearsals = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes_wei], meter)
-    whole = _choose_venue(desk, rehearsals[0], sizes_wei[0], buying.at)
-    earlier = _choose_earlier(desk, rehearsals[1], earlier_wei, buying.at) if earlier_wei else None
+    rehearsals = await rehearse_each(builder, [_amounts(builder, wei) for wei in sizes_wei], meter)
+    whole = _choose_venue(builder, rehearsals[0], sizes_wei[0], buying.at)
+    earlier = _choose_earlier(builder, rehearsals[1], earlier_wei, buying.at) if earlier_wei else None
     run_meter, payable_meter, slot_meter = Meter(), Meter(), Meter()
     final, payable_raw, slot = await at_once(
-        final_run(desk, rehearsals[0], whole, _SLIPPAGE_BPS, run_meter),
-        _read_payable(desk, whole, payable_meter),
+        final_run(builder, rehearsals[0], whole, _SLIPPAGE_BPS, run_meter),
+        _read_payable(builder, whole, payable_meter),
         _find_slot(ctx, head, token, slot_of, slot_meter),
     )
     meter.add(run_meter, payable_meter, slot_meter)
@@ -148,12 +148,12 @@ async def price_buy(
     if spent_wei < practice.LEAST_WEI:
         message = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
         raise CallerFault("too_small", message)
-    sells_back, verdict = _verdict(desk, final)
+    sells_back, verdict = _verdict(builder, final)
     return PricedBuy(
         block=head.block,
         venue=whole.written.place.venue,
-        symbol=symbol(desk),
-        decimals=desk.decimals,
+        symbol=symbol(builder),
+        decimals=builder.decimals,
         spent_wei=spent_wei,
         token_raw=token_raw,
         payable_raw=payable_raw,
@@ -163,23 +163,23 @@ async def price_buy(
     )
 
 
-def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
-    market = desk.opened.run.setting.market
-    amounts = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(desk.opened)}
+def _amounts(builder: TradeBuilder, wei: int) -> Amounts:
+    market = builder.buy_round.run.setting.market
+    amounts = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(builder.buy_round)}
     return {venue: raw for venue, raw in amounts.items() if raw}
 
 
-def _choose_venue(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+def _choose_venue(builder: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
     """The buy on the venue of the held position, if that can sell, so that price differences between venues
     cannot be exploited; else on the venue that a real buy would use. Raises CallerFault and NodeFault."""
-    amounts = _amounts(desk, wei)
-    unpriced = {venue: _NO_RATE for venue in tradable(desk.opened) if venue not in amounts}
+    amounts = _amounts(builder, wei)
+    unpriced = {venue: _NO_RATE for venue in tradable(builder.buy_round) if venue not in amounts}
     rehearsals = replace(rehearsals, rehearsed={**rehearsals.rehearsed, **unpriced})
-    own = next((venue for venue in tradable(desk.opened) if at is not None and venue.at() == at), None)
-    if own is not None and sells(desk, rehearsals, own):
+    own = next((venue for venue in tradable(builder.buy_round) if at is not None and venue.at() == at), None)
+    if own is not None and sells(builder, rehearsals, own):
         return _raise_unless_rehearsed(rehearsals.rehearsed[own])
     amount_by_money: dict[Pays, int | CallerFault] = {paid_with(venue): raw for venue, raw in amounts.items()}
-    chosen = best_buy(desk, rehearsals, {"eth": 0, "usdg": 0, **amount_by_money})
+    chosen = best_buy(builder, rehearsals, {"eth": 0, "usdg": 0, **amount_by_money})
     if isinstance(chosen, CallerFault):
         raise chosen
     return chosen
@@ -193,9 +193,11 @@ def _raise_unless_rehearsed(result: RehearsedTrade | CallerFault | Missing) -> R
     return result
 
 
-def _choose_earlier(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+def _choose_earlier(
+    builder: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None
+) -> RehearsedTrade:
     try:
-        return _choose_venue(desk, rehearsals, wei, at)
+        return _choose_venue(builder, rehearsals, wei, at)
     except CallerFault as error:
         message = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
         raise CallerFault("would_fail", message) from error
@@ -206,14 +208,14 @@ def _spent_wei(done: RehearsedTrade, wei: int, chosen: RehearsedTrade) -> int:
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _read_payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
+async def _read_payable(builder: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
     """The token balance, at the block, of the contract that pays the tokens out. Raises CallerFault and
     NodeFault."""
     place = chosen.written.place
-    payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
-    params = {"to": desk.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
-    (answer,) = await desk.ctx.node.batch(
-        [RpcCall("eth_call", [params, {"blockHash": desk.head.block.hash}])], meter
+    payer, _ = place.file.plan_pay_out(place.venue, builder.token(), builder.ctx.contracts, builder.wallet)
+    params = {"to": builder.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
+    (answer,) = await builder.ctx.node.batch(
+        [RpcCall("eth_call", [params, {"blockHash": builder.head.block.hash}])], meter
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
@@ -235,19 +237,19 @@ async def _find_slot(
     return None if slot is None else Slot(slot.layout, slot.base)
 
 
-def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
+def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
     """Whether the bought tokens could be sold straight back, and the verdict of that sell."""
     assert final.exit is not None
-    checked = short_check(final.evidence, final.judgement, desk.ctx.policy)
+    checked = short_check(final.evidence, final.judgement, builder.ctx.policy)
     refused = refusal_code(final.exit.code, final.judgement.verdict)
     code = refused or final.exit.code
-    text = sentence(desk, final, checked, refused)
+    text = sentence(builder, final, checked, refused)
     level = level_of(code, final.exit)
     verdict = TradeVerdict(code, level, text)  # type: ignore[arg-type]
     if level == "unknown":
         return "unknown", verdict
     reading = final.exit.reading
-    is_sellable = reading is None or enough(reading.full, desk.ctx.policy)
+    is_sellable = reading is None or enough(reading.full, builder.ctx.policy)
     return ("yes" if is_sellable and code != "cannot_sell" else "no"), verdict
 
 

@@ -58,7 +58,7 @@ async def final_run(
     taxed, amount_raw = rehearsed.put_out_raw != rehearsed.came_raw, rehearsed.taken_raw(builder.side)
     final = write(builder, place, amount_raw, terms, rehearsed.written.clear_first, taxed)
     bought = (
-        [brought_token(builder.opened, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
+        [brought_token(builder.buy_round, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
         if builder.side == "buy"
         else []
     )
@@ -68,7 +68,7 @@ async def final_run(
         raise NodeFault("it told of the same trade twice, and not the same")
     if ran.came_raw < min_raw:
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
-    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.opened.run.setting.market)
+    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.buy_round.run.setting.market)
     exits = [
         judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), builder.ctx.policy)
         for sell_back in sell_backs

@@ -204,7 +204,7 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[Prepared
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
-    venues = tradable(builder.opened)
+    venues = tradable(builder.buy_round)
     rehearsals = await rehearse(builder, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
     chosen = best_buy(builder, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
@@ -221,7 +221,7 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     builder = await _prepare_builder(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(builder, params, share)
-    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.opened), amount_raw), meter)
+    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
         raise chosen
@@ -251,7 +251,7 @@ async def _prepare_builder(
         head=head,
         wallet=wallet,
         side=side,
-        opened=check,
+        buy_round=check,
         holdings=trade_builder.read_holdings(answers, pairs, ctx.chain_id),
         # The chain's clock counts where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
@@ -279,7 +279,7 @@ _LEAST_WEI_A_UNIT = 10**6
 def _sold_raw(builder: TradeBuilder, params: PrepareSellParams, share: Decimal | None) -> int:
     """Base units to sell. Raises CallerFault."""
     held_raw = builder.holdings.asset_raw
-    if held_raw == 0 and all_dry(builder.opened):
+    if held_raw == 0 and all_dry(builder.buy_round):
         raise CallerFault("no_route", NO_LIQUIDITY)
     if held_raw == 0:
         raise CallerFault("nothing_to_sell", "The wallet holds none of this token.")
@@ -349,7 +349,7 @@ def _code(builder: TradeBuilder, final: FinalRun) -> str:
 
 def symbol(builder: TradeBuilder) -> str | None:
     """The token's symbol, cleaned for display."""
-    data = builder.opened.data.facts.symbol_data
+    data = builder.buy_round.data.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 

@@ -112,7 +112,7 @@ async def rehearse(builder: TradeBuilder, amounts: Amounts, meter: Meter) -> Reh
 
 async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
     """Rehearses several trades, each alone on the same block, beside one check."""
-    run, checking, trading = builder.opened.run, Meter(), Meter()
+    run, checking, trading = builder.buy_round.run, Meter(), Meter()
     written = [_write_trades(builder, amounts) for amounts in trades]
     every_trade = [trade for whole, small in written for trade in (*whole, *small)]
     plans = {
@@ -121,7 +121,7 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
         for part, plan in zip(("before", "run"), trade_builder.rehearsal_plans(builder, trade), strict=True)
     }
     evidence, (_, results) = await at_once(
-        run_sell_round(builder.opened, checking), replace(run, meter=trading).ask({}, plans)
+        run_sell_round(builder.buy_round, checking), replace(run, meter=trading).ask({}, plans)
     )
     meter.add(checking, trading)
     joined = iter(
@@ -141,7 +141,7 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
 
 def _write_trades(builder: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
     """Writes the trade for every venue that has an amount; of a sell also a thousandth of it."""
-    places = {trial.place.venue: trial.place for trial in builder.opened.venues_to_sell_on()}
+    places = {trial.place.venue: trial.place for trial in builder.buy_round.venues_to_sell_on()}
     terms = TradeTerms(0, builder.deadline_s)
     amounts_raw = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
     # An existing allowance that is too small is raised; some tokens require it to be reset first.
@@ -220,7 +220,8 @@ def _by_check(builder: TradeBuilder, rehearsals: Rehearsals) -> list[Venue]:
     """The tradable venues: the check's choice, then those that sold, then the rest."""
     chosen = _decided_venue(rehearsals)
     return sorted(
-        tradable(builder.opened), key=lambda venue: (venue != chosen, not sells(builder, rehearsals, venue))
+        tradable(builder.buy_round),
+        key=lambda venue: (venue != chosen, not sells(builder, rehearsals, venue)),
     )
 
 
@@ -234,7 +235,7 @@ def sells(builder: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
 def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
     """The sell that brings most, at the pinned block's prices."""
     completed = [trade for trade in rehearsals.rehearsed.values() if isinstance(trade, RehearsedTrade)]
-    market = builder.opened.run.setting.market
+    market = builder.buy_round.run.setting.market
 
     def worth(trade: RehearsedTrade) -> int:
         wei = quote_in_wei(trade.came_raw, trade.written.place.venue.quote, market) or 0
@@ -242,7 +243,7 @@ def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade |
 
     if completed:
         return max(completed, key=worth)
-    return _fault(builder, rehearsals, tradable(builder.opened))
+    return _fault(builder, rehearsals, tradable(builder.buy_round))
 
 
 def _weight(
@@ -270,7 +271,7 @@ def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -
     if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
     assert fault is not None
-    if fault.code == "would_fail" and all_dry(builder.opened):
+    if fault.code == "would_fail" and all_dry(builder.buy_round):
         return CallerFault("no_route", NO_LIQUIDITY)
     refusal = next(
         (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None

@@ -471,7 +471,7 @@ def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
     if sell is None or finding.venue is None:
         return 0
     _, sold = sell
-    market = sell_back.brought.opened.run.setting.market
+    market = sell_back.brought.buy_round.run.setting.market
     return max(0, quote_in_wei(sold.back_raw, finding.venue.venue.quote, market) or 0)
 
 

@@ -113,7 +113,7 @@ class TradeBuilder:
     head: ChainHead
     wallet: Address
     side: Side
-    opened: BuyRoundResult
+    buy_round: BuyRoundResult
     holdings: Holdings
     deadline_s: int
     decimals: int
@@ -121,11 +121,11 @@ class TradeBuilder:
 
     def environment(self) -> Environment:
         """An environment like the next block, with the wallet as buyer."""
-        return replace(self.opened.run.environments[0], buyer=self.wallet)
+        return replace(self.buy_round.run.environments[0], buyer=self.wallet)
 
     def token(self) -> Address:
         """The token that is traded."""
-        return self.opened.run.token
+        return self.buy_round.run.token
 
     def paid_in(self, venue: Venue) -> Address:
         """The asset that the wallet gives; the zero address is eth."""
@@ -273,7 +273,7 @@ def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
     venue = written.place.venue
     if not builder.fund or builder.side == "sell" or pays(venue) != "usdg":
         return ()
-    route = route_to("usdg", builder.opened.run.setting)
+    route = route_to("usdg", builder.buy_round.run.setting)
     return (
         (amm_v3.plan_eth_to(builder.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
     )
@@ -305,7 +305,7 @@ def before_plan(builder: TradeBuilder, written: WrittenTrade, own_calls: WalletC
     """The plan of the reads before the steps."""
     look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.before_plan(
-        own_calls, look, builder.opened.run.setting, builder.environment(), sweeps
+        own_calls, look, builder.buy_round.run.setting, builder.environment(), sweeps
     )
 
 
@@ -315,7 +315,7 @@ def run_plan(
     """The plan that runs the steps once."""
     look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.run_plan(
-        own_calls, look, builder.opened.run.setting, builder.environment(), questions, sweeps
+        own_calls, look, builder.buy_round.run.setting, builder.environment(), questions, sweeps
     )
 
 
@@ -329,7 +329,7 @@ def read_rehearsal(
     builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
 ) -> RehearsedTrade | CallerFault | Missing:
     """The result of the rehearsal; a CallerFault (would_fail) says why it failed."""
-    venue, setting = written.place.venue, builder.opened.run.setting
+    venue, setting = written.place.venue, builder.buy_round.run.setting
     look = watched_of(builder, venue)
     ran = wallet_calls.read_run(results, own_calls, look, setting, builder.environment(), builder.head.block)
     if isinstance(ran, Missing) or isinstance(results, Missing):

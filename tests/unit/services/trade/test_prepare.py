@@ -177,13 +177,13 @@ VENUES: tuple[tuple[VenueKind, Quote], ...] = (
 )  # fmt: skip
 
 
-def desk_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> TradeBuilder:
+def builder_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> TradeBuilder:
     return TradeBuilder(
         ctx=cast(Context, SimpleNamespace(contracts=CONTRACTS)),
         head=cast(ChainHead, None),
         wallet=WALLET,
         side=side,
-        opened=cast(BuyRoundResult, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
+        buy_round=cast(BuyRoundResult, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
         holdings=Holdings(0, 0, allowed),
         deadline_s=DEADLINE_S,
         decimals=18,
@@ -226,8 +226,12 @@ ALLOWANCES = [
 def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: Quote) -> None:
     """Over every mix of allowances, also ones by Permit2 that end too early."""
     one = venue(kind, quote)
-    desk, place, terms = desk_with(side, {}), VenuePlace(one, BY_KIND[kind]), TradeTerms(LEAST, DEADLINE_S)
-    paid = desk.paid_in(one)
+    builder, place, terms = (
+        builder_with(side, {}),
+        VenuePlace(one, BY_KIND[kind]),
+        TradeTerms(LEAST, DEADLINE_S),
+    )
+    paid = builder.paid_in(one)
     needed = [] if paid == ZERO_ADDRESS else spenders(kind, paid)
     ends_early = (AMOUNT, DEADLINE_S - 1)
     for mix in product([*ALLOWANCES, ends_early], repeat=len(needed)):
@@ -236,7 +240,7 @@ def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: 
             for pair, (raw, until_s) in zip(needed, mix, strict=True)
         }
         for clear_first in (False, True):
-            written = write(desk_with(side, allowed), place, AMOUNT, terms, clear_first)
+            written = write(builder_with(side, allowed), place, AMOUNT, terms, clear_first)
             *approvals, trade = written.calls
             expected: list[tuple[Pair, int, int | None]] = []
             for pair, (raw_, until_s) in allowed.items():
