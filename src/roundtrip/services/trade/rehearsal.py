@@ -7,14 +7,15 @@ from roundtrip.chain.simulate.request import Results
 from roundtrip.chain.wallet import calls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.figures import format_shortfall
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import RESCUED
+from roundtrip.domain.check.verdict_text import RESCUED, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
@@ -43,16 +44,17 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
         code = "not_a_token" if side == "buy" else "no_route"
         raise CallerFault(code, "There is no token at this address.")
     if token.role != "token":
-        raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
+        raise CallerFault("no_route", f"This is {token.role}, the money that tokens trade against.")
     if tradable(token):
         return
     existing = [trial.place.venue for trial in token.data.venues if trial.exists()]
     if existing and all(pays(venue) is None for venue in existing):
-        raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
+        raise CallerFault("no_route", "It trades only against other money than eth, weth and usdg.")
     if isinstance(launch, LaunchRecord) and launch.phase == "rescued":
         raise CallerFault("no_route", RESCUED)
     if isinstance(launch, LaunchRecord) and launch.is_between_venues():
-        raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
+        why = "Its curve is closed and its pool has not opened: you cannot trade it until it opens."
+        raise CallerFault("no_route", why)
     raise CallerFault("no_route", "No pool trades this token.")
 
 
@@ -64,7 +66,7 @@ def decimals_of(token: BuyRoundResult) -> int:
     return decimals or 0
 
 
-NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
+NO_LIQUIDITY = "None of its pools has liquidity to trade with."
 
 
 def all_dry(token: BuyRoundResult) -> bool:
@@ -277,9 +279,11 @@ def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -
         (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None
     )
     reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
-    if not reason or reason in fault.message or builder.side == "buy":
+    if not reason or reason in ROUTER_REASONS or reason in fault.message or builder.side == "buy":
         return fault
-    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{reason}".')
+    if TRANSFER_REFUSED in fault.message:
+        return CallerFault(fault.code, fault.message.replace(TRANSFER_REFUSED, f'the token says "{reason}"'))
+    return CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
 
 
 def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
@@ -288,5 +292,7 @@ def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade 
     value_wei = sum(call.value_wei for call in trade.written.calls)
     if builder.fund or builder.holdings.eth_wei >= value_wei + gas_wei:
         return trade
-    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (builder.holdings.eth_wei, value_wei + gas_wei))
-    return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")
+    has, needs = format_shortfall(builder.holdings.eth_wei, value_wei + gas_wei, ETH_DECIMALS)
+    return CallerFault(
+        "would_fail", f"The wallet holds {has} eth, and this trade needs {needs}, gas included."
+    )

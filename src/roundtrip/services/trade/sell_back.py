@@ -109,8 +109,8 @@ class SellBackResult:
         received = self.brought.moved.raw
         buy = CompletedBuy(paid_raw, received, paid_raw, self.gas)
         buys = [EnvironmentBuy("probe", 0, buy)]
-        # A small buy shows the price impact of this size. A sell in another pool than the buy's shows it by
-        # its own result.
+        # A small buy shows the price impact of this size. In another pool than the buy's, the sell's own
+        # result shows it.
         small = buy if way.opening else _small_buy(way.tried)
         if small is not None and paid_raw:
             buys.append(EnvironmentBuy("thousandth", 0, small))
@@ -362,9 +362,9 @@ def _outcome(
         return replace(result, step="sell")
     assert run.probe is not None
     if calls.first_failure(result) is not None:
-        return Missing("token", "the calls went through in one block and not in another just like it")
+        return Missing("token", "the calls worked in one simulated block and failed in another")
     if any(not step.ok for label, step in result.items() if label.startswith("opening-")):
-        return Missing("node", "the pool that its curve becomes could not be opened")
+        return Missing("node", "the pool that follows its curve could not be opened")
     held = held_raw(moved, run.probe, policy)
     balance_raw = moved.before_raw + moved.raw
     if moved.later_raw:
