@@ -312,7 +312,7 @@ async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Ba
         -10_000,
     )
     assert (found.worth_eth, found.gain_eth, found.unvalued) == ("0.1", "-0.15", 0)
-    assert "it cannot be sold now" in found.text
+    assert "you cannot sell it now" in found.text
     held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
     launchpad.curve_sell(bag.ground.me, made, held // 4)
     deployer = (await bag.row(made.token)).changes.deployer
@@ -356,11 +356,11 @@ async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: 
     assert (row.sells, row.worth_eth, row.gain_eth) == ("unknown", None, None)
     assert (row.amount_raw is None, found.at_block is None) == (deaf == "the node",) * 2
     assert (found.worth_eth, found.gain_eth, found.unvalued) == (None, None, 1)
-    assert "could not be found out" in found.text
+    assert "The chain did not answer, so we could not find out what it holds now" in found.text
     assert answered.counted == (deaf == "the values")
 
 
 async def test_a_wallet_without_tokens_holds_none(bag: Bag) -> None:
     found = await bag.shown()
     assert (found.holdings, found.gone, bag.asked) == ([], 0, [])
-    assert found.text.startswith("By the index this wallet holds no token.")
+    assert found.text.startswith("This wallet holds no token that the index knows.")

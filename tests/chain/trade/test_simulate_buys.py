@@ -194,7 +194,9 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
         ctx, wallet.address, *steps_of(wallet, built.tokens["cooldown"], Place("weth", 3000), ETH // 10)
     )
     assert (said.code, said.answer["check"]["verdict"]["code"]) == ("ok", "ok")
-    assert 'does not sell at once ("cooldown")' in said.text
+    assert (
+        'you cannot sell what it buys at once (the token says "cooldown"); you can within a day' in said.text
+    )
 
 
 @pytest.mark.parametrize(

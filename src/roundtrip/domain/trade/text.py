@@ -19,7 +19,7 @@ from roundtrip.domain.check.verdict_text import (
     unproven,
 )
 
-from .judge import Allowance, CallResult, ExitFinding, RunResult, TradeOutcome
+from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
 
@@ -91,9 +91,10 @@ def opening(
     return " ".join(sentences)
 
 
-def reason(call: CallResult) -> str:
-    """Why a call failed, cleaned. A router's code for a refused transfer is replaced by what it means."""
-    text = names.reason(call.reason or "")
+def reason(given: str | None) -> str:
+    """Why a call failed, cleaned. A router's code for a refused transfer is replaced by what it means.
+    ``given``: the reason as decoded."""
+    text = names.reason(given or "")
     if text in ROUTER_REASONS:
         return NO_REASON if text in _NOT_THE_TOKENS else TRANSFER_REFUSED
     return text or NO_REASON
@@ -102,7 +103,7 @@ def reason(call: CallResult) -> str:
 def failure_clause(given: str | None) -> str:
     """Why something fails, for the end of a sentence: `` with "paused"``, and the like where the call gave no
     reason of its own. ``given``: the reason as decoded."""
-    text = reason(CallResult(False, 0, given))
+    text = reason(given)
     if text == NO_REASON:
         return "; it gives no reason"
     return f": {TRANSFER_REFUSED}" if text == TRANSFER_REFUSED else f' with "{text}"'

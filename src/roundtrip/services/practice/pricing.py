@@ -9,17 +9,19 @@ from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_b
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import cast
-from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.base.figures import format_duration, format_shortfall
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.venue_code import enough
-from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.verdict_text import ROUTER_REASONS
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
+from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context
@@ -40,6 +42,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import TradeVerdict, short_check
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
+from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
@@ -47,9 +50,10 @@ from roundtrip.venues import abi, erc20
 _VALID_S = 20 * 60
 _SLIPPAGE_BPS = 100
 _READ_GAS = 300_000
-_NO_RATE = Missing("node", "what an eth buys of what its pool is paid in is not known")
+_NO_RATE = Missing("node", "the eth price of the money that its pool takes is not known")
 
-_MINUTES = f"the last {practice.AT_ONCE_S // 60} minutes"
+_WAIT = format_duration(practice.AT_ONCE_S)
+_MINUTES = f"the last {_WAIT}"
 
 SlotOf = Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]]
 ValueHoldings = Callable[
@@ -143,10 +147,11 @@ async def price_buy(
         spent_wei -= _spent_wei(earlier, earlier_wei, earlier)
         token_raw -= earlier.came_raw
     if spent_wei <= 0 or token_raw <= 0:
-        message = f"After what you bought of it in {_MINUTES} that much more brings nothing."
+        message = f"After what you bought of this token in {_MINUTES}, this buy brings nothing."
         raise CallerFault("would_fail", message)
     if spent_wei < practice.LEAST_WEI:
-        message = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
+        takes, least = format_shortfall(spent_wei, practice.LEAST_WEI, ETH_DECIMALS)
+        message = f"Its curve takes at most {takes} eth now, and the smallest practice buy is {least}."
         raise CallerFault("too_small", message)
     sells_back, verdict = _verdict(builder, final)
     return PricedBuy(
@@ -199,7 +204,7 @@ def _choose_earlier(
     try:
         return _choose_venue(builder, rehearsals, wei, at)
     except CallerFault as error:
-        message = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
+        message = f"What you bought of this token in {_MINUTES} cannot be bought now: ask again in {_WAIT}."
         raise CallerFault("would_fail", message) from error
 
 
@@ -219,8 +224,8 @@ async def _read_payable(builder: TradeBuilder, chosen: RehearsedTrade, meter: Me
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
-            raise NodeFault(f"it told no balance ({describe_error(answer)})")
-        raise CallerFault("would_fail", "The token does not tell what its pool holds of it.")
+            raise NodeFault(f"it returned no balance ({describe_error(answer)})")
+        raise CallerFault("would_fail", "The token does not return how much of it its pool holds.")
     return abi.uint_at(hex_bytes(answer), 0) or 0
 
 
@@ -256,9 +261,9 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
 # --- sells -----------------------------------------------------------------------------------------
 
 
-async def judge_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Judgement:
+async def check_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Evidence:
     """Checks a token at the block of ``head``. Raises NodeFault."""
-    return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
+    return await run_sell_round(await start_check(ctx, head, token, meter), meter)
 
 
 async def price_sell(
@@ -267,33 +272,42 @@ async def price_sell(
     """What the chain would pay for the whole holding at the block of ``head``; Unsellable also when that
     cannot be determined. Raises NodeFault."""
     check_meter, value_meter = Meter(), Meter()
-    judgement, values = await at_once(
-        judge_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
+    evidence, values = await at_once(
+        check_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
     )
     meter.add(check_meter, value_meter)
+    judgement = judge(evidence, ctx.policy)
     verdict = judgement.verdict
     if verdict.code == "cannot_sell":
-        return Unsellable(f"It cannot be sold: {verdict.text}", by_check=True)
+        return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
     if verdict.level == "unknown":
         return _unsellable_for(judgement.missing or Missing("token", verdict.text))
     (value,) = values
     if isinstance(value, Missing):
         return _unsellable_for(value)
     if isinstance(value, RefusedCall):
-        return Unsellable(why_refused(value), by_check=False)
+        return Unsellable(why_refused(_with_tokens_reason(value, evidence)), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
+
+
+def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall:
+    """The refusal, with the reason that the token gave to the check where a router withholds it."""
+    if refused.reason not in ROUTER_REASONS:
+        return refused
+    refusals = (venue.told_on_sell for venue in evidence.venues)
+    direct = next((told for told in refusals if isinstance(told, RefusedCall) and told.reason), refused)
+    return replace(refused, reason=direct.reason)
 
 
 def why_refused(refused: RefusedCall) -> str:
     """A sentence that says why the holding cannot be sold."""
-    reason = names.reason(refused.reason or "")
-    ending = f' ("{reason}").' if reason else "; no reason was given."
-    return f"So much of it cannot be sold at this block{ending}"
+    why = f": {refused.reason}" if refused in NO_SELL else failure_clause(refused.reason)
+    return f"Selling this much of it fails at this block{why}."
 
 
 def why_missing(missing: Missing) -> str:
     """A sentence that says why the value is not known."""
-    return f"What it would sell for could not be found out: {missing.why}."
+    return f"We could not find out what it sells for: {missing.why.rstrip('.')}."
 
 
 def _unsellable_for(missing: Missing) -> Unsellable:

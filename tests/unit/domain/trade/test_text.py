@@ -75,8 +75,8 @@ def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> N
     assert "\n" not in said
     assert "\u202e" not in said
     assert len(said) < 110
-    assert reason(CallResult(False, 1, nasty)) == said[len('It would fail with "') : -len('".')]
-    assert reason(CallResult(False, 1, "")) == "no reason given"
+    assert reason(nasty) == said[len('It would fail with "') : -len('".')]
+    assert reason("") == "no reason given"
 
 
 @pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
