@@ -275,15 +275,23 @@ def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -
     assert fault is not None
     if fault.code == "would_fail" and all_dry(builder.buy_round):
         return CallerFault("no_route", NO_LIQUIDITY)
-    refusal = next(
-        (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None
-    )
+    return _with_tokens_reason(builder.side, fault, rehearsals.evidence, venues)
+
+
+def _with_tokens_reason(
+    side: Side, fault: CallerFault, evidence: Evidence, venues: list[Venue]
+) -> CallerFault:
+    """The fault, with the reason that the token gave to the check, which routers swallow."""
+    results = [result for result in evidence.venues if result.venue in venues]
+    refusals = [result.told_on_buy if side == "buy" else result.told_on_sell for result in results]
+    refusal = next(iter(refusals), None)
     reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
-    if not reason or reason in ROUTER_REASONS or reason in fault.message or builder.side == "buy":
+    if not reason or reason in ROUTER_REASONS or reason in fault.message:
         return fault
-    if TRANSFER_REFUSED in fault.message:
-        return CallerFault(fault.code, fault.message.replace(TRANSFER_REFUSED, f'the token says "{reason}"'))
-    return CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
+    before, refused, after = fault.message.rpartition(f": {TRANSFER_REFUSED}")
+    if refused and after == ".":
+        return CallerFault(fault.code, f'{before}: the token says "{reason}".')
+    return fault if side == "buy" else CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
 
 
 def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
