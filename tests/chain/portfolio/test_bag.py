@@ -356,7 +356,7 @@ async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: 
     assert (row.sells, row.worth_eth, row.gain_eth) == ("unknown", None, None)
     assert (row.amount_raw is None, found.at_block is None) == (deaf == "the node",) * 2
     assert (found.worth_eth, found.gain_eth, found.unvalued) == (None, None, 1)
-    assert "The chain did not answer, so we could not find out what it holds now" in found.text
+    assert "could not find out" in found.text
     assert answered.counted == (deaf == "the values")
 
 

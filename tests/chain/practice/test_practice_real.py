@@ -96,7 +96,7 @@ REFUSED = {
     "owner_only_sell": ' not now, not within a day. The token says "trading not open".',
     "fee_on_sell": "its pool refuses to receive less than was sent.",
     "cooldown": 'Selling this much of it fails at this block with "cooldown".',
-    "max_transaction": "fails at this block: the token refused the transfer and gave no reason.",
+    "max_transaction": 'Selling this much of it fails at this block with "max transaction".',
 }
 
 
