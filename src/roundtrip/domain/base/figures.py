@@ -46,7 +46,7 @@ def format_shortfall(has_raw: int, needs_raw: int, decimals: int) -> tuple[str, 
 
 def _cut(raw: int, digits: int) -> int:
     """``raw`` rounded down to so many significant digits."""
-    unit = 10 ** max(0, len(str(abs(raw))) - digits)
+    unit: int = 10 ** max(0, len(str(abs(raw))) - digits)
     return raw // unit * unit
 
 
