@@ -361,7 +361,7 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> s
     sentences += worse[:MOST_SAID]
     if len(worse) > MOST_SAID:
         more = format_count(len(worse) - MOST_SAID, "more token")
-        sentences.append(f"Something got worse for {more}, see holdings.")
+        sentences.append(f"{more} got worse: see holdings.")
     return " ".join(sentences)
 
 
@@ -375,7 +375,7 @@ def _describe_worse(row: BagRow, name: str) -> str:
         worse.append("you cannot sell it now")
     then, now = changes.then, changes.now
     if now is not None and (then is None or _RANK[now.level] > _RANK[then.level]) and now.level != "ok":
-        note = "" if then is None else f"; it said {then.level} ({then.code}) when it was bought"
+        note = "" if then is None else f"; the check at the first buy said {then.level} ({then.code})"
         worse.append(f"its newest check says {now.level} ({now.code}){note}")
     if changes.deployer is not None and changes.deployer.sold_bps:
         worse.append(f"its deployer sold {format_percent(changes.deployer.sold_bps)} of its holding")
