@@ -191,7 +191,7 @@ async def test_what_takes_too_long_is_busy(
         if locked:
             await connection.execute("LOCK TABLE jobs.job IN ACCESS EXCLUSIVE MODE")
         error = await me.error("test_rule", rule="any buying")
-    assert error.startswith("busy: Seven days of that take too long to read just now. ")
+    assert error.startswith("busy: Replaying seven days of this rule takes too long now. Retry in 30 s, ")
 
 
 async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape: Tape) -> None:

@@ -256,7 +256,7 @@ async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> No
         assert (await me.told("create_rule", rule=f"deployer:{token} selling"))["wallet"] == deployer
     assert error == (
         f"bad_input: The creator of {token} is unknown: its launch is older than the index. "
-        f'Its deployer is known: use "deployer:{token} selling".'
+        f"Its deployer is known: use deployer:{token} selling"
     )
 
 

@@ -38,7 +38,7 @@ _SENTENCES_WITHOUT_FIGURES: dict[Verb, str] = {
 
 
 def draft_alert(source: AlertSource, happening: Happening) -> Draft:
-    """The alert row of a happening, for an account whose rule or follow it matches, or that holds the
+    """The alert row of a happening, for an account with a matching rule or follow, or one that holds the
     token."""
     spot = happening.spot
     return Draft(

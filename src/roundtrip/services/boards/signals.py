@@ -191,7 +191,7 @@ async def _read_withdrawals(
         wei = _convert_to_wei(labels_by_id[row.quote_id].address, row.quote_raw, prices, ctx.contracts)
         signal = _from_withdrawal(row, wei, labels_by_id[row.token_id].supply_raw)
         by_pool.setdefault(row.pool_id, []).append(signal)
-    # Only pools whose withdrawals may be shown need their turnover.
+    # The turnover decides only for pools with a withdrawal that may be shown.
     token_pools = {
         (row.token_id, row.pool_id)
         for row in withdrawals

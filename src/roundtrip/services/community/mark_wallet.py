@@ -39,7 +39,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
         except ValueError:
             raise CallerFault(
                 "bad_input",
-                f'name must have at most {MOST_NAME} Latin letters, digits and spaces, such as "Old fox".',
+                f"name must have at most {MOST_NAME} Latin letters, digits and spaces, such as Old fox.",
             ) from None
 
 

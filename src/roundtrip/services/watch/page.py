@@ -20,22 +20,22 @@ from .rules import ANY_WALLET, describe_rule
 
 
 class RuleInWords(msgspec.Struct, frozen=True, rename="camel"):
-    """A standing rule, and what it tells of."""
+    """A rule of the account, in words."""
 
     id: int
     words: str
 
 
 class RuleExample(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that could be set as it stands."""
+    """An example rule that can be set without changes."""
 
     rule: str
     words: str
 
 
 class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
-    """``told``: channels that hits are sent to; ``off``: those that are switched off. ``token``: the newest
-    that a launchpad launched; None: none is known."""
+    """``told``: the number of active channels; ``off``: of those switched off. ``token``: the
+    newest launchpad token; None: none is known."""
 
     text: str
     rules: list[RuleInWords]

@@ -147,7 +147,7 @@ class RuleBar(msgspec.Struct, frozen=True):
 
 
 class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
-    """What a rule would have told, and when."""
+    """The result of a replay, with a chart of the hits."""
 
     step_s: int
     bars: Annotated[

@@ -38,7 +38,7 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
         await _read_launch(
             connection,
             rule.token,
-            f'moving covers launchpad tokens only. Use another verb, such as "any selling on {rule.token}".',
+            f"moving needs a launchpad token. Use another verb, for example: any selling on {rule.token}",
         )
     who = rule.who
     if who.kind == "wallet":
@@ -48,7 +48,7 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
     launch = await _read_launch(
         connection,
         who.address,
-        f'Its {who.kind} is unknown. Name a wallet instead, such as "{_EXAMPLE_WALLET} {rule.verb}".',
+        f"Its {who.kind} is unknown. Name a wallet instead, for example: {_EXAMPLE_WALLET} {rule.verb}",
     )
     if who.kind == "deployer":
         return launch.deployer
@@ -56,7 +56,7 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
         raise CallerFault(
             "bad_input",
             f"The creator of {who.address} is unknown: its launch is older than the index. Its deployer is "
-            f'known: use "deployer:{who.address} {rule.verb}".',
+            f"known: use deployer:{who.address} {rule.verb}",
         )
     return launch.sender
 

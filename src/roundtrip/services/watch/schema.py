@@ -62,7 +62,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def parsed_name(self) -> str:
         """The name; empty if none was given. Raises CallerFault (bad_input)."""
         if not _NAME.fullmatch(self.name):
-            raise CallerFault("bad_input", 'name must be Latin letters and digits, such as "Whale1".')
+            raise CallerFault("bad_input", "name must be Latin letters and digits, such as Whale1.")
         return self.name
 
 

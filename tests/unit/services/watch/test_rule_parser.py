@@ -14,7 +14,7 @@ from support.ruled import rules
 
 W, T = Address("0x" + "1a" * 20), Address("0x" + "b2" * 20)
 SHOUTED = "0X" + "B2" * 20
-FORM = 'A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], such as "any buying over 1 eth".'
+FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
 TOKEN = "a token's address (0x and 40 hex digits)"
