@@ -44,7 +44,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
 
 
 class Marked(msgspec.Struct, frozen=True, rename="camel"):
-    """How the wallet stands with the account."""
+    """The account's name and mark for the wallet."""
 
     text: AnswerText
     address: str

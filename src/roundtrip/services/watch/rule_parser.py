@@ -15,7 +15,7 @@ MOST_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
 """A threshold must be below this number."""
 _SHOWN = 40
-# Examples have no quotes: doors say of what stands in quotes that strangers wrote it.
+# No quotes around examples: MCP labels quoted text in errors as written by strangers.
 _FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 _WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 _VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
