@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.flag_calls import By, FlagScore
+from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.community import flag_token, mark_wallet, proven_flags
 from roundtrip.services.community.mark_wallet import MarkParams
 from roundtrip.store.community.flags import FlagProof, PublicFlag
@@ -50,7 +50,7 @@ def test_why_no_more_flags_are_taken() -> None:
 def flag(by: By | None) -> PublicFlag:
     made = datetime(2025, 10, 9, tzinfo=UTC)
     proof = None if by is None else FlagProof(by, 9, 1000 + 3 * 3600, wei=3123 * 10**14)
-    kind = "runs" if by == "price" else "drains"
+    kind: Kind = "runs" if by == "price" else "drains"
     return PublicFlag(TOKEN, "FRSH", None, kind, 1, "mite-a", False, made, 1000, 2000, proof, None, None)
 
 
