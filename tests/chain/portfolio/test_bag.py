@@ -226,7 +226,7 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     await bag.work()
     (row,) = await bag.told()
     assert (row["kind"], row["verb"], row["token"], row["block"]) == ("bag_guard", "verdict", token, None)
-    assert f"was {before.then.level} (ok) and is danger (cannot_sell) now." in row["text"]
+    assert f": its verdict changed from {before.then.level} (ok) to danger (cannot_sell). " in row["text"]
     assert row["text"].count("sell") > 1
     changes = (await bag.row(token)).changes
     assert (changes.then, changes.now and changes.now.code) == (before.then, "cannot_sell")
@@ -245,7 +245,7 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     await bag.work()
     rows = await bag.told()
     assert [row["verb"] for row in rows] == ["verdict", "verdict"]
-    assert f"was danger (cannot_sell) and is {before.then.level}" in rows[1]["text"]
+    assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
 
 
 async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag: Bag, built: Built) -> None:
