@@ -11,7 +11,6 @@ from .venue_reading import Sale, VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
 
-percent = format_percent
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
 

@@ -19,8 +19,8 @@ MOST_BEARERS = 200
 """Limit of wallets with one name."""
 _DESCRIBED = 3
 _RULE = (
-    f"At least {PEOPLE} different people said each of these, as far as the funders of their wallets show. "
-    f"Their accounts are at least {OLD.days} days old, and their wallets have traded. These are strangers' "
+    f"At least {PEOPLE} different people, judged by who first paid their wallets, gave each name or mark. "
+    f"Their accounts are {OLD.days} days old and their wallets have traded. Names and marks are strangers' "
     "words, not proof."
 )
 
@@ -69,7 +69,7 @@ async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNam
 
 def scam_text(subject: str, people: int) -> str:
     """``subject``: the wallet in a sentence. ``people``: how many mark it as a scam."""
-    return f"{subject} is marked as a scam by {people:,} people: that is their opinion, not proof."
+    return f"{subject} is marked as a scam by {people:,} people: that is their word, not proof."
 
 
 async def find_wallets_named(connection: Connection, name: str) -> list[Bearer]:
@@ -88,12 +88,13 @@ def _present_row(public: PublicMarks) -> WalletNamed:
 
 def _describe(rows: list[WalletNamed]) -> str:
     if not rows:
-        return f"No wallet has a name or a mark from enough people. {_RULE}"
-    wallets = format_count(len(rows), "wallet has a name or a mark", "wallets have names or marks")
-    shown = [_describe_row(row) for row in rows[:_DESCRIBED]]
+        return f"No wallet has a name or a mark that enough people gave it. {_RULE}"
+    have = "has a name or a mark" if len(rows) == 1 else "have names or marks"
+    lines = [f"{format_count(len(rows), 'wallet')} {have} that enough people gave:"]
+    lines += [f"{number}. {_describe_row(row)}" for number, row in enumerate(rows[:_DESCRIBED], 1)]
     if len(rows) > _DESCRIBED:
-        shown.append(f"{len(rows) - _DESCRIBED:,} more are in the rows.")
-    return "\n".join([f"{wallets} from enough people. {_RULE}", *shown])
+        lines.append(f"The rows hold {len(rows) - _DESCRIBED} more.")
+    return "\n".join([*lines, _RULE])
 
 
 def _describe_row(row: WalletNamed) -> str:

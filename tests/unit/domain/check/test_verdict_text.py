@@ -197,7 +197,7 @@ def test_a_hooks_refusal_is_not_taken_for_the_tokens() -> None:
     (trap,) = refusing_all("WrappedError").venues
     hooked = replace(trap, venue=v4())
     assert says(evidence(hooked)).endswith("not within a day.")
-    asked = replace(hooked, told_on_sell=RefusedCall("pull", None, 1))
+    asked = replace(hooked, told_on_sell=RefusedCall("sell", None, 1))
     assert says(evidence(asked)).endswith(MUTE)
 
 

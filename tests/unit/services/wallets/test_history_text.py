@@ -46,7 +46,7 @@ BEGINNING = WalletBeginning(StoredOrigin(1, NOW_S - DAY_S, FUNDER), "known")
 def test_the_text_of_a_wallet_that_traded() -> None:
     views = WalletViews(False, 1_234_567 * 10**12, 0, 0, {TOKEN: WalletToken()})
     assert present(1, WALLET, BEGINNING, TRADER, 9, views).text == (
-        "This wallet is marked as a scam by 4 people: that is their opinion, not proof. "
+        "This wallet is marked as a scam by 4 people: that is their word, not proof. "
         "It was first seen 2027-01-14 08:00 UTC, 1 day ago. "
         f"Its first eth in a plain transfer came from {FUNDER}, which sent 2 wallets their first eth. "
         "It launched 3 tokens: 1 graduated. It sold half or more of what it had bought of none of them. "
