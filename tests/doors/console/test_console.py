@@ -79,7 +79,7 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
 async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
     answered, page, headers = await house.get(path)
     assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
-    assert "<h1>It did not work</h1>" in page
+    assert "<h1>Your request did not succeed</h1>" in page
     assert headers["content-security-policy"].startswith("default-src 'none';")
     assert ("POST" in headers.get("allow", "")) is (status == 405)
     answered, body, headers = await house.get(path, accept="application/json")
@@ -168,8 +168,8 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
     assert [status for status, _ in came] == [200, 200, 429]
     assert ["rate_limited" in page for _, page in came] == [False, False, True]
     _, refused = came[-1]
-    assert "Without an account 2 calls a minute are free." in refused
-    assert f"and it is {settings.key_per_minute}." in refused
+    assert "Without an account you have 2 calls a minute." in refused
+    assert f"with a wallet to have {settings.key_per_minute}." in refused
 
 
 async def test_without_what_browsers_load_there_are_no_pages(

@@ -188,7 +188,7 @@ def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: 
 
 
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:
-    assert "your wallet holds nothing" in await me.get("/account/bag")
+    assert "Your wallet holds no token that we know" in await me.get("/account/bag")
 
 
 # --- the league ------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def main(page: str) -> str:
 
 async def test_the_league_marks_who_looks(me: Account) -> None:
     page = main(await me.get("/league?who=agents"))
-    assert "not on it" in page
+    assert "not ranked yet" in page
     assert "(you)" not in page
     assert "/sign-in" not in page
     monday = datetime.fromtimestamp(monday_s(int(NOW_S)), UTC)

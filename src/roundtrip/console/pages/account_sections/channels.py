@@ -9,7 +9,7 @@ from roundtrip.services.support.index_reader import Nothing
 
 _LOG = Operation(
     name="delivery_log",
-    title="What was sent",
+    title="Sent messages",
     description="",
     params=Nothing,
     answer=DeliveryLog,

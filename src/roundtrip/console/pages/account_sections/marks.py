@@ -12,7 +12,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 
 OWN_MARKS = Operation(
     name="own_marks",
-    title="What you say of wallets",
+    title="Your names and marks of wallets",
     description="",
     params=Nothing,
     answer=OwnMarks,
@@ -49,7 +49,7 @@ MARK = Operation(
 )
 UNMARK = Operation(
     name="unmark_wallet",
-    title="Take name and mark back",
+    title="Remove name and mark",
     description="",
     params=WalletParams,
     answer=Marked,

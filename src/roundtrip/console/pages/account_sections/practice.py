@@ -9,7 +9,7 @@ from roundtrip.services.support.index_reader import Nothing
 
 _HISTORY = Operation(
     name="practice_history",
-    title="What sells took",
+    title="Profit over time",
     description="",
     params=Nothing,
     answer=PracticeHistory,

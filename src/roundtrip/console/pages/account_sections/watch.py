@@ -12,7 +12,7 @@ from roundtrip.services.watch.rule_backtest import RuleDrawn, draw_rule
 
 _AROUND = Operation(
     name="watch_around",
-    title="Around the rules",
+    title="Details of the rules",
     description="",
     params=Nothing,
     answer=WatchAround,
