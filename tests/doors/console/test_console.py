@@ -12,9 +12,19 @@ from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.app import http_server
 from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
-from roundtrip.console.support.render import render_sentence, stranger
+from roundtrip.console.support.render import (
+    code_text,
+    decimal,
+    number,
+    percent,
+    refusal,
+    render_sentence,
+    stranger,
+    usd,
+)
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
+from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
 from roundtrip.services.runtime.context import Context
 from support.console_house import BROWSER, House, house_of
@@ -155,6 +165,35 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
     assert (status, "bad_address" in page) == (400, True)
     assert (await house.get("/boards/none"))[0] == 404
     assert (await house.get("/nowhere"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (number(1234567), "1,234,567"),
+        (number(12345.678), '<span title="12345.678">12,340</span>'),
+        (usd(120596.33), '<span title="$120596.33">$120,500</span>'),
+        (number(0.1 + 0.7), "0.8"),
+        (decimal("-0.0012345678"), '<span title="-0.0012345678">-0.001234</span>'),
+        (decimal("0.25"), "0.25"),
+        (percent(60), "0.60 %"),
+        (number(None), "–"),
+    ],
+)
+def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text: str) -> None:
+    assert str(shown) == text
+
+
+def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
+    words = "the token refused the transfer and gave no reason"
+    assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
+    assert str(refusal("STF", is_short=True)) == '<span title="STF">no reason given</span>'
+    assert ">paused</bdi>" in refusal("paused")
+    assert "no reason given" in refusal(None)
+
+
+def test_each_code_of_a_verdict_has_words_beside_it() -> None:
+    assert [code for code in CODES if not code_text("ok", code)] == []
 
 
 async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> None:

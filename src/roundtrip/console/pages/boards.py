@@ -20,7 +20,7 @@ _UNCOUNTED_CALLER = CallerRequest("")
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """A board's page: its tool, whose answer it shows, its title and its description."""
+    """A board's page: the tool that it shows, its title and its description."""
 
     tool: str
     title: str

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_percent
+from roundtrip.domain.check.verdict_text import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 
 _LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
@@ -48,6 +49,14 @@ def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     if not text:
         return Markup('<span class="none">{}</span>').format(placeholder)
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
+
+
+def refusal(text: str | None, is_short: bool = False) -> Markup:
+    """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
+    with the code as tooltip. ``is_short``: for cells of tables."""
+    if text not in ROUTER_REASONS:
+        return stranger(text, NO_REASON)
+    return Markup('<span title="{}">{}</span>').format(text, NO_REASON if is_short else TRANSFER_REFUSED)
 
 
 def address(text: str | None, page: str | None = None) -> Markup:
@@ -146,6 +155,7 @@ def moment(text: str | None) -> Markup:
 
 _FILTERS = {
     "stranger": stranger,
+    "refusal": refusal,
     "said": render_sentence,
     "address": address,
     "percent": percent,

@@ -55,5 +55,11 @@ def _rank_holdings(answers: Answers, query: Mapping[str, str]) -> Answers:
     return {"warned": warned, "said": {row["token"]["address"]: warnings for row, warnings in warned_rows}}
 
 
-ROOM = Room("bag", "Bag", {"bag": "my_bag"}, _rank_holdings)
+ROOM = Room(
+    "bag",
+    "Bag",
+    "See what the tokens in your wallet are worth, and which of them went bad.",
+    {"bag": "my_bag"},
+    _rank_holdings,
+)
 ACTS: tuple[AccountForm, ...] = ()

@@ -76,7 +76,12 @@ FLAG = Operation(
     on_mcp=False,
 )
 
-ROOM = Room("marks", "Marks", {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS})
+ROOM = Room(
+    "marks",
+    "Marks",
+    "Name and mark wallets, and see how your flags on tokens turned out.",
+    {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS},
+)
 ACTS = (
     AccountForm(MARK, "marks", ("address", "name", "mark")),
     AccountForm(UNMARK, "marks", ("address",)),

@@ -28,6 +28,7 @@ def _read_prefill(_answers: Answers, query: Mapping[str, str]) -> Answers:
 ROOM = Room(
     "practice",
     "Practice",
+    "Buy and sell real tokens with pretend eth, at prices of the chain.",
     {"practice": "practice_account", "trades": "practice_trades", "history": _HISTORY},
     _read_prefill,
 )

@@ -54,7 +54,13 @@ def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
     return {"words": words, "typed": typed}
 
 
-ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _read_prefill)
+ROOM = Room(
+    "watch",
+    "Watch",
+    "Set rules that alert you about trades, and follow wallets.",
+    {"watched": "list_rules", "around": _AROUND},
+    _read_prefill,
+)
 ACTS = (
     AccountForm("follow_wallet", "watch", ("address", "name")),
     AccountForm("unfollow_wallet", "watch", ("address",)),
