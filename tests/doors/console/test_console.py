@@ -208,7 +208,7 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
     assert ["rate_limited" in page for _, page in came] == [False, False, True]
     _, refused = came[-1]
     assert "Without an account you have 2 calls a minute." in refused
-    assert f"with a wallet to have {settings.key_per_minute}." in refused
+    assert f"with a wallet to have {settings.key_per_minute:,}." in refused
 
 
 async def test_without_what_browsers_load_there_are_no_pages(

@@ -353,7 +353,7 @@ async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, 
         session = await house.signed_in(person)
         _, page, _ = await house.get("/account", session)
         assert f'<code class="whole" data-copy="{pay_to}">{pay_to}</code>' in page
-        assert "one usdg buys 1,000" in page
+        assert "One usdg buys 1,000 credits" in page
         for wrong, wanted in (("0x" + "1" * 64, 422), ("0x12", 400), ("", 400), ("<script>", 400)):
             status, page, _ = await act(house, session, "redeem_payment", tx=wrong)
             assert (status, "<script>" in page) == (wanted, False), wrong
@@ -361,7 +361,10 @@ async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, 
         tx = payer.pay(payer.wallet(person.address), pay_to, 2_500_000)
         payer.finalize()
         status, page, _ = await act(house, session, "redeem_payment", tx=tx)
-        assert (status, "2.5 usdg counted: 2,500 calls more. You have 2,500." in page) == (200, True)
+        assert (
+            status,
+            "Payment of 2.5 usdg counted: you got 2,500 credits. You now have 2,500." in page,
+        ) == (200, True)
         # By a reload.
         status, page, _ = await act(house, session, "redeem_payment", tx=tx)
         assert (status, "already_used" in page, "counted:" in page) == (409, True, False)

@@ -240,12 +240,12 @@ async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
     assert (status, "<html" in page) == (200, False)
     told = texts(page)
     assert "half of its liquidity will leave" in told
-    assert "You say that it drains, since" in told
+    assert "You say that it drains: flagged" in told
     # The same form once more, by a reload.
     status, page = await flagged(fair, session, "drains", piece=False)
     assert (status, "You have flagged it so already" in texts(page)) == (400, True)
     _, page, _ = await fair.get("/account/marks", session)
-    assert "1 of 10 wait; 1 of 5 made today" in texts(page)
+    assert "You have 1 of 10 open flags, and made 1 of 5 today" in texts(page)
     assert TOKEN in page
     # Everybody sees that it waits; whose else it is not.
     _, page, _ = await fair.get(f"/token/{TOKEN}/flags", other)
@@ -316,7 +316,7 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
     came = [next(word for word in ("right", "wrong", "not known") if word in texts(row)) for row in rows]
     assert sorted(came) == ["not known", "right", "wrong"]
     assert f'href="/transaction/{tx}"' in page
-    assert "0 of 10 wait" in told
+    assert "You have 0 of 10 open flags" in told
 
 
 # --- who may ---------------------------------------------------------------------------------------
@@ -336,8 +336,8 @@ async def test_nobody_else_says_it(house: House, path: str) -> None:
     status, _, headers = await house.post(path, form)
     assert (status, headers["location"]) == (303, "/sign-in")
     _, page, _ = await house.get("/account/marks", session)
-    assert "0 of 10 wait" in texts(page)
-    assert "0 of 500" in texts(page)
+    assert "You have 0 of 10 open flags" in texts(page)
+    assert "You named or marked 0 of 500 wallets" in texts(page)
 
 
 @pytest.mark.parametrize("path", [f"/wallet/{WALLET}/said", f"/token/{TOKEN}/flags"])

@@ -142,7 +142,7 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
     await closed(me, *[10**18] * (MOST_CLOSINGS + 3))
     page = await me.get("/account/practice")
     assert points(page) == [str(one) for one in range(4, MOST_CLOSINGS + 4)]
-    assert f"The newest {MOST_CLOSINGS} are drawn." in page
+    assert f"The chart shows the newest {MOST_CLOSINGS}." in page
     async with me.ctx.pool.acquire() as connection:
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
             MOST_CLOSINGS + 3, MOST_CLOSINGS + 2

@@ -124,7 +124,7 @@ async def test_a_tried_rule_is_drawn_by_time_of_one_replay(
     replay = Replay(monkeypatch, [0, 1, 90_000], at_least=False)
     status, page = await me.do("test_rule", rule="any buying over 1 eth")
     assert (status, replay.asked) == (200, 1)
-    assert "It would have hit 3 times" in page
+    assert "This rule would have sent 3 alerts" in page
     assert sum(drawn(page)) == 3
     assert len(drawn(page)) > 3
     assert "/static/charts." in page

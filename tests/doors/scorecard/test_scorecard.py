@@ -176,7 +176,7 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     assert "already" not in page
     assert "alert" not in page
     _, page, _ = await house.get("/scorecard")
-    assert "2 open reports changed no count" in page
+    assert "2 open reports; an open report changes no count" in page
     assert "alert" not in page
 
 
