@@ -34,7 +34,7 @@ async def test_who_has_two_wallets_chooses_and_the_cookie_is_nobody_elses(
     wallets = page.get_by_role("group", name="Wallets in this browser").get_by_role("button")
     await expect(wallets).to_have_text(["Sign in with First", "Sign in with Second <b>"])
     await expect(page.get_by_role("status")).to_have_text(
-        "Choose a wallet: it shows the text before you sign."
+        "Choose your wallet. It shows you the text before you sign."
     )
     await wallets.nth(1).click()
     await page.wait_for_url("**/account")
@@ -51,7 +51,9 @@ async def test_who_refuses_to_sign_is_told_that_nothing_happened(newcomer: Visit
     await install(newcomer, Wallet("Shy", person, None))
     await newcomer.open("/sign-in")
     await newcomer.page.get_by_role("button", name="Sign in with Shy").click()
-    await expect(newcomer.page.get_by_role("status")).to_have_text("You did not sign. Nothing happened.")
+    await expect(newcomer.page.get_by_role("status")).to_have_text(
+        "You did not sign, so you are not signed in."
+    )
     assert newcomer.page.url.endswith("/sign-in")
     assert await newcomer.cookie() is None
 
@@ -147,9 +149,9 @@ async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: Ground) -
 async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) -> None:
     page = member.page
     await page.get_by_role("link", name="Watch").click()
-    await page.get_by_label("Tell me of").fill(f"any buying on {ground.fair}")
-    await member.send("Try it on seven days")
-    await expect(page.get_by_role("heading", name="It would have hit")).to_be_visible()
+    await page.get_by_label("Alert me about").fill(f"any buying on {ground.fair}")
+    await member.send("Test it on the last seven days")
+    await expect(page.get_by_role("heading", name="This rule would have sent")).to_be_visible()
     await member.send("Set the rule")
     await expect(
         page.get_by_role("code").filter(has_text=f"any buying on {ground.fair}").first
@@ -165,10 +167,10 @@ async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) 
 async def test_a_rule_that_is_none_is_told_beside_the_form(member: Visitor) -> None:
     member.expected.append("status of 400")
     await member.open("/account/watch")
-    await member.page.get_by_label("Tell me of").fill("any bying <b>")
+    await member.page.get_by_label("Alert me about").fill("any bying <b>")
     await member.send("Set the rule")
     await expect(member.page.get_by_role("alert")).to_contain_text("bad_input")
-    await expect(member.page.get_by_label("Tell me of")).to_have_value("any bying <b>")
+    await expect(member.page.get_by_label("Alert me about")).to_have_value("any bying <b>")
 
 
 # --- practising ------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ async def test_a_rule_that_is_none_is_told_beside_the_form(member: Visitor) -> N
 
 async def practise(member: Visitor, token: str) -> None:
     await member.open("/account/practice")
-    await member.page.get_by_label("Token", exact=True).fill(token)
+    await member.page.get_by_label("Token’s address").fill(token)
     await member.send("Buy with pretend eth")
 
 
@@ -198,7 +200,7 @@ async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: Grou
     """What cannot be sold is refused as it would be on the chain."""
     page = member.page
     await practise(member, ground.trap)
-    await expect(page.get_by_role("table").first).to_contain_text("Sold now")
+    await expect(page.get_by_role("table").first).to_contain_text("Worth if sold now")
     member.expected.append("status of 4")
     await member.send("Sell")
     await expect(page.get_by_role("alert")).to_contain_text("Nothing was sold. ")

@@ -69,7 +69,7 @@ async def test_where_it_is_looked_for(newcomer: Visitor) -> None:
 async def test_in_the_inbox(member: Visitor, ground: Ground) -> None:
     for which in STRANGE:
         await member.open("/account/watch")
-        await member.page.get_by_label("Tell me of").fill(f"any buying on {ground.strange[which].token}")
+        await member.page.get_by_label("Alert me about").fill(f"any buying on {ground.strange[which].token}")
         await member.send("Set the rule")
     await asyncio.gather(*(ground.buy_strange(which) for which in STRANGE))
     for which in STRANGE:
@@ -80,6 +80,6 @@ async def test_in_the_inbox(member: Visitor, ground: Ground) -> None:
 async def test_in_practice(member: Visitor, ground: Ground) -> None:
     for which in STRANGE:
         await member.open("/account/practice")
-        await member.page.get_by_label("Token", exact=True).fill(ground.strange[which].token)
+        await member.page.get_by_label("Token’s address").fill(ground.strange[which].token)
         await member.send("Buy with pretend eth")
         await is_text(member, shown(which)[1])

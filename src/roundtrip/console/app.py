@@ -81,10 +81,15 @@ class PageEndpoint:
             return visit.redirect(sign_in_path(visit.scope))
         if page.method == "POST":
             if not is_same_site(visit.scope):
-                raise CallerFault("bad_input", "Another site sent this form; nothing was done.")
+                raise CallerFault(
+                    "bad_input", "Nothing was done: another site sent this form. Send it from our own page."
+                )
             visit.form = await read_form(visit.scope, receive)
             if page.signed_in and not visit.has_token():
-                raise CallerFault("bad_input", "This form is of another session. Load the page again.")
+                raise CallerFault(
+                    "bad_input",
+                    "Nothing was done: this form belongs to another session. Load the page again.",
+                )
         return await page.handler(visit)
 
 

@@ -12,9 +12,19 @@ from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.app import http_server
 from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
-from roundtrip.console.support.render import render_sentence, stranger
+from roundtrip.console.support.render import (
+    code_text,
+    decimal,
+    number,
+    percent,
+    refusal,
+    render_sentence,
+    stranger,
+    usd,
+)
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
+from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
 from roundtrip.services.runtime.context import Context
 from support.console_house import BROWSER, House, house_of
@@ -79,7 +89,7 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
 async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
     answered, page, headers = await house.get(path)
     assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
-    assert "<h1>It did not work</h1>" in page
+    assert "<h1>Your request did not succeed</h1>" in page
     assert headers["content-security-policy"].startswith("default-src 'none';")
     assert ("POST" in headers.get("allow", "")) is (status == 405)
     answered, body, headers = await house.get(path, accept="application/json")
@@ -157,6 +167,35 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
     assert (await house.get("/nowhere"))[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (number(1234567), "1,234,567"),
+        (number(12345.678), '<span title="12345.678">12,340</span>'),
+        (usd(120596.33), '<span title="$120596.33">$120,500</span>'),
+        (number(0.1 + 0.7), "0.8"),
+        (decimal("-0.0012345678"), '<span title="-0.0012345678">-0.001234</span>'),
+        (decimal("0.25"), "0.25"),
+        (percent(60), "0.60 %"),
+        (number(None), "–"),
+    ],
+)
+def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text: str) -> None:
+    assert str(shown) == text
+
+
+def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
+    words = "the token refused the transfer and gave no reason"
+    assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
+    assert str(refusal("STF", is_short=True)) == '<span title="STF">no reason given</span>'
+    assert ">paused</bdi>" in refusal("paused")
+    assert "no reason given" in refusal(None)
+
+
+def test_each_code_of_a_verdict_has_words_beside_it() -> None:
+    assert [code for code in CODES if not code_text("ok", code)] == []
+
+
 async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> None:
     ctx = random_context(indexed, Clock())
     settings = SETTINGS.model_copy(update={"anon_per_minute": 2})
@@ -168,8 +207,8 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
     assert [status for status, _ in came] == [200, 200, 429]
     assert ["rate_limited" in page for _, page in came] == [False, False, True]
     _, refused = came[-1]
-    assert "Without an account 2 calls a minute are free." in refused
-    assert f"and it is {settings.key_per_minute}." in refused
+    assert "Without an account you have 2 calls a minute." in refused
+    assert f"with a wallet to have {settings.key_per_minute:,}." in refused
 
 
 async def test_without_what_browsers_load_there_are_no_pages(

@@ -261,10 +261,10 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> Non
     this = await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", this)
     began, ends = datetime.fromtimestamp(NOW_S, UTC), datetime.fromtimestamp(NOW_S, UTC) + timedelta(days=14)
-    assert page.count("<strong>This one</strong>") == 1
+    assert page.count("<strong>This browser</strong>") == 1
     assert f"{began:%Y-%m-%d %H:%M:%S} UTC" in page
     assert f"{ends:%Y-%m-%d %H:%M:%S} UTC" in page
-    assert page.index("This one") < page.index("Another ")
+    assert page.index("This browser") < page.index("Another browser")
     one, own = await ids(house, person)
     status, page, _ = await act(house, this, "end_own", id=str(one))
     assert (status, "The session is ended." in page) == (200, True)
@@ -294,7 +294,7 @@ async def test_a_session_that_is_over_is_not_listed(house: House) -> None:
     this = await house.signed_in(person)
     house.clock.now_s = NOW_S + 15 * 86_400
     _, page, _ = await house.get("/account/keys", this)
-    assert (page.count("This one"), page.count("Another ")) == (1, 0)
+    assert (page.count("This browser"), page.count("Another browser")) == (1, 0)
 
 
 async def test_a_session_that_ends_midway_does_nothing_more(house: House) -> None:
@@ -340,7 +340,7 @@ async def used(house: House, person: Person, calls: dict[date, int]) -> None:
 async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
     session = await house.signed_in(Person())
     _, page, _ = await house.get("/account", session)
-    assert "Payments are not open" in page
+    assert "You cannot buy more calls yet" in page
     assert 'name="tx"' not in page
     status, page, _ = await act(house, session, "redeem_payment", tx="0x" + "1" * 64)
     assert (status, "not_open" in page) == (404, True)
@@ -353,7 +353,7 @@ async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, 
         session = await house.signed_in(person)
         _, page, _ = await house.get("/account", session)
         assert f'<code class="whole" data-copy="{pay_to}">{pay_to}</code>' in page
-        assert "one usdg buys 1,000" in page
+        assert "One usdg buys 1,000 credits" in page
         for wrong, wanted in (("0x" + "1" * 64, 422), ("0x12", 400), ("", 400), ("<script>", 400)):
             status, page, _ = await act(house, session, "redeem_payment", tx=wrong)
             assert (status, "<script>" in page) == (wanted, False), wrong
@@ -361,7 +361,10 @@ async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, 
         tx = payer.pay(payer.wallet(person.address), pay_to, 2_500_000)
         payer.finalize()
         status, page, _ = await act(house, session, "redeem_payment", tx=tx)
-        assert (status, "2.5 usdg counted: 2,500 calls more. You have 2,500." in page) == (200, True)
+        assert (
+            status,
+            "Payment of 2.5 usdg counted: you got 2,500 credits. You now have 2,500." in page,
+        ) == (200, True)
         # By a reload.
         status, page, _ = await act(house, session, "redeem_payment", tx=tx)
         assert (status, "already_used" in page, "counted:" in page) == (409, True, False)

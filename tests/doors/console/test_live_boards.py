@@ -331,7 +331,7 @@ async def test_without_the_database_old_rows_stay_and_are_called_old(
         assert "data-row=" in rows
         database.is_away = True
         await found.until(lambda told: 'data-live="no"' in told["state"])
-        assert "Not live just now" in found.told["state"]
+        assert "Not live now" in found.told["state"]
         assert "Request" not in found.told["state"]
         assert (found.told["rows"], found.told["as-of"]) == (rows, as_of)
         database.is_away = False

@@ -168,7 +168,7 @@ async def test_wallets_that_are_none_or_ones_own_are_refused(house: House) -> No
     status, page = await say(house, session, wallet="0x12", piece=False, mark="bad")
     assert (status, "bad_address" in page) == (400, True)
     _, page = await say(house, session, wallet=person.address, mark="good")
-    assert "It is your own wallet" in texts(page)
+    assert "This is your own wallet" in texts(page)
     assert "bad_input" in page
 
 
@@ -185,8 +185,8 @@ async def test_the_most_wallets_are_marked(house: House) -> None:
     assert f"You have named or marked {MOST_MARKS} wallets, the maximum" in texts(page)
     _, page, _ = await house.get("/account/marks", session)
     assert len(page) < 60_000
-    assert page.count("Take back</button>") == 60
-    assert "The last 60; the others" in texts(page)
+    assert page.count("Remove</button>") == 60
+    assert "These are the last 60. You find the others" in texts(page)
 
 
 async def test_what_people_call_it_is_on_its_page(house: House) -> None:
@@ -210,7 +210,7 @@ async def test_what_people_call_it_is_on_its_page(house: House) -> None:
     assert "scam by 4 people" in told
     assert "<b> by 3 people" in told
     assert "<b>" not in page
-    assert "Sign in to name or mark it." in told
+    assert "Sign in to name or mark this wallet." in told
     assert "three people agree on" in texts(of_another)
 
 
@@ -234,18 +234,18 @@ async def test_the_room_of_marks_has_forms_for_them(house: House) -> None:
 async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
     session, other = await fair.signed_in(Person()), await fair.signed_in(Person())
     _, page, _ = await fair.get(f"/token/{TOKEN}/flags", session)
-    assert "Nobody flagged it." in texts(page)
-    assert "0 of 10 flags waiting" in texts(page)
+    assert "No one has flagged this token yet." in texts(page)
+    assert "0 of 10 open flags" in texts(page)
     status, page = await flagged(fair, session, "drains")
     assert (status, "<html" in page) == (200, False)
     told = texts(page)
     assert "half of its liquidity will leave" in told
-    assert "You say that it drains, since" in told
+    assert "You say that it drains: flagged" in told
     # The same form once more, by a reload.
     status, page = await flagged(fair, session, "drains", piece=False)
     assert (status, "You have already flagged this token like this" in texts(page)) == (400, True)
     _, page, _ = await fair.get("/account/marks", session)
-    assert "1 of 10 wait; 1 of 5 made today" in texts(page)
+    assert "You have 1 of 10 open flags, and made 1 of 5 today" in texts(page)
     assert TOKEN in page
     # Everybody sees that it waits; whose else it is not.
     _, page, _ = await fair.get(f"/token/{TOKEN}/flags", other)
@@ -310,13 +310,13 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
         await calls.write_reviews(connection, looked, at, at_s + 60)
     _, page, _ = await fair.get("/account/marks", session)
     told = texts(page)
-    assert "Flags proved right 1 of 2 Accuracy 50 %" in told
-    assert "Chance alone has –" in told
+    assert "Flags that came true 1 of 2 Accuracy 50.00 %" in told
+    assert "Random flags come true –" in told
     rows = re.findall(r"<tr><td>.*?</tr>", page, re.DOTALL)
     came = [next(word for word in ("right", "wrong", "not known") if word in texts(row)) for row in rows]
     assert sorted(came) == ["not known", "right", "wrong"]
     assert f'href="/transaction/{tx}"' in page
-    assert "0 of 10 wait" in told
+    assert "You have 0 of 10 open flags" in told
 
 
 # --- who may ---------------------------------------------------------------------------------------
@@ -336,8 +336,8 @@ async def test_nobody_else_says_it(house: House, path: str) -> None:
     status, _, headers = await house.post(path, form)
     assert (status, headers["location"]) == (303, "/sign-in")
     _, page, _ = await house.get("/account/marks", session)
-    assert "0 of 10 wait" in texts(page)
-    assert "0 of 500" in texts(page)
+    assert "You have 0 of 10 open flags" in texts(page)
+    assert "You named or marked 0 of 500 wallets" in texts(page)
 
 
 @pytest.mark.parametrize("path", [f"/wallet/{WALLET}/said", f"/token/{TOKEN}/flags"])
@@ -358,7 +358,7 @@ async def test_who_is_not_signed_in_sees_flags_and_how_to_make_one(house: House,
     path = f"/token/{built.tokens['plain']}/flags"
     status, page, _ = await house.get(path)
     assert (status, "<html" in page) == (200, True)
-    assert "Sign in to flag it." in texts(page)
+    assert "Sign in to flag this token." in texts(page)
     status, page, _ = await house.get(path, None, hx_request="true")
     assert (status, "<html" in page, 'name="kind"' in page) == (200, False, False)
     assert (await house.get("/token/0x12/flags"))[0] == 400

@@ -142,7 +142,7 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
     await closed(me, *[10**18] * (MOST_CLOSINGS + 3))
     page = await me.get("/account/practice")
     assert points(page) == [str(one) for one in range(4, MOST_CLOSINGS + 4)]
-    assert f"The newest {MOST_CLOSINGS} are drawn." in page
+    assert f"The chart shows the newest {MOST_CLOSINGS}." in page
     async with me.ctx.pool.acquire() as connection:
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
             MOST_CLOSINGS + 3, MOST_CLOSINGS + 2
@@ -188,7 +188,7 @@ def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: 
 
 
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:
-    assert "your wallet holds nothing" in await me.get("/account/bag")
+    assert "Your wallet holds no token that we know" in await me.get("/account/bag")
 
 
 # --- the league ------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def main(page: str) -> str:
 
 async def test_the_league_marks_who_looks(me: Account) -> None:
     page = main(await me.get("/league?who=agents"))
-    assert "not on it" in page
+    assert "not ranked yet" in page
     assert "(you)" not in page
     assert "/sign-in" not in page
     monday = datetime.fromtimestamp(monday_s(int(NOW_S)), UTC)

@@ -84,7 +84,7 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     raw = json.loads(code(page, "raw"))
     assert f'data-age-of="{raw["checkedAt"]}"' in page
     assert f'<time datetime="{raw["checkedAt"]}">' in page
-    kept = re.search(r"Simulated in block ([\d,]+), of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", words(page))
+    kept = re.search(r"Simulated in block ([\d,]+) of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", words(page))
     assert kept is not None
     async with reader.browser.get(f"{reader.url}/v1/check/{built.tokens['plain']}/proof") as proof:
         evidence = (await proof.json())["evidence"]
@@ -94,12 +94,12 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
 @pytest.mark.parametrize(
     ("story", "told"),
     [
-        ("plain", ("In all, with 0.1 eth 0.6 %", "taxes 0 % buy 0 %, sell 0 %", "fees 0.6 %")),
-        ("fee_on_buy", ("taxes 19.88 % buy 20 %, sell 0 %", "fees 0.6 %", "20.48 % together")),
-        ("v4_fee_on_sell", ("taxes 9.94 % buy 0 %, sell 10 %", "fees 0.6 %")),
-        ("graduated_taxed", ("taxes 9.65 % buy 5 %, sell 5 %", "fees 1.99 %")),
-        ("thin", ("fees 0.6 %", "Price impact 66.54 %")),
-        ("hook_takes_tenth", ("taxes 0 %", "fees 19.49 %")),
+        ("plain", ("Total cost, with 0.1 eth 0.60 %", "taxes 0.00 % buy 0.00 %, sell 0.00 %", "fees 0.60 %")),
+        ("fee_on_buy", ("taxes 19.88 % buy 20.00 %, sell 0.00 %", "fees 0.60 %", "20.48 % together")),
+        ("v4_fee_on_sell", ("taxes 9.94 % buy 0.00 %, sell 10.00 %", "fees 0.60 %")),
+        ("graduated_taxed", ("taxes 9.65 % buy 5.00 %, sell 5.00 %", "fees 1.99 %")),
+        ("thin", ("fees 0.60 %", "Price impact 66.54 %")),
+        ("hook_takes_tenth", ("taxes 0.00 %", "fees 19.49 %")),
     ],
 )
 async def test_a_round_trips_cost_is_split(
@@ -143,7 +143,7 @@ async def test_what_was_tried_is_coloured_by_the_lines_of_the_policy(reader: Rea
 
 async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: Reader, built: Built) -> None:
     cost = section(await reader.token(built.tokens["usdg_pool"]), "cost")
-    assert "In all, with 0.1 eth’s worth 0.6 %" in cost
+    assert "Total cost, with 0.1 eth’s worth 0.60 %" in cost
 
 
 @pytest.mark.parametrize("story", ["max_transaction", "cooldown"])
@@ -153,8 +153,8 @@ async def test_what_sells_in_part_or_later_is_not_said_not_to_sell(
     page = await reader.token(built.tokens[story])
     assert 'class="card level-warn"' in page
     cost = section(page, "cost")
-    assert "In all, with 0.1 eth not all of it sells at once" in cost
-    assert "does not sell" not in cost
+    assert "Total cost, with 0.1 eth you cannot sell all of it at once" in cost
+    assert "you cannot sell it" not in cost
 
 
 async def test_a_part_that_brings_more_than_its_share_is_no_loss_below_nothing(
@@ -170,9 +170,9 @@ async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: Reader, bu
     said, cost = words(page), section(page, "cost")
     assert "Trap cannot_sell" in said
     assert 'class="card level-danger"' in page
-    assert "In all, with 0.1 eth it does not sell" in cost
+    assert "Total cost, with 0.1 eth you cannot sell it" in cost
     assert "taxes not known buy not known, sell not known" in cost
-    assert re.search(r"(?<![\d.])0 %", cost) is None
+    assert re.search(r"(?<![\d.])0(\.00)? %", cost) is None
     assert 'The sell fails: <bdi class="stranger" title="written by a stranger">trading not open' in page
     assert "refused trading not open" in section(page, "grid")
 
@@ -195,9 +195,9 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
             page = await Reader(url, browser).token(built.tokens["plain"])
     said, cost = words(page), section(page, "cost")
     assert "Not known unproven" in said
-    assert "This is not a pass." in said
+    assert "This is not a pass" in said
     assert "level-ok" not in page
-    assert "In all, with 0.1 eth not known" in cost
+    assert "Total cost, with 0.1 eth not known" in cost
     assert "taxes not known buy not known, sell not known" in cost
     assert "sells, " not in section(page, "grid")
 
@@ -211,14 +211,14 @@ async def test_each_flag_is_explained_on_the_page(reader: Reader, built: Built) 
 async def test_what_could_change_it_says_no_more_than_was_seen(reader: Reader, built: Built) -> None:
     plain, owned = built.tokens["plain"], built.tokens["cooldown"]
     told = section(await reader.token(plain), "outlook")
-    assert "Nothing found It names no owner, which is no promise" in told
+    assert "Nothing found It names no owner. That is no promise" in told
     assert "Not tried This check did not look at who can take the money out of the pool" in told
-    assert "held before a sell was tried is 1 day. Later was not tried." in told
+    assert "held it for at most 1 day before a sell. Later sells were not tried." in told
     told = section(await reader.token(owned), "outlook")
     assert "May change It has an owner, " in told
-    assert "Not tried What that allows was not tried in this check" in told
+    assert "Not tried This check did not try what that account can do" in told
     told = section(await reader.token(built.tokens["hook_fee_jump"]), "outlook")
-    assert "May change The pool's fee is set swap by swap" in told
+    assert "May change The pool's fee is set for each swap" in told
 
 
 async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, built: Built) -> None:
@@ -227,12 +227,12 @@ async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, buil
     assert f'href="{link}"' in page
     page = await reader.page(link)
     told = section(page, "outlook")
-    assert "What that allows was not tried" not in told
+    assert "did not try what that account can do" not in told
     assert "function" in told
     assert "?deep=1'" in code(page, "curl")
     # The other check's page still tells of that one, though this is the newest.
     page = await reader.token(built.tokens["cooldown"])
-    assert "What that allows was not tried" in section(page, "outlook")
+    assert "did not try what that account can do" in section(page, "outlook")
     assert "bad_input" in await reader.page(f"/token/{built.tokens['cooldown']}?deep=x", 400)
 
 
@@ -246,7 +246,7 @@ async def test_a_check_whose_evidence_is_gone_still_has_its_page(
     )
     page = await reader.token(token)
     assert "Sells ok" in words(page)
-    assert "Simulated and checked" in words(page)
+    assert "Checked " in words(page)
     assert "taxes" not in section(page, "cost")
     assert "Not known" in section(page, "outlook")
 
@@ -270,7 +270,7 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
     token = built.tokens["plain"]
     page = await reader.token(token)
     buttons = re.findall(
-        r'<button type="button" hidden data-copy-of="#(\w+)" aria-label="Copy: [^"]+">', page
+        r'<button type="button" hidden data-copy-of="#(\w+)" aria-label="Copy the [^"]+">', page
     )
     assert buttons == ["curl", "mcp", "raw"]
     assert re.search(r'role="status" id="copy-note"', page)
@@ -328,7 +328,13 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
     page = await reader.page(f"/token/{token}/holders", hx_request="true")
     assert "<html" not in page
     told = words(page)
-    for one in ("Launch in block", "The first 31 blocks", "Bundles", "Now at block", "The deployer’s path"):
+    for one in (
+        "Launch in block",
+        "The first 31 blocks",
+        "Bundles",
+        "Now at block",
+        "What the deployer did with its tokens",
+    ):
         assert one in told
     whole = await reader.page(f"/token/{token}/holders")
     assert "<html" in whole
@@ -347,9 +353,9 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
         page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")
     assert 'hx-trigger="load delay:5s"' in page
     told = words(page)
-    assert "It is a busy token: it is still being read" in told
+    assert "This token has many transfers. We have read" in told
     assert "The first 31 blocks" in told
-    assert "The deployer’s path" not in told
+    assert "What the deployer did with its tokens" not in told
     assert "wallets hold it" not in told
 
 
@@ -389,9 +395,9 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
         assert 12 <= node["label"] < drawn["height"] - 12
     circles = re.findall(r'<a href="/wallet/0x[0-9a-f]{40}"><circle [^>]*class="(?:node|gone)"', page)
     assert len(circles) == min(count, 8)
-    assert ("4 more are not drawn" in page) is (count == 12)
+    assert ("4 more wallets are in the table only" in page) is (count == 12)
     assert (f'<a href="/wallet/{funder}"><circle' in page) is (funder is not None)
     assert ('<a href="/transaction/0xee' in page.split("<svg")[1].split("</svg>")[0]) is (funder is None)
     assert page.count("<tr><td>") == count
-    assert "it is not known who paid them" in page
+    assert "We do not know who funded 1 buyer." in page
     assert "holds None" not in page

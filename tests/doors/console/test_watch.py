@@ -124,14 +124,14 @@ async def test_a_tried_rule_is_drawn_by_time_of_one_replay(
     replay = Replay(monkeypatch, [0, 1, 90_000], at_least=False)
     status, page = await me.do("test_rule", rule="any buying over 1 eth")
     assert (status, replay.asked) == (200, 1)
-    assert "It would have hit 3 times" in page
+    assert "This rule would have sent 3 alerts" in page
     assert sum(drawn(page)) == 3
     assert len(drawn(page)) > 3
     assert "/static/charts." in page
     assert "/static/uplot." in page
     assert 'value="any buying over 1 eth"' in page
     assert "<code>any buying over 1 eth</code> <span" not in page
-    assert "No rule stands." in page
+    assert "You have no rule." in page
     assert await weight(me, page) < 150_000
 
 
@@ -140,8 +140,8 @@ async def test_steps_that_were_not_counted_to_the_end_are_not_drawn(
 ) -> None:
     Replay(monkeypatch, [0, 86_400], at_least=True)
     _, page = await me.do("test_rule", rule="any buying")
-    assert "at least 2 times" in page
-    assert "older ones were not counted" in page
+    assert "at least 2 alerts" in page
+    assert "older alerts are not counted" in page
     assert sum(drawn(page)) == 1
     assert len(drawn(page)) <= 5
 
@@ -149,7 +149,7 @@ async def test_steps_that_were_not_counted_to_the_end_are_not_drawn(
 async def test_pages_without_a_chart_load_none(me: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     Replay(monkeypatch, [], at_least=False)
     _, page = await me.do("test_rule", rule="any buying")
-    assert "It would not have hit" in page
+    assert "This rule would have sent no alert" in page
     assert "<figure" not in page
     assert "/static/charts." not in page
 
@@ -157,7 +157,7 @@ async def test_pages_without_a_chart_load_none(me: Account, monkeypatch: pytest.
 async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
     """What the local chain has: as many in the bars as in the count."""
     _, page = await me.do("test_rule", rule="any buying")
-    found = re.search(r"It would have hit ([\d,]+) time", page)
+    found = re.search(r"This rule would have sent ([\d,]+) alert", page)
     assert found is not None
     assert sum(drawn(page)) == int(found.group(1).replace(",", "")) > 0
 
@@ -189,8 +189,8 @@ async def test_parts_become_a_rule_that_stands_and_is_said_in_words(me: Account)
     status, page = await me.do("create_rule", **form)
     assert status == 200
     assert f"<code>{STRANGER} selling over 2.5 usd</code>" in page
-    assert "no hit yet" in page
-    assert re.search("When <a href=.*</a> sells a token for more than 2.5 usd", page)
+    assert "no alert yet" in page
+    assert re.search("Alerts you when <a href=.*</a> sells a token for more than 2.5 usd", page)
 
 
 async def test_what_was_chosen_is_kept_beside_the_fault(me: Account) -> None:
@@ -289,15 +289,15 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
     await told(me, 2)
     await told(me, 1, kind="follow")
     for query, count, words in (
-        ("", 3, "3 alerts within"),
-        ("?kind=follow", 1, "1 alert of that within"),
-        ("?rule=any+buying", 2, "2 alerts of that within"),
-        ("?rule=any+selling", 0, "0 alerts of that within"),
+        ("", 3, "3 alerts in"),
+        ("?kind=follow", 1, "1 matching alert in"),
+        ("?rule=any+buying", 2, "2 matching alerts in"),
+        ("?rule=any+selling", 0, "0 matching alerts in"),
     ):
         page = await me.get(f"/account/inbox{query}")
         assert len(said(page)) == count
         assert words in page
-    assert "Nothing of that." in await me.get("/account/inbox?rule=any+selling")
+    assert "No alert of this kind." in await me.get("/account/inbox?rule=any+selling")
     for bad in ("kind=x", "before=-1", "before=%E0%A5%AA", "before=1e9", "before=" + "9" * 30):
         assert len(said(await me.get(f"/account/inbox?{bad}"))) == 3
 

@@ -75,10 +75,10 @@ async def test_before_anything_is_scored_it_says_so(house: House) -> None:
     status, page, _ = await house.get("/scorecard")
     assert status == 200
     assert "No verdict has been scored yet" in page
-    assert "None is known here. That is not to say that there are none." in page
+    assert "We know of no mistake. There may be mistakes that we cannot see." in page
     assert all(f"<code>{code}</code>" in page for code in CODES)
     assert "quote_asset" not in page
-    assert "A sell that fails leaves no log" in page
+    assert "A failed sell leaves no log" in page
 
 
 async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Built) -> None:
@@ -88,7 +88,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert f'href="/transaction/{TX}"' in page
     assert f'href="/token/{built.tokens["strange_name"]}"' in page
     assert "both count" in page
-    assert "reported by a person, proved by the chain" in page
+    assert "reported by a person and proved by the chain" in page
     assert "Later events decided 1 verdict: 1 was wrong." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
@@ -100,9 +100,9 @@ async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
     for number in (1, 2):
         await wrong(house, built, number, 1_770_000_000 + 3600 * number)
     _, page, _ = await house.get("/scorecard")
-    row = page.partition('<th scope="row"><code>cannot_sell</code></th>')[2].partition("</tr>")[0]
+    row = page.partition('<th scope="row"><code>cannot_sell</code>')[2].partition("</tr>")[0]
     assert '2 <span class="quiet">of 1 token</span>' in row
-    assert "Right is cheap to come by" in page
+    assert "Right counts are easy to inflate" in page
 
 
 async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Built) -> None:
@@ -176,7 +176,7 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     assert "already" not in page
     assert "alert" not in page
     _, page, _ = await house.get("/scorecard")
-    assert "2 open reports changed no count" in page
+    assert "2 open reports; an open report changes no count" in page
     assert "alert" not in page
 
 

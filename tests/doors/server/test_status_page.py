@@ -73,8 +73,8 @@ async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
     async with service(own.ctx, SETTINGS) as url:
         said = await page(url)
     assert "3 times in the last day of the chain" in said
-    assert "The deepest took 7 blocks back" in said
-    assert "Of 1 the depth was not kept." in said
+    assert "The deepest replaced 7 blocks" in said
+    assert "We do not know the depth of 1." in said
 
 
 async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) -> None:
@@ -92,8 +92,8 @@ async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) 
     ]
     async with service(own.ctx, SETTINGS) as url:
         said = await page(url)
-    assert "Work is late" in said
-    assert "come later than they should. Nobody makes alerts here yet." in said
+    assert "Jobs are late" in said
+    assert "come later than they should. No process makes alerts yet." in said
 
 
 async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built: Built) -> None:
@@ -127,8 +127,8 @@ async def test_what_cannot_be_told_is_not_told_as_nothing(indexed: Context) -> N
     assert (found["index"], found["followed"], found["backlog"]) == ("unread", None, None)
     async with service(away, SETTINGS) as url:
         said = await page(url)
-    assert "The index cannot be read just now" in said
-    assert said.count("Not known just now.") == 2
+    assert "The index cannot be read now" in said
+    assert said.count("Not known now.") == 2
     assert "Blocks behind not known" in said
     assert "None in the last day" not in said
 
@@ -136,7 +136,7 @@ async def test_what_cannot_be_told_is_not_told_as_nothing(indexed: Context) -> N
 async def test_the_node_of_several_is_told_by_its_place_alone(indexed: Context) -> None:
     async with service(random_context(indexed, Clock()), SETTINGS) as url:
         said = await page(url)
-    assert "It answers." in said
+    assert "The node answers." in said
     assert str(indexed.node.url).partition("//")[2] not in said  # type: ignore[attr-defined]
 
 

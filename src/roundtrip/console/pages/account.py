@@ -32,7 +32,7 @@ async def show_room(visit: Visit) -> Response:
     """GET /account/{room}."""
     room = _ROOMS.get(visit.path["room"])
     if room is None:
-        raise CallerFault("not_found", "There is no such page.")
+        raise CallerFault("not_found", f"There is no such page. Your account has: {', '.join(_ROOMS)}.")
     return await _render_room(visit, room)
 
 
@@ -40,7 +40,9 @@ async def submit_form(visit: Visit) -> Response:
     """POST /account/do/{tool}: calls the form's operation, and shows its room again with the result."""
     account_form = _ACTS.get(visit.path["tool"])
     if account_form is None:
-        raise CallerFault("not_found", "There is no such form.")
+        raise CallerFault(
+            "not_found", "There is no such form. Open your account's page again and send the form from there."
+        )
     if account_form.parse is not None:
         visit.form = account_form.parse(visit.form)
     try:
@@ -66,7 +68,9 @@ async def _check_fingerprint(account_form: AccountForm, visit: Visit) -> None:
         tool, fingerprint = account_form.fingerprint
         if visit.form.get("seen") != fingerprint(await visit.ask(tool)):
             raise CallerFault(
-                "bad_input", "This was sent already, or something came between: look, and send it again."
+                "bad_input",
+                "Nothing was changed: you sent this form before, or your channels changed since you opened "
+                "the page. Check the list, and send the form again if you still want it.",
             )
 
 

@@ -20,7 +20,7 @@ _UNCOUNTED_CALLER = CallerRequest("")
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """One board: the tool whose answer it shows, its title, and its description."""
+    """A board's page: the tool that it shows, its title and its description."""
 
     tool: str
     title: str
@@ -34,16 +34,26 @@ class BoardPage:
 
 BOARDS = (
     BoardPage(
-        "moving_now", "Moving now", "Tokens that more eth goes into than comes out of, over ten minutes."
+        "moving_now", "Moving now", "Tokens with more eth going in than coming out over the last ten minutes."
     ),
     BoardPage(
-        "graduating_soon", "Graduating soon", "Launches whose curve is nearly full, the fullest first."
+        "graduating_soon",
+        "Graduating soon",
+        "Launches whose curve is nearly full, fullest first. Then trading moves to a pool.",
     ),
-    BoardPage("winners", "Winners", "Wallets that closed the most profit in the last day."),
-    BoardPage("signals", "Odd things", "What those behind launches, and whales, did in the last hour."),
-    BoardPage("wallet_names", "Names", "What several people who do not know each other say of a wallet."),
     BoardPage(
-        "proven_calls", "Proved right", "Flags that somebody put on a token before the chain proved them."
+        "winners", "Winners", "Wallets with the most realised profit in the last day. Open one to follow it."
+    ),
+    BoardPage(
+        "signals", "Warning signs", "What deployers, other insiders and large holders did in the last hour."
+    ),
+    BoardPage(
+        "wallet_names", "Named wallets", "Names and marks that several independent people gave to a wallet."
+    ),
+    BoardPage(
+        "proven_calls",
+        "Flags that came true",
+        "Flags that people put on a token before the chain proved them.",
     ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
@@ -86,7 +96,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         }
     except Exception:
         log.exception("a board could not be shown", board=tool)
-        why = "Something failed on our side."
+        why = "An error on our side; the board tries again by itself."
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
@@ -98,7 +108,7 @@ def find_board(visit: Visit) -> BoardPage:
     """The board that the path names. Raises CallerFault (not_found)."""
     board = _BY_TOOL.get(visit.path["board"])
     if board is None:
-        raise CallerFault("not_found", "There is no such board.")
+        raise CallerFault("not_found", f"There is no such board. The boards are: {', '.join(_BY_TOOL)}.")
     return board
 
 

@@ -14,7 +14,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
 
 _STATUS = Operation(
-    name="service_status", title="How the service is", description="", params=Nothing, answer=ServiceStatus,
+    name="service_status", title="Service status", description="", params=Nothing, answer=ServiceStatus,
     handler=lambda call: service_status(call.ctx, call.params), on_mcp=False, counts="never",
 )  # fmt: skip
 

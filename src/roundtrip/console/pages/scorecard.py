@@ -25,7 +25,7 @@ _SCORECARD = Operation(
 )
 _REPORT = Operation(
     name="report_verdict",
-    title="This was wrong",
+    title="Report a wrong verdict",
     description="",
     params=ReportParams,
     answer=Reported,
@@ -54,7 +54,9 @@ def _read_cursor(query: Mapping[str, str]) -> dict[str, int]:
     cursor = {}
     for name, text in texts.items():
         if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-            raise CallerFault("bad_input", "There is no such page of the scorecard.")
+            raise CallerFault(
+                "bad_input", "There is no such page of the scorecard. Open /scorecard and follow its links."
+            )
         cursor[name] = int(text)
     return cursor
 

@@ -21,7 +21,7 @@ _ROWS = {row.name: row for row in OPERATIONS}
 _CHECK = replace(_ROWS["check_token"], query=())
 _CARD = Operation(
     name="check_card",
-    title="What a check found, for its page",
+    title="Details of a check, for its page",
     description="",
     params=CardParams,
     answer=KeptCard,

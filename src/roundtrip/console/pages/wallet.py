@@ -14,7 +14,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 # Both are part of showing or marking a wallet, which is counted.
 _SAID = Operation(
     name="wallet_said",
-    title="What is said of a wallet",
+    title="Names and marks of a wallet",
     description="",
     params=WalletParams,
     answer=WalletSaid,
@@ -25,7 +25,7 @@ _SAID = Operation(
 )
 _OWN = Operation(
     name="own_of_wallet",
-    title="What you say of a wallet",
+    title="Your name and mark of a wallet",
     description="",
     params=WalletParams,
     answer=OwnOfWallet,

@@ -1,7 +1,7 @@
 "use strict";
-// Draws figure.chart from the table that stands in it. Without this script the table is what is read; with it the
-// table is one click away. data-kind: bars, steps or line (the first two stand on zero); data-unit: said behind each
-// number. The first column has times, each other one is a series; data-value of a cell goes before its text.
+// Draws each figure.chart from its table, and folds the table into a details element. Without this script the table
+// is visible. data-kind: bars, steps (both start at zero) or line; data-unit: shown after each number. The first
+// column holds times, each other column is a series; a cell's data-value takes precedence over its text.
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -74,7 +74,7 @@ function drawn(figure) {
   let chart = new uPlot(options(), columns, plot);
   const details = document.createElement("details");
   const summary = document.createElement("summary");
-  summary.textContent = "The same as a table";
+  summary.textContent = "Show as a table";
   body.before(details);
   details.append(summary, body);
   new ResizeObserver(() => {

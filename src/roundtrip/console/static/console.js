@@ -1,5 +1,5 @@
 "use strict";
-// What stands short on the page is copied whole.
+// A click on a shortened text copies the whole text.
 document.addEventListener("click", async (event) => {
   const shown = event.target.closest("[data-copy]");
   if (shown && !event.target.closest("a")) {
@@ -8,7 +8,8 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// Times as this reader's clock says them; the whole stays in the title.
+// Pages show UTC; the tooltip shows the reader's local time.
 for (const time of document.querySelectorAll("time")) {
-  time.title = time.textContent;
+  const at = new Date(time.dateTime);
+  time.title = Number.isNaN(at.getTime()) ? time.textContent : `${at.toLocaleString()} (your time)`;
 }

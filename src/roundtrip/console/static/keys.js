@@ -1,5 +1,5 @@
 "use strict";
-// A wallet in the browser (EIP-1193) signs for a key of its account; and a key that was just made is copied.
+// Makes a key with a signature of the browser's wallet (EIP-1193), and copies a key that was just made.
 (() => {
   const form = document.getElementById("make-key");
   const note = (text) => { document.getElementById("key-note").textContent = text; };
@@ -7,32 +7,32 @@
   async function make(provider) {
     try {
       if (!form.reportValidity()) return;
-      note("Your wallet asks which account it is…");
+      note("Choose your account in the wallet's window…");
       const accounts = await provider.request({ method: "eth_requestAccounts" });
       const own = accounts.find((one) => one.toLowerCase() === form.dataset.wallet);
       if (!own) {
-        note("You are signed in as " + form.dataset.wallet + ", and your wallet shows another account. Choose that one in it.");
+        note("You are signed in as " + form.dataset.wallet + ", but your wallet shows another account. Switch to that account in your wallet and try again.");
         return;
       }
       const { claim, claimMessage } = await wallet.text("/account/keys/text", { csrf: form.elements.csrf.value });
-      note("Your wallet shows the text to sign. It moves nothing.");
+      note("Read the text in your wallet and sign it. This moves no funds.");
       form.elements.signature.value = await wallet.sign(provider, claimMessage, own);
       form.elements.claim.value = claim;
       form.submit();
     } catch (error) {
-      note(wallet.fault(error, "You did not sign. No key was made."));
+      note(wallet.fault(error, "You did not sign, so no key was made."));
     }
   }
 
   if (form) {
-    // Enter in the label sends no form that nobody signed.
+    // Enter in the label starts the signature: the form is not valid without one.
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const [button] = document.getElementById("key-wallets").children;
       if (button) button.click();
     });
     wallet.find(document.getElementById("key-wallets"), "Sign with ", make, () => {
-      note("Your wallet signs for each key, and none was found in this browser.");
+      note("No wallet was found in this browser. Open this page in the browser that has your wallet.");
     });
   }
 
@@ -44,9 +44,9 @@
         await navigator.clipboard.writeText(shown.textContent);
         document.getElementById("copied").textContent = "Copied.";
       } catch {
-        // Pages over plain HTTP have no clipboard: it is marked, to be copied by hand.
+        // Pages over plain HTTP have no clipboard: select the key for copying by hand.
         window.getSelection().selectAllChildren(shown);
-        document.getElementById("copied").textContent = "Marked: copy it by hand.";
+        document.getElementById("copied").textContent = "Selected: press Ctrl+C or ⌘C to copy.";
       }
     });
   }

@@ -1,6 +1,5 @@
 "use strict";
-// A board that changes while it is looked at. The stream is htmx's; here rows are put in place one by one, so that what
-// stayed the same stays, and what changed is marked.
+// Updates a live board. htmx reads the stream; this script replaces only rows that changed, and marks them.
 (() => {
   const board = document.getElementById("board");
   const rows = document.getElementById("rows");
@@ -10,14 +9,14 @@
   if (!board || !rows) return;
   let waiting = null;
 
-  // Told once when it turns, not with each row.
+  // Screen readers hear a change of state once, not with each row.
   function turned(isLive) {
     document.getElementById("reload").hidden = isLive;
-    const words = isLive ? "This board is live." : "This board is not live just now.";
+    const words = isLive ? "This board updates live." : "This board does not update live now.";
     if (said.textContent !== words) said.textContent = words;
   }
 
-  // Nothing moves from under a pointer, a focus or a selection: what is clicked is what was read.
+  // Rows do not change under a pointer, a focus or a selection, so that a click hits the row that was read.
   function isUsed() {
     const points = window.matchMedia("(hover: hover)").matches && rows.matches(":hover");
     const selection = document.getSelection();
@@ -65,8 +64,8 @@
   board.addEventListener("htmx:sseError", () => {
     const lamp = document.createElement("strong");
     lamp.className = "lamp is-cut";
-    lamp.textContent = "Not live just now";
-    state.replaceChildren(lamp, " The connection is being made again. What stands here is older:");
+    lamp.textContent = "Not live now";
+    state.replaceChildren(lamp, " The connection was lost; the page reconnects by itself. The rows below are older:");
     turned(false);
   });
 })();

@@ -1,5 +1,5 @@
 "use strict";
-// A token's page: how old the check is, and what is copied whole.
+// The token's page: shows the age of the check, and the copy buttons.
 
 const NOTE_MS = 2500;
 
@@ -7,21 +7,21 @@ function lasting(seconds) {
   const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
   const [size, name] = units.find(([one]) => seconds >= one) || [1, "second"];
   const count = Math.floor(seconds / size);
-  // No line breaks within it: the spaces are such that none does.
+  // Non-breaking spaces keep the age on one line.
   return `${count}\u00a0${name}${count === 1 ? "" : "s"}`;
 }
 
 function tellAges() {
   for (const one of document.querySelectorAll("[data-age-of]")) {
     const seconds = Math.floor((Date.now() - Date.parse(one.dataset.ageOf)) / 1000);
-    // A clock that goes wrong is no reason to say something that is not so.
+    // A wrong clock of the reader could make the age negative: show none then.
     one.textContent = seconds >= 0 ? `, ${lasting(seconds)}\u00a0ago` : "";
   }
 }
 
 async function toClipboard(source) {
   if (navigator.clipboard) return navigator.clipboard.writeText(source.textContent);
-  // Without TLS browsers have only this.
+  // Without TLS browsers offer only this.
   getSelection().selectAllChildren(source);
   if (!document.execCommand("copy")) throw new Error("no clipboard");
 }

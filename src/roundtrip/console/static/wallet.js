@@ -1,8 +1,8 @@
 "use strict";
-// A wallet in the browser (EIP-1193), found by its own announcement (EIP-6963) or where wallets of before put themselves.
+// Finds wallets in the browser (EIP-1193): announced ones (EIP-6963), else window.ethereum.
 
 const wallet = {
-  // A button for each that is found, which calls `use` with it; where there is none, `none` is called.
+  // Adds a button for each wallet, which calls `use` with it. Calls `none` if there is no wallet.
   find(into, label, use, none) {
     const seen = new Set();
     const offer = (name, provider) => {
@@ -26,8 +26,8 @@ const wallet = {
     }, 300);
   },
 
-  // The text that the service wants signed (claimMessage), and the claim to send with its signature. Throws what
-  // the service says instead.
+  // Requests the text to sign (claimMessage) and the claim to send with the signature. Throws the service's
+  // error message.
   async text(path, fields) {
     const answer = await fetch(path, {
       method: "POST", body: new URLSearchParams(fields), credentials: "same-origin",
@@ -37,7 +37,7 @@ const wallet = {
     if (elsewhere) window.location.assign(elsewhere);
     if (!(answer.headers.get("content-type") || "").startsWith("application/json")) {
       const told = new DOMParser().parseFromString(await answer.text(), "text/html");
-      throw new Error(told.querySelector("strong")?.textContent || "The service did not answer.");
+      throw new Error(told.querySelector("strong")?.textContent || "The service did not answer. Try again in a few seconds.");
     }
     return answer.json();
   },
@@ -47,7 +47,7 @@ const wallet = {
     return provider.request({ method: "personal_sign", params: ["0x" + utf8, address] });
   },
 
-  // A sentence for what went wrong. 4001: whoever holds the wallet said no.
+  // A sentence for the error. Code 4001: the user refused in the wallet (EIP-1193).
   fault(error, refused) {
     return error.code === 4001 ? refused : String(error.message || error);
   },

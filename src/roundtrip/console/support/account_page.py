@@ -11,8 +11,8 @@ Answers = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """One room: its name and title, and the operations whose answers it shows, by their names in its
-    template.
+    """One room: its name, title and purpose (``about``), and the operations whose answers it shows, by their
+    names in its template.
 
     An operation that is not a tool is an AnyOperation of the pages. ``extra_values``: computes the template's
     other values from those answers and the query string.
@@ -20,6 +20,7 @@ class Room:
 
     name: str
     title: str
+    about: str
     operations: Mapping[str, str | AnyOperation]
     extra_values: Callable[[Answers, Mapping[str, str]], Answers] | None = None
 

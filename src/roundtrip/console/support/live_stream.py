@@ -111,10 +111,14 @@ class LiveBoards:
         """Reserves a stream of the caller ``name`` while the block runs. Raises LimitReached (rate_limited),
         ServiceFull (busy)."""
         if self._by_address[name] >= self._most_per_address:
-            message = f"Your address looks at {self._most_per_address} live boards; close one of them."
+            message = (
+                f"Your address has {self._most_per_address} live boards open, the most allowed. Close one."
+            )
             raise LimitReached("rate_limited", message, _ADDRESS_FULL_S, self._most_per_address)
         if self.count_streams() >= self._most:
-            raise ServiceFull("busy", "Too many boards are looked at live; try again in a moment.", _FULL_S)
+            raise ServiceFull(
+                "busy", "Too many live boards are open at this service. Try again in half a minute.", _FULL_S
+            )
         self._by_address[name] += 1
         try:
             yield

@@ -166,12 +166,18 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
     """The fields of a form, by name. Raises CallerFault (bad_input)."""
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
     if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/x-www-form-urlencoded"]:
-        raise CallerFault("bad_input", "This is no form of these pages.")
+        raise CallerFault(
+            "bad_input",
+            "The body is not a form of these pages. Send it as application/x-www-form-urlencoded.",
+        )
     body = await read_body(receive)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
-        raise CallerFault("bad_input", "This is no form of these pages.") from None
+        raise CallerFault(
+            "bad_input",
+            "The body is not a form of these pages. Send it as application/x-www-form-urlencoded.",
+        ) from None
 
 
 def is_same_site(scope: Scope) -> bool:

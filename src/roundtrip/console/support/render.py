@@ -9,8 +9,26 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from roundtrip.domain.base.figures import format_amount, format_percent
+from roundtrip.domain.check.verdict_text import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+
 _LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
+_CODE_TEXTS = {
+    "ok": "it sells",
+    "cannot_sell": "selling is blocked or held back",
+    "cannot_buy": "every pool refuses a buy",
+    "toll_pool": "the pool keeps the largest part of the loss",
+    "thin_pool": "price impact is the largest part of the loss",
+    "high_fees": "fees and taxes are high",
+    "heavy_fees": "fees and taxes are very high",
+    "no_pool": "no pool to trade in",
+    "empty_pool": "no pool can fill a buy",
+    "no_contract": "no contract at this address",
+    "not_a_token": "a contract, but not a token",
+    "quote_asset": "tokens are priced in it",
+    "unproven": "we could not find out",
+}
 
 
 def level_word(level: str, code: str) -> str:
@@ -19,11 +37,26 @@ def level_word(level: str, code: str) -> str:
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
+def code_text(level: str, code: str) -> str:
+    """Plain words to put after a verdict's code: ``: no pool to trade in``. Empty for unknown codes."""
+    if (level, code) == ("warn", "ok"):
+        return ": it sells, but read the warning"
+    return f": {_CODE_TEXTS[code]}" if code in _CODE_TEXTS else ""
+
+
 def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     """Text that a stranger wrote. ``bdi`` keeps it from changing the direction of the text around it."""
     if not text:
         return Markup('<span class="none">{}</span>').format(placeholder)
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
+
+
+def refusal(text: str | None, is_short: bool = False) -> Markup:
+    """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
+    with the code as tooltip. ``is_short``: for cells of tables."""
+    if text not in ROUTER_REASONS:
+        return stranger(text, NO_REASON)
+    return Markup('<span title="{}">{}</span>').format(text, NO_REASON if is_short else TRANSFER_REFUSED)
 
 
 def address(text: str | None, page: str | None = None) -> Markup:
@@ -43,10 +76,10 @@ _MOST_DIGITS = 6
 def render_sentence(text: str) -> Markup:
     """A sentence of an answer: quotations are marked as strangers' text (which contains no quotes), hashes
     and addresses become links. Long decimals are truncated, never rounded up, with the whole number as
-    tooltip."""
+    tooltip. Lists have one row a line."""
     html, end = Markup(""), 0
     for part in _PART.finditer(text):
-        html += text[end : part.start()]
+        html += _with_breaks(text[end : part.start()])
         text_part = part.group()
         if text_part.startswith('"'):
             html += (
@@ -63,11 +96,16 @@ def render_sentence(text: str) -> Markup:
                 text_part, text_part[:6], text_part[-4:]
             )
         end = part.end()
-    return html + text[end:]
+    return html + _with_breaks(text[end:])
+
+
+def _with_breaks(text: str) -> Markup:
+    return Markup("<br>").join(text.split("\n"))
 
 
 def _shorten_decimal(text: str) -> str:
-    """A plain decimal truncated to six significant digits; from 1000 on, to an integer."""
+    """A plain decimal truncated to six significant digits; from 1000 on, to an integer. Services format
+    figures with four digits and write more only where two close figures are compared."""
     whole, decimals = text.split(".")
     if len(whole) > 3:
         return f"{int(whole):,}"
@@ -77,36 +115,42 @@ def _shorten_decimal(text: str) -> str:
 
 
 def percent(bps: int | float | None) -> str:
-    """Hundredths of a percent as a person reads them; a dash where it is not known."""
-    if bps is None:
-        return "–"
-    return f"{bps / 100:.2f}".rstrip("0").rstrip(".") + " %"
+    """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
+    return "–" if bps is None else format_percent(round(bps))
 
 
 def number(value: int | float | None) -> str:
-    """A number with thousands separators; small ones with four significant digits."""
+    """A count in full, ``1,234,567``; any other number with four significant digits and the full number as
+    tooltip. A dash if it is not known."""
     if value is None:
         return "–"
-    if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    digits = f"{Decimal(f'{value:.4g}'):f}"
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    if isinstance(value, int):
+        return f"{value:,}"
+    # A float's own digits: sums such as 0.1 + 0.7 are off in the 17th.
+    return _cut_digits(f"{Decimal(f'{value:.15g}'):f}")
 
 
-def decimal(text: str | None) -> Markup:
-    """A plain decimal with four significant digits, with the whole number as tooltip."""
-    if text is None:
-        return Markup("–")
-    return Markup('<span title="{}">{}</span>').format(text, number(float(text)))
+def decimal(text: str | None) -> str:
+    """A plain decimal with four significant digits, with the full number as tooltip; a dash if not known."""
+    return "–" if text is None else _cut_digits(text)
+
+
+def _cut_digits(text: str, unit: str = "") -> str:
+    """A plain decimal as in sentences, the full one in ``title`` if it is longer. ``unit``: a prefix."""
+    whole, _, fraction = text.partition(".")
+    shown = format_amount(int(whole + fraction), len(fraction))
+    if Decimal(shown.replace(",", "")) == Decimal(text):
+        return unit + shown
+    return Markup('<span title="{}">{}</span>').format(unit + text, unit + shown)
 
 
 def usd(value: float | None) -> str:
-    """An amount of dollars; a dash where it is not known."""
-    return "–" if value is None else f"${number(value)}"
+    """An amount of dollars, formatted as ``number``; a dash if it is not known."""
+    return "–" if value is None else _cut_digits(f"{Decimal(f'{value:.15g}'):f}", "$")
 
 
 def moment(text: str | None) -> Markup:
-    """A UTC time as a ``time`` element, which the page's script shows in local time."""
+    """A UTC time as a ``time`` element; the page's script adds the reader's local time as tooltip."""
     if text is None:
         return Markup("–")
     time = datetime.fromisoformat(text)
@@ -115,6 +159,7 @@ def moment(text: str | None) -> Markup:
 
 _FILTERS = {
     "stranger": stranger,
+    "refusal": refusal,
     "said": render_sentence,
     "address": address,
     "percent": percent,
@@ -145,7 +190,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(static=static, level_word=level_word)
+        self._environment.globals.update(static=static, level_word=level_word, code_text=code_text)
 
     def render(self, name: str, **values: Any) -> str:
         """Renders the page or piece of this name."""

@@ -1,9 +1,11 @@
-"""The wallet's holdings, those with warnings first."""
+"""The bag: the wallet's holdings, those with warnings first."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
+from roundtrip.console.support.render import code_text
+from roundtrip.domain.base.figures import format_percent
 
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
@@ -12,36 +14,36 @@ def list_warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A holding's warnings, worst first: level and sentence."""
     changes, warnings = row["changes"], list[tuple[str, str]]()
     if row["sells"] == "refused":
-        warnings.append(("danger", "It cannot be sold now."))
+        warnings.append(("danger", "You cannot sell it now."))
     elif row["sells"] == "unknown":
-        warnings.append(("unknown", "Whether it can be sold could not be found out."))
+        warnings.append(("unknown", "We could not find out whether you can sell it. This is not a pass."))
     at_buy, latest = changes["then"], changes["now"]
     if latest is not None and latest["level"] != "ok":
-        warnings.append((latest["level"], f"The newest check says {latest['code'].replace('_', ' ')}."))
+        text = code_text(latest["level"], latest["code"])
+        warnings.append((latest["level"], f"The newest check says {latest['code']}{text}."))
     before_bps, fees_bps = (None if check is None else check["feesBps"] for check in (at_buy, latest))
     if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
         warnings.append(
-            ("warn", f"Fees rose from {_format_percent(before_bps)} to {_format_percent(fees_bps)}.")
+            ("warn", f"Fees and taxes rose from {format_percent(before_bps)} to {format_percent(fees_bps)}.")
         )
     deployer, gone_bps = changes["deployer"], changes["liquidityLeftBps"]
     if deployer is not None and deployer["soldBps"] > 0:
         level = "danger" if deployer["soldBps"] >= _MUCH_SOLD_BPS else "warn"
         warnings.append(
-            (level, f"Its deployer sold {_format_percent(deployer['soldBps'])} of his since you bought.")
+            (
+                level,
+                f"Its deployer sold {format_percent(deployer['soldBps'])} of its tokens since you bought.",
+            )
         )
     if gone_bps:
         level = "danger" if gone_bps >= _MUCH_GONE_BPS else "warn"
         warnings.append(
-            (level, f"{_format_percent(gone_bps)} of its liquidity was taken out since you bought.")
+            (level, f"{format_percent(gone_bps)} of its liquidity was taken out since you bought.")
         )
     return sorted(warnings, key=lambda warning: _ORDER.index(warning[0]))
 
 
 _ORDER = ("danger", "unknown", "warn")
-
-
-def _format_percent(bps: int) -> str:
-    return f"{bps / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def _rank_holdings(answers: Answers, query: Mapping[str, str]) -> Answers:
@@ -53,5 +55,11 @@ def _rank_holdings(answers: Answers, query: Mapping[str, str]) -> Answers:
     return {"warned": warned, "said": {row["token"]["address"]: warnings for row, warnings in warned_rows}}
 
 
-ROOM = Room("bag", "Bag", {"bag": "my_bag"}, _rank_holdings)
+ROOM = Room(
+    "bag",
+    "Bag",
+    "See what the tokens in your wallet are worth, and which of them went bad.",
+    {"bag": "my_bag"},
+    _rank_holdings,
+)
 ACTS: tuple[AccountForm, ...] = ()

@@ -9,7 +9,7 @@ from roundtrip.services.support.index_reader import Nothing
 
 _LOG = Operation(
     name="delivery_log",
-    title="What was sent",
+    title="Sent messages",
     description="",
     params=Nothing,
     answer=DeliveryLog,
@@ -54,9 +54,12 @@ def _fingerprint_channels(channels: Answers) -> str:
 
 
 ROOM = Room(
-    "channels", "Channels", {"channels": "list_channels", "log": _LOG},
+    "channels",
+    "Channels",
+    "Choose where alerts go besides your inbox: a webhook, Discord or Telegram.",
+    {"channels": "list_channels", "log": _LOG},
     extra_values=lambda answers, _: {"seen": _fingerprint_channels(answers["channels"])},
-)  # fmt: skip
+)
 ACTS = (
     AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint_channels)),
     AccountForm("remove_channel", "channels", ("id",), frozenset({"id"})),

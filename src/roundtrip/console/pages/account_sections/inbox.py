@@ -40,5 +40,11 @@ def _page_rows(answers: Answers, query: Mapping[str, str]) -> Answers:
     }
 
 
-ROOM = Room("inbox", "Inbox", {"inbox": "inbox"}, _page_rows)
+ROOM = Room(
+    "inbox",
+    "Inbox",
+    "Read your alerts: of your rules, of wallets that you follow, and of your bag.",
+    {"inbox": "inbox"},
+    _page_rows,
+)
 ACTS: tuple[AccountForm, ...] = ()

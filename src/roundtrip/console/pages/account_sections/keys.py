@@ -86,7 +86,9 @@ _EVERYWHERE = Operation(
     counts="minute",
 )
 
-ROOM = Room("keys", "Keys", {"own": _KEYS})
+ROOM = Room(
+    "keys", "Keys", "Make and revoke keys for programs, and end sessions of other browsers.", {"own": _KEYS}
+)
 ACTS = (
     AccountForm(_MAKE, "keys", ("signature", "label", "claim")),
     AccountForm(_END, "keys", ("id",), frozenset({"id"})),

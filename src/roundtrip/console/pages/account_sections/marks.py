@@ -12,7 +12,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 
 OWN_MARKS = Operation(
     name="own_marks",
-    title="What you say of wallets",
+    title="Your names and marks of wallets",
     description="",
     params=Nothing,
     answer=OwnMarks,
@@ -49,7 +49,7 @@ MARK = Operation(
 )
 UNMARK = Operation(
     name="unmark_wallet",
-    title="Take name and mark back",
+    title="Remove name and mark",
     description="",
     params=WalletParams,
     answer=Marked,
@@ -76,7 +76,12 @@ FLAG = Operation(
     on_mcp=False,
 )
 
-ROOM = Room("marks", "Marks", {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS})
+ROOM = Room(
+    "marks",
+    "Marks",
+    "Name and mark wallets, and see how your flags on tokens turned out.",
+    {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS},
+)
 ACTS = (
     AccountForm(MARK, "marks", ("address", "name", "mark")),
     AccountForm(UNMARK, "marks", ("address",)),

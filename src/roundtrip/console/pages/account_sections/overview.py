@@ -17,7 +17,12 @@ _USAGE = Operation(
     counts="minute",
 )
 
-ROOM = Room("overview", "Account", {"mite": "my_mite", "credits": "credits", "usage": _USAGE})
+ROOM = Room(
+    "overview",
+    "Account",
+    "See your calls and your limits, or sign out.",
+    {"mite": "my_mite", "credits": "credits", "usage": _USAGE},
+)
 ACTS = (
     AccountForm("mark_as_agent", "overview", ("name",)),
     AccountForm("redeem_payment", "overview", ("tx",)),

@@ -9,7 +9,7 @@ from roundtrip.services.support.index_reader import Nothing
 
 _HISTORY = Operation(
     name="practice_history",
-    title="What sells took",
+    title="Profit over time",
     description="",
     params=Nothing,
     answer=PracticeHistory,
@@ -28,6 +28,7 @@ def _read_prefill(_answers: Answers, query: Mapping[str, str]) -> Answers:
 ROOM = Room(
     "practice",
     "Practice",
+    "Buy and sell real tokens with pretend eth, at prices of the chain.",
     {"practice": "practice_account", "trades": "practice_trades", "history": _HISTORY},
     _read_prefill,
 )

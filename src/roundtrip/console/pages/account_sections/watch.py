@@ -12,7 +12,7 @@ from roundtrip.services.watch.rule_backtest import RuleDrawn, draw_rule
 
 _AROUND = Operation(
     name="watch_around",
-    title="Around the rules",
+    title="Details of the rules",
     description="",
     params=Nothing,
     answer=WatchAround,
@@ -54,7 +54,13 @@ def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
     return {"words": words, "typed": typed}
 
 
-ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _read_prefill)
+ROOM = Room(
+    "watch",
+    "Watch",
+    "Set rules that alert you about trades, and follow wallets.",
+    {"watched": "list_rules", "around": _AROUND},
+    _read_prefill,
+)
 ACTS = (
     AccountForm("follow_wallet", "watch", ("address", "name")),
     AccountForm("unfollow_wallet", "watch", ("address",)),
