@@ -154,7 +154,7 @@ def _shown(bought: Any, printed: list[str]) -> None:
     assert again["sellBack"]["roundTripLossBps"] == 60
     assert approval["verdict"]["code"] == "ok"
     assert [(one["unlimited"], one["amount"]) for one in approval["approvals"]] == [(True, None)]
-    assert "take all you have" in approval["verdict"]["text"].split(".")[0]
+    assert "take all you hold" in approval["verdict"]["text"].split(".")[0]
 
 
 def test_the_page_makes_as_many_calls_as_it_says() -> None:
