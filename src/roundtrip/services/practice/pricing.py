@@ -38,7 +38,8 @@ from roundtrip.services.trade.rehearsal import (
     sells,
     tradable,
 )
-from roundtrip.services.trade.simulate import TradeVerdict, short_check
+from roundtrip.services.trade.simulate import short_check
+from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot
