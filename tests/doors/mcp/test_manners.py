@@ -142,12 +142,23 @@ async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: ai
         assert said in told
 
 
+async def test_the_listing_is_under_sixty_kilobytes(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.post(f"{base_url}/mcp", json=LIST) as response:
+        body = await response.read()
+    assert len(body) < 60_000
+
+
 async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.ClientSession) -> None:
     async with session.post(f"{base_url}/mcp", json=LIST) as response:
         listed = (await response.json())["result"]["tools"]
     for tool, row in zip(listed, tools(), strict=True):
         # What equals the protocol's default is left out; the last two hints mean nothing for a reader.
-        hints = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, **tool["annotations"]}
+        hints = {
+            "readOnlyHint": False,
+            "destructiveHint": True,
+            "idempotentHint": False,
+            **tool["annotations"],
+        }
         assert tool["title"] == row.title
         assert hints["readOnlyHint"] is not row.writes
         assert hints.get("openWorldHint", True)

@@ -17,7 +17,7 @@ EXAMPLES: dict[str, dict[str, Any]] = msgspec.json.decode(PATH.read_bytes())
 
 
 def example_of(row: AnyOperation) -> dict[str, Any]:
-    """The example of an operation's HTTP answer."""
+    """The example of an operation's HTTP answer; empty until the tour has recorded one."""
     example = EXAMPLES.get(row.name, {})
     if row.path_answer is None:
         return example

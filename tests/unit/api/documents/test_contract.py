@@ -112,6 +112,24 @@ def test_examples_have_no_secrets() -> None:
     assert not re.search(r"rt_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]{10,}", text)
 
 
+def texts(part: object) -> Iterator[str]:
+    """Every text in an answer that has words."""
+    if isinstance(part, dict | list):
+        for value in part.values() if isinstance(part, dict) else part:
+            yield from texts(value)
+    elif isinstance(part, str) and " " in part:
+        yield part
+
+
+@ROWS
+def test_no_answer_has_a_sentence_three_times(row: AnyOperation) -> None:
+    """Rows of different wallets may say the same: equal texts count once."""
+    said = set(texts(EXAMPLES[row.name]))
+    for text in said:
+        for sentence in re.split(r"(?<=[.!?]) ", text):
+            assert sum(other.count(sentence) for other in said) < 3, sentence
+
+
 def test_the_listing_of_tools_is_short() -> None:
     listing = {"jsonrpc": "2.0", "id": 1, "result": {"tools": listed_tools()}}
     assert len(msgspec.json.encode(listing)) < LISTING_BYTES - 500
