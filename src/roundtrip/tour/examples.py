@@ -27,7 +27,7 @@ PAYER = 0
 _ONE_USDG = 10**6
 _FINAL_BLOCKS = "0x41"
 """A block of the local chain is final once 64 blocks follow it."""
-_PATIENCE_TRIES, _AGAIN_S = 30, 1.0
+_MOST_TRIES, _AGAIN_S = 30, 1.0
 _MOST_ROWS, _MOST_CHARACTERS, _CUT = 2, 400, "…"
 _NEVER_SHOWN = {"key": "rt_<your key>", "secret": "whsec_<your secret>", "claim": "0" * 64}
 _CLAIM = re.compile(r"\b[0-9a-f]{64}\b")
@@ -97,15 +97,16 @@ class _Client:
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None, again_at: str | None) -> Answer:
         headers = {"x-api-key": self.key} if self.key else {}
-        for _ in range(_PATIENCE_TRIES):
+        tries = 0
+        while True:
             async with self.session.request(method, self.url + path, json=body, headers=headers) as response:
                 answer: Answer = msgspec.json.decode(await response.read())
             if response.status == 200:
                 return answer
-            if answer["error"]["code"] not in (again_at, "busy"):
-                break
+            tries += 1
+            if answer["error"]["code"] not in (again_at, "busy") or tries == _MOST_TRIES:
+                raise NothingToShow(f"{path} answered {response.status}: {answer['error']['message']}")
             await asyncio.sleep(_AGAIN_S)
-        raise NothingToShow(f"{path} answered {response.status}: {answer['error']['message']}")
 
 
 def _shorten(value: Any, name: str = "") -> Any:

@@ -110,12 +110,14 @@ class Operation(Generic[P]):
         parts = [self.description]
         if self.once:
             parts.append(ONCE)
-        if self.key:
-            parts.append("Needs a key.")
         codes = [code for code in self.codes() if code not in left_out]
+        needs = ["needs a key"] if self.key else []
         if codes:
             *others, last = codes
-            parts.append(f"Fails with {' or '.join(filter(None, (', '.join(others), last)))}.")
+            needs.append(f"fails with {' or '.join(filter(None, (', '.join(others), last)))}")
+        if needs:
+            ending = "; ".join(needs)
+            parts.append(f"{ending[0].upper()}{ending[1:]}.")
         return " ".join(parts)
 
     def __post_init__(self) -> None:

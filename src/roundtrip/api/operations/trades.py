@@ -19,8 +19,8 @@ TRADES: tuple[AnyOperation, ...] = (
         description=(
             "Runs one transaction, or up to six calls in order, from a wallet on the latest block: what it "
             "spends, receives and approves, read from balances and allowances. A token it buys is sold "
-            "straight back in the same simulation. Nothing is sent on the chain. Gas is per call and not "
-            "part of spent. Level unknown is not a pass: treat it as a no."
+            "straight back in the same simulation. Nothing is sent on the chain, and gas is not part of "
+            "spent. Level unknown is not a pass: treat it as a no."
         ),
         params=SimulateParams,
         answer=Simulation,

@@ -149,6 +149,24 @@ def test_a_listed_schema_accepts_a_real_answer_and_names_its_fields(row: AnyOper
 
 
 @TOOLS
+def test_listed_parameters_keep_every_limit_and_description(row: AnyOperation) -> None:
+    (tool,) = (tool for tool in listed_tools() if tool["name"] == row.name)
+    listed, full = tool["inputSchema"], params_schema(row)
+    jsonschema.Draft202012Validator.check_schema(listed)
+    assert listed["additionalProperties"] is False
+    assert listed.get("required", []) == full.get("required", [])
+    assert listed["properties"].keys() == full["properties"].keys()
+    for name, described in full["properties"].items():
+        kept = listed["properties"][name]
+        assert kept["description"].rstrip(".") in re.sub(
+            ", 0x and [0-9]+ hex digits", "", described["description"]
+        )
+        parts = [part for part in described.get("anyOf", [described]) if part != {"type": "null"}]
+        for limit in ("pattern", "enum", "minimum", "maximum", "maxLength", "default", "maxItems"):
+            assert all(part[limit] == kept[limit] for part in parts if limit in part), (name, limit)
+
+
+@TOOLS
 def test_a_listed_schema_keeps_enums_and_what_is_untrusted(row: AnyOperation) -> None:
     """check_token lists the codes, levels and flags of every check."""
     shown = [tool["outputSchema"] for tool in listed_tools() if tool["name"] in (row.name, "check_token")]
@@ -162,5 +180,5 @@ def test_a_listed_schema_keeps_enums_and_what_is_untrusted(row: AnyOperation) ->
 
 
 @TOOLS
-def test_a_tools_description_has_at_most_five_sentences_before_its_codes(row: AnyOperation) -> None:
-    assert len(re.findall(r"[.!?](?:\s|$)", row.description)) <= 5
+def test_a_tools_description_has_at_most_five_sentences(row: AnyOperation) -> None:
+    assert len(re.findall(r"[.!?](?:\s|$)", row.tool_description())) <= 5

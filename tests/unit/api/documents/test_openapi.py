@@ -90,13 +90,13 @@ def test_a_tools_description_says_every_code_of_its_own_and_the_instructions_the
     row: AnyOperation,
 ) -> None:
     assert "Fails with" not in row.description
-    _, _, fails = row.tool_description().partition(" Fails with ")
+    _, _, fails = row.tool_description().lower().partition("fails with ")
     said = [word.strip(".,") for word in fails.replace(" or ", " ").split()]
     of_http = {"internal", "bad_json"} | ({"bad_input"} if row.query else set())
     assert said == [code for code in row.codes() if code not in of_http | COMMON_CODES]
     for text in (INSTRUCTIONS, ABOUT, llms_txt()):
         assert all(code in text for code in COMMON_CODES)
-    assert ("Needs a key." in row.tool_description()) is row.key
+    assert ("Needs a key" in row.tool_description()) is row.key
 
 
 def test_an_answer_for_one_key_is_never_shared() -> None:
