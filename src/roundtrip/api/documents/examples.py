@@ -13,7 +13,7 @@ from roundtrip.api.operations.operation import AnyOperation
 PATH = Path(__file__).with_name("examples.json")
 
 EXAMPLES: dict[str, dict[str, Any]] = msgspec.json.decode(PATH.read_bytes())
-"""The recorded answers. Of a tool whose HTTP answer is a part of it: the tool's."""
+"""The recorded answers; where HTTP answers a part of the tool's answer, the tool's."""
 
 
 def example_of(row: AnyOperation) -> dict[str, Any]:

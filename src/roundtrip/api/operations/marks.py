@@ -13,8 +13,8 @@ MARKS: tuple[AnyOperation, ...] = (
         description=(
             "Returns at most 50 wallets that at least three people gave the same name or mark (good, bad, "
             "scam). People are estimated by who funded their wallets; their accounts are at least seven "
-            "days old, have traded, and do not count for wallets that may be their own. A name is no proof "
-            "of who a wallet is: identify it by its address."
+            "days old, their wallets have traded, and they do not count for a wallet that may be their own. "
+            "A name is no proof of who a wallet is: identify it by its address."
         ),
         params=Nothing,
         answer=WalletNames,

@@ -39,8 +39,8 @@ PRACTICE: tuple[AnyOperation, ...] = (
         description=(
             "Buys a token with at least 0.001 practice eth at this block's price, by the route of a real "
             "buy; nothing is sent and gas is free. sellsBack says whether it could be sold straight back: "
-            "no and unknown are bought too. Buys of one token within ten minutes are priced as one, and a "
-            "token is sold on the venue it was bought on."
+            "no and unknown are bought too. Buys of one token within ten minutes are priced as one, and all "
+            "trades of a position use the venue of its first buy."
         ),
         params=PracticeBuyParams,
         answer=PracticeBought,

@@ -42,7 +42,7 @@ _CLAIM = re.compile(rf"[0-9a-f]{{{_CLAIM_DIGITS}}}")
 
 
 class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose key, and the signature that it costs."""
+    """The wallet, and its signature."""
 
     address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address.")]
     signature: Annotated[

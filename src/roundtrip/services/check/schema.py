@@ -176,15 +176,15 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     fees_bps: Annotated[
         int | None,
         msgspec.Meta(
-            description="The part of the loss that is fees and taxes, in hundredths of a percent. "
-            "null: not measured."
+            description="Measured fees and taxes, in hundredths of a percent; the snipe tax if that is "
+            "higher. null: not measured."
         ),
     ]
     price_impact_bps: Annotated[
         int | None,
         msgspec.Meta(
-            description="The part of the loss that is price impact, in hundredths of a percent. null: "
-            "not measured."
+            description="How much worse the price is than for a small trade, in hundredths of a "
+            "percent. null: not measured."
         ),
     ]
     buy_reverts: Reverts
@@ -218,7 +218,10 @@ class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     phase: Annotated[
         Literal["curve", "graduated"],
-        msgspec.Meta(description="curve: trades on its bonding curve. graduated: trades in its pool."),
+        msgspec.Meta(
+            description="curve: on its bonding curve, or between curve and pool. graduated: trades in "
+            "its pool."
+        ),
     ]
     curve_fill_bps: Annotated[
         int | None,

@@ -51,7 +51,7 @@ class ChannelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the account is told."""
+    """An alert channel."""
 
     id: Annotated[int, msgspec.Meta(description="The channel's id, for remove_channel.")]
     kind: Annotated[_KIND, msgspec.Meta(description="Kind of channel.")]
@@ -90,7 +90,7 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
-    """How to be told by Telegram."""
+    """How to add a Telegram chat."""
 
     bot: Annotated[str, msgspec.Meta(description="The bot's name.")]
     link: Annotated[
@@ -103,7 +103,7 @@ class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Channels(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the account is told."""
+    """The account's alert channels."""
 
     text: AnswerText
     channels: Annotated[list[ChannelRow], msgspec.Meta(description="The channels, the oldest first.")]
@@ -137,7 +137,7 @@ class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
-    """A channel that is told nothing any more."""
+    """A channel that was removed."""
 
     text: AnswerText
     id: Annotated[int, msgspec.Meta(description="The channel's id.")]

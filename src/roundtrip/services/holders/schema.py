@@ -43,7 +43,7 @@ class HeldToken(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class HoldersCounted(msgspec.Struct, frozen=True, rename="camel"):
-    """How many hold it, and where the supply lies."""
+    """Number of holders, and where the supply lies."""
 
     count: Annotated[
         int, msgspec.Meta(description="Wallets that hold some; pools and burn addresses are left out.")
@@ -68,7 +68,7 @@ class HoldersCounted(msgspec.Struct, frozen=True, rename="camel"):
     fresh_in_top: Annotated[
         int, msgspec.Meta(description="Top holders made within 3 days before their first buy.")
     ]
-    aged_in_top: Annotated[int, msgspec.Meta(description="Top holders whose age is known.")]
+    aged_in_top: Annotated[int, msgspec.Meta(description="Top holders with a known age.")]
 
 
 class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
@@ -164,7 +164,7 @@ class BundleAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeployerHolds(msgspec.Struct, frozen=True, rename="camel"):
-    """What the deployer did with what reached him."""
+    """What the deployer did with the tokens that reached it."""
 
     address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
     source: Annotated[
@@ -333,10 +333,10 @@ class Holders(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Drift(msgspec.Struct, frozen=True, rename="camel"):
-    """How far what the token's transfers add up to is from what it tells of itself."""
+    """How far the token's transfer logs differ from the balances that it reports."""
 
-    wallets_asked: Annotated[int, msgspec.Meta(description="Wallets whose balance was compared.")]
-    wallets_off: Annotated[int, msgspec.Meta(description="Wallets whose balance differs.")]
+    wallets_asked: Annotated[int, msgspec.Meta(description="Wallets with a compared balance.")]
+    wallets_off: Annotated[int, msgspec.Meta(description="Those of them with a different balance.")]
     most_off_bps: Annotated[
         Bps,
         msgspec.Meta(
@@ -353,7 +353,7 @@ class Drift(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Growth(msgspec.Struct, frozen=True, rename="camel"):
-    """How many more wallets hold it than then; null: it is younger."""
+    """Change of the number of holders."""
 
     hour: Annotated[
         int | None, msgspec.Meta(description="Holders now minus an hour ago. null: the token is younger.")
@@ -367,7 +367,7 @@ class Growth(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Link(msgspec.Struct, frozen=True, rename="camel"):
-    """What ties a wallet to another, or to the launch, and the transaction that shows it."""
+    """A tie between a wallet and another or the launch, and the transaction that shows it."""
 
     wallet: Annotated[str, msgspec.Meta(description="The wallet that is tied.")]
     kind: Annotated[
@@ -381,7 +381,7 @@ class Link(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Forensics(msgspec.Struct, frozen=True, rename="camel"):
-    """What a closer look finds, beside the answer that both doors give."""
+    """Measures of concentration, ties between wallets, and doubts about the token's own figures."""
 
     gini_bps: Annotated[
         int | None,
@@ -437,7 +437,7 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenHolders(Holders, frozen=True, rename="camel"):
-    """The tool's answer: the same, in sentences too, and a closer look."""
+    """The tool's answer: also in sentences, with more measures."""
 
     text: AnswerText
     block: Annotated[int, msgspec.Meta(description="The block that the answer holds for.")]

@@ -78,7 +78,7 @@ class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExplainedStep(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing that happened in it."""
+    """One step of the transaction."""
 
     kind: Annotated[StepKind, msgspec.Meta(description="Kind of step.")]
     text: Sentence
@@ -107,7 +107,7 @@ class ExplainedStep(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
-    """What another wallet or contract got and gave in it."""
+    """What another wallet or contract gave and received."""
 
     wallet: Annotated[str, msgspec.Meta(description="The wallet or contract.")]
     paid: Annotated[list[AssetAmount], msgspec.Meta(description="What it gave.")]

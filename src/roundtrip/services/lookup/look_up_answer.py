@@ -65,7 +65,7 @@ class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BearersAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """Who else bears the symbol that was looked for."""
+    """Other tokens with the symbol that was looked for."""
 
     others: Annotated[int, msgspec.Meta(description="Other launchpad tokens with that symbol.")]
     strangers: Annotated[
@@ -90,7 +90,7 @@ class PoolAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WalletAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What is known of whoever has no code of its own."""
+    """A wallet: an address without code."""
 
     first_seen: Annotated[
         datetime | None, msgspec.Meta(description="When the wallet was first seen. null: not known.")
@@ -116,8 +116,7 @@ class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
-    """What the query is. Of token, launch, bearers, pool, wallet and transaction those are there that say
-    something of it."""
+    """What the query is. The parts that do not apply are null."""
 
     query: Annotated[str, msgspec.Meta(description="The query, without invisible characters.")]
     kind: Annotated[FoundKind, msgspec.Meta(description="What the query is; nothing: not known here.")]

@@ -49,7 +49,7 @@ Sells = Literal["yes", "refused", "unknown"]
 
 
 class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
-    """What a check said, and which taxes it found. Null: it found none out."""
+    """What a check said, and the taxes that it found."""
 
     code: Annotated[CodeText, msgspec.Meta(description="Verdict code of the check.")]
     level: Annotated[Level, msgspec.Meta(description="Verdict level; treat unknown as a no.")]

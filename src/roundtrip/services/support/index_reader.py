@@ -39,7 +39,7 @@ class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to ask."""
+    """No parameters."""
 
 
 @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ ETH_DECIMALS, USDG_DECIMALS = 18, 6
 
 
 class AssetAmount(msgspec.Struct, frozen=True):
-    """So much of one asset: a plain decimal number, and the same in base units."""
+    """An amount of one asset, in whole units and in base units."""
 
     amount: Annotated[str, msgspec.Meta(description="Amount in whole units, a decimal number.")]
     raw: Annotated[str, msgspec.Meta(description="The same in base units (wei for eth).")]

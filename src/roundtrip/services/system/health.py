@@ -19,11 +19,11 @@ _DATABASE_S = 1.0
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to ask."""
+    """No parameters."""
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """What does not work, or in part only, and what that costs."""
+    """Something that does not work, or works only in part."""
 
     what: Annotated[str, msgspec.Meta(description="The part that does not work, or works only in part.")]
     costs: Annotated[str, msgspec.Meta(description="What that costs a caller.")]
@@ -38,9 +38,7 @@ _NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
-    false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
-    be made at all. ``lacks``: what it does without; never empty while ``ok`` is false."""
+    """Whether the service keeps up with the chain, and what does not work."""
 
     ok: Annotated[
         bool,

@@ -29,7 +29,7 @@ class TradeVerdict(msgspec.Struct, frozen=True):
 
 
 class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What one call came to."""
+    """Result of one call."""
 
     ok: Annotated[bool, msgspec.Meta(description="Whether the call went through.")]
     gas_used: Annotated[int, msgspec.Meta(description="Gas that it used.")]
@@ -37,7 +37,7 @@ class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True):
-    """What a spender may newly take. ``amount`` null: no bound."""
+    """An allowance that the calls gave."""
 
     token: Annotated[str, msgspec.Meta(description="The token's address.")]
     spender: Annotated[str, msgspec.Meta(description="Address that may take it.")]
@@ -49,8 +49,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
 
 
 class SellBack(msgspec.Struct, frozen=True, rename="camel"):
-    """What selling the received token came to: straight back where that goes, else as the first way that
-    goes."""
+    """The sell of the received token: straight back where that goes through, else the first that does."""
 
     token: Annotated[str, msgspec.Meta(description="Address of the token that was sold.")]
     venue: Annotated[VenueKind, msgspec.Meta(description="Kind of venue that it was sold on.")]
@@ -60,7 +59,8 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     ]
     sold: Annotated[str, msgspec.Meta(description="Whole tokens that were sold, a decimal number; 0: none.")]
     back: Annotated[
-        AssetAmount | None, msgspec.Meta(description="What the sell brought. null: nothing was sold.")
+        AssetAmount | None,
+        msgspec.Meta(description="What the sell brought. null: nothing was sold, or not all can be sold."),
     ]
     round_trip_loss_bps: Annotated[
         int | None,
@@ -95,7 +95,7 @@ class ShortCheck(msgspec.Struct, frozen=True):
 
 
 class Simulation(msgspec.Struct, frozen=True, rename="camel"):
-    """What a wallet's own calls would come to in the next block."""
+    """What a wallet's calls would do in the next block."""
 
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
     block: Annotated[int, msgspec.Meta(description="Block that the calls ran on.")]
@@ -106,7 +106,10 @@ class Simulation(msgspec.Struct, frozen=True, rename="camel"):
     calls: Annotated[list[CallOutcomeAnswer], msgspec.Meta(description="Result of each call, in order.")]
     spent: Annotated[list[AssetAmount], msgspec.Meta(description="What left the wallet, gas not included.")]
     received: Annotated[list[AssetAmount], msgspec.Meta(description="What the wallet received.")]
-    approvals: Annotated[list[ApprovalAnswer], msgspec.Meta(description="Allowances that the wallet gives.")]
+    approvals: Annotated[
+        list[ApprovalAnswer],
+        msgspec.Meta(description="What a spender may take from the wallet that it could not before."),
+    ]
     sell_back: Annotated[
         SellBack | None,
         msgspec.Meta(

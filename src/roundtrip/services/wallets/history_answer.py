@@ -135,7 +135,7 @@ class RecordAnswer(msgspec.Struct, frozen=True, rename="camel"):
             description="Received in sells of what it had bought, where the worth is known, in eth."
         ),
     ]
-    unpriced: Annotated[int, msgspec.Meta(description="Trades whose worth in eth is not known.")]
+    unpriced: Annotated[int, msgspec.Meta(description="Trades without a known worth in eth.")]
     best: Annotated[
         ClosingAnswer | None,
         msgspec.Meta(description="The closed round with the most profit. null: none closed."),
@@ -151,7 +151,7 @@ class RecordAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class RecentAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The last 30 days in short."""
 
-    tokens: Annotated[int, msgspec.Meta(description="Tokens whose newest trade was in these 30 days.")]
+    tokens: Annotated[int, msgspec.Meta(description="Tokens last traded in these 30 days.")]
     closed: Annotated[int, msgspec.Meta(description="Rounds closed.")]
     won: Annotated[int, msgspec.Meta(description="Rounds closed with a profit.")]
     win_rate_bps: Annotated[

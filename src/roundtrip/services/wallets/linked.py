@@ -96,7 +96,7 @@ class LinkedWallet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
-    """The asked wallet's funder, and whether it links anybody."""
+    """The asked wallet's funder, and whether it links wallets."""
 
     address: Annotated[str, msgspec.Meta(description="The funder's wallet.")]
     wallets_funded: Annotated[

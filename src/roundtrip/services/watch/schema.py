@@ -95,7 +95,7 @@ class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
-    """A wallet that is not followed any more."""
+    """A wallet that you no longer follow."""
 
     text: AnswerText
     address: Annotated[str, msgspec.Meta(description="The wallet.")]
@@ -106,7 +106,7 @@ class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RuleListed(msgspec.Struct, frozen=True, rename="camel"):
-    """A standing rule."""
+    """A rule."""
 
     id: Annotated[int, msgspec.Meta(description="The rule's id, for delete_rule.")]
     rule: RuleText
@@ -125,7 +125,7 @@ class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
-    """What is watched for an account."""
+    """The account's rules and followed wallets."""
 
     text: AnswerText
     rules: Annotated[list[RuleListed], msgspec.Meta(description=f"At most {MOST_RULES}, the oldest first.")]
@@ -135,20 +135,20 @@ class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):
-    """A rule that stands now."""
+    """A rule that is set."""
 
     text: AnswerText
 
 
 class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that stands no more."""
+    """A rule that was deleted."""
 
     text: AnswerText
     id: Annotated[int, msgspec.Meta(description="The rule's id.")]
 
 
 class HitRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What the rule would have told of."""
+    """An event that the rule would have hit."""
 
     who: Annotated[str, msgspec.Meta(description="Who the rule is about, as it says.")]
     verb: Annotated[RuleVerb, msgspec.Meta(description="What happened.")]
@@ -165,7 +165,7 @@ class HitRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RuleTested(msgspec.Struct, frozen=True, rename="camel"):
-    """What a rule would have told."""
+    """What a rule would have hit."""
 
     text: AnswerText
     rule: RuleText
