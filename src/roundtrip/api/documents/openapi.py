@@ -13,6 +13,7 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.strangers_text import QUOTED
 
 from .about import INSTRUCTIONS
+from .error_codes import MEANINGS
 from .examples import example_of
 from .tool_schemas import schema_components, tools_json
 
@@ -59,7 +60,7 @@ _ERROR: Json = {
             "description": "What went wrong.",
             "properties": {
                 "code": {
-                    "type": "string",
+                    "enum": list(STATUS_BY_CODE),
                     "description": "For programs. Each response lists the codes that it can have.",
                 },
                 "message": {"type": "string", "description": f"What is wrong, for people. {QUOTED}"},
@@ -162,7 +163,9 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
         by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
     return {
         str(status): {
-            "description": f"{_REASONS[status]} Codes: {', '.join(codes)}.",
+            "description": " ".join(
+                (_REASONS[status], *(f"{code}: {MEANINGS[code]}." for code in codes)),
+            ),
             "headers": {
                 **_build_headers(limits, required=status == 429),
                 **_build_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),

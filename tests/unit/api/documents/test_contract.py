@@ -8,12 +8,14 @@ import jsonschema
 import msgspec
 import pytest
 
+from roundtrip.api.documents.error_codes import MEANINGS
 from roundtrip.api.documents.examples import EXAMPLES
 from roundtrip.api.documents.listing import listed_tools
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 DOCUMENT = openapi_json()
 LISTING_BYTES = 60_000
@@ -25,7 +27,7 @@ CLOSED = {
     "Check.flags", "ShortCheck.flags", "TradeAnswer.method", "Holders.status", "TopHolder.tags",
     "VenueAnswer.kind", "LaunchpadAnswer.phase", "DeployerHolds.status", "DeployerHolds.source",
     "SmartWallet.window", "PreparedTrade.side", "TradeVenue.pays", "AlertRow.kind", "AlertRow.verb",
-    "HitRow.verb",
+    "HitRow.verb", "Error.error.code",
 }  # fmt: skip
 """Fields whose values are a closed list: codes, levels, flags, methods, statuses, tags."""
 
@@ -83,6 +85,16 @@ def test_every_closed_set_is_an_enum() -> None:
     found = {name: schema for name, schema in every_field() if name in CLOSED}
     assert found.keys() >= CLOSED - {"CheckProof.dialect"}
     assert sorted(name for name, schema in found.items() if not is_enum(schema)) == []
+
+
+def test_every_error_code_has_a_meaning() -> None:
+    assert MEANINGS.keys() == STATUS_BY_CODE.keys()
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                for code in (code for code, its in STATUS_BY_CODE.items() if str(its) == status):
+                    listed = msgspec.json.encode(response.get("content", {})).decode()
+                    assert (f"{code}: {MEANINGS[code]}" in response["description"]) is (f'"{code}"' in listed)
 
 
 def test_every_parameter_header_and_error_has_a_description() -> None:

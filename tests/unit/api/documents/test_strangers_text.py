@@ -63,7 +63,7 @@ OWN = {
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
 _PLAIN = """
     address alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot boughtRaw
-    checkedAt claim claimMessage closedAt code cost costEth costs curve data deployer designation
+    checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
     gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastDeliveredAt lastError
     lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
