@@ -51,7 +51,7 @@ async def record_examples(
         found["credits"] = await keyed.get("/v1/credits")
         tx = await asyncio.to_thread(functools.partial(_pay, urls.rpc_url, payer, found["credits"]["pay"]))
         found["redeem_payment"] = await keyed.post("/v1/credits", {"tx": tx}, again_at="no_such_tx")
-    return {name: _shorten(answer) for name, answer in sorted(found.items())}
+    return {name: shorten(answer) for name, answer in sorted(found.items())}
 
 
 def write_examples(examples: dict[str, Answer]) -> bytes:
@@ -109,12 +109,12 @@ class _Client:
             await asyncio.sleep(_AGAIN_S)
 
 
-def _shorten(value: Any, name: str = "") -> Any:
+def shorten(value: Any, name: str = "") -> Any:
     """An answer without secrets; lists are cut after two rows, and long texts after 400 characters."""
     if isinstance(value, dict):
-        return {key: _shorten(part, key) for key, part in value.items()}
+        return {key: shorten(part, key) for key, part in value.items()}
     if isinstance(value, list):
-        return [_shorten(part, name) for part in value[:_MOST_ROWS]]
+        return [shorten(part, name) for part in value[:_MOST_ROWS]]
     if not isinstance(value, str):
         return value
     if name in _NEVER_SHOWN:

@@ -16,10 +16,13 @@ UNKNOWN = (
 UNITS = (
     "A field's name ends in its unit: Bps is hundredths of a percent (of the total supply for what wallets "
     "hold, buy or sell of it), Eth eth, Usd dollars, Wei wei, Raw base units, S seconds, Ms milliseconds. "
-    "Amounts in quotes are decimal numbers; times are ISO 8601 in UTC. Any field may be null: there is "
+    "Amounts as strings are decimal numbers; times are ISO 8601 in UTC. Any field may be null: there is "
     "none, it does not apply, or it is not known, unless its schema says more. null is never zero."
 )
-SHARED = "Answers about a token, a wallet or the market are shared by all callers for 15 seconds."
+SHARED = (
+    "Answers that need no key are shared by all callers for up to 15 seconds, except those of "
+    "simulate_transaction, prepare_buy and prepare_sell."
+)
 FAILS = (
     "Every tool may fail with bad_key, rate_limited, daily_limit or busy (wait, then ask again), and a tool "
     "that needs a key with key_needed. Each tool names its other error codes."
