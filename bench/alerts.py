@@ -1,4 +1,4 @@
-"""How long after its block a trade is told: from the node, by sync, alerts and worker, to a webhook.
+"""Measures the time from a trade's block to its alert at a webhook: node, sync, alerts, worker.
 
     PYTHONPATH=src:tests python -m bench.alerts [--trades 100]
 
@@ -8,8 +8,8 @@ another and waits each time until both rows are there. A row's time: from when a
 first knew of the block to when the receiver had the request in full, both by this process's clock. Each
 request is verified as docs/receivers does it.
 
-Of a rule or a follow 20 rows a minute are told, by the chain's clock. Here that goes on by four seconds a
-block, so that no minute has more than 15 blocks, and no block more than one of these trades.
+A rule or a follow raises at most 20 rows a minute, by the chain's clock. Here that advances by four seconds a
+block, so no minute has more than 15 blocks, and no block has more than one of these trades.
 """
 
 import argparse
@@ -160,7 +160,7 @@ class Service:
 
 
 async def bought(service: Service, clock: Clock, order: dict[str, str]) -> Trade:
-    """Buys, and waits for the receipt; the block is seen now unless a header told of it before."""
+    """Buys, and waits for the receipt; the block counts as seen now unless a header came before."""
     transaction = await service.node("eth_sendTransaction", order)
     async with asyncio.timeout(MOST_S):
         while (receipt := await service.node(_RECEIPT, transaction)) is None:  # noqa: ASYNC110
@@ -202,7 +202,7 @@ def tell(trades: Sequence[Trade], clock: Clock, told: Told, reads_ms: list[float
         f"at most {max(told.minutes.values(), default=0)} rows of one kind in a minute of the chain"
     )
     if not told.rows:
-        raise SystemExit("nothing was told")
+        raise SystemExit("no alert arrived")
     lags_ms = {
         kind: [
             (told.rows[key] - own.seen[block]) * 1000
@@ -224,7 +224,7 @@ def tell(trades: Sequence[Trade], clock: Clock, told: Told, reads_ms: list[float
         f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
     )
     if missing or strange or told.again or told.refused or set(told.verbs) != {"buying"}:
-        raise SystemExit("not every trade was told once by each of both")
+        raise SystemExit("not every trade raised one alert by the rule and one by the follow")
 
 
 def _figures(found_ms: list[float]) -> str:

@@ -1,16 +1,16 @@
-"""Honest checks while strangers make the node work: does anybody take the service away from the others?
+"""Measures honest checks while attackers make the node work: can one caller block the others?
 
     PYTHONPATH=src:tests python -m bench.attackers [--seconds 40]
 
 ``roundtrip demo --actors`` with ten calls a minute without a key, an embedded PostgreSQL and a load of this
-process. Honest callers, each from an address of its own, check one token after another that nobody shares.
+process. Honest callers, each from a separate address, check one token after another; no two share an answer.
 Attackers send ``POST /v1/simulate`` with six calls to a contract that hashes until its gas is gone: from one
 address without a key, with one account, and with nine; then nine prepare buys of a token that loops.
-Addresses come by X-Forwarded-For.
+X-Forwarded-For gives the addresses.
 
 Aims: no honest check fails, their p95 stays within three times that of before, sync and alerts within two
 blocks, and every call of an attacker counts. Ends with 1 where a check failed, an index fell behind or a call
-was free; a p95 that misses its aim is told.
+was free; a p95 that misses its aim is only printed.
 """
 
 import argparse
@@ -60,7 +60,7 @@ _STARTED = "Ctrl-C ends it all."
 
 @dataclass
 class Phase:
-    """What came of one load. ``free``: attackers' answers beyond what their limits allow."""
+    """The result of one load. ``free``: attackers' answers beyond what their limits allow."""
 
     name: str
     times_ms: list[float] = field(default_factory=list)
@@ -263,7 +263,7 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
         ) as response:
             assert "error" not in await response.json()
         door = Door(session, base_url)
-        # Whoever asks for what is attacked waits with the attackers.
+        # A caller who asks for an attacked token waits with the attackers.
         tokens = sorted(address for key, address in built.tokens.items() if not key.startswith("loops"))
         keys = [await door.key(f"203.0.113.{number + 1}") for number in range(9)]
         accounts = [
@@ -271,7 +271,7 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
         ]
         address = {"x-forwarded-for": "192.0.2.7"}
         await measured(door, connection, tokens, "warm", (), 20)
-        phases = [await measured(door, connection, tokens, "nobody", (), seconds)]
+        phases = [await measured(door, connection, tokens, "no attacker", (), seconds)]
         looping = {"token": built.tokens["loops_on_transfer"], "from": "0x" + "a2" * 20, "amount": "0.1"}
         prepares = [
             Attacker(one, 7, KEY_PER_MINUTE, "/v1/prepare/buy", looping | {"fund": True}) for one in accounts

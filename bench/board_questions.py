@@ -1,7 +1,7 @@
-"""What is asked of a filled index, and of whom: the table that ``bench.boards`` loops over.
+"""The questions that ``bench.boards`` asks a filled index, and the wallets and tokens that they are about.
 
-A question is a use case's handler, or a read that a use case makes, with arguments drawn by seed. Half of
-those are of whoever traded last, which is more often the busy ones; a fifth are the heaviest there are.
+A question is a use case's handler, or a read that a use case makes, with arguments drawn by seed. Half of the
+arguments traded last, so they are more often busy ones; a fifth are the heaviest.
 """
 
 import random
@@ -37,7 +37,7 @@ DRAWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Whom to ask about; each list has been shuffled. ``..._heavy``: the heaviest first. ``ids``: how the
+    """The subjects of questions; each list is shuffled. ``..._heavy``: the heaviest first. ``ids``: how the
     database numbers them."""
 
     wallets: list[Address]
@@ -73,7 +73,7 @@ _HEAVY_SYMBOLS = "SELECT symbol FROM facts.token GROUP BY symbol ORDER BY count(
 
 
 async def sample(connection: Connection, chance: random.Random) -> Sample:
-    """Draws whom to ask about."""
+    """Draws the subjects of questions."""
     [(newest_s, last)] = await connection.fetch(
         "SELECT at_s, (SELECT max(wallet_id) FROM facts.origin) FROM facts.cursor"
     )

@@ -1,4 +1,4 @@
-"""How quick the answers out of the index are, with little in it and with much.
+"""Measures answers from the index, with few trades in it and with many.
 
     make bench NAME=boards, or: PYTHONPATH=src python -m bench.boards [--trades 2400000 24000000] [--reuse]
         [--only winners ...] [--runs 200] [--explain winners]
@@ -7,7 +7,7 @@ A generator (``index_filler``) fills one database for each number of trades: a d
 history is ten times as long. Every question of ``board_questions`` is asked of each, as the service asks it
 but not through the shared answers, one after the other, of arguments drawn by seed; the node answers at once.
 Printed: median, 95th percentile and worst, and what the longer history costs; what misses the aim first.
-Take the ratios, also to the reference: machines are noisy.
+Compare the ratios, also to the reference: machines are noisy.
 
 --reuse   keeps what an earlier run filled (24 million trades: some ten minutes and twelve gigabytes)
 --explain shows the plans of every statement of a question, for the argument that was slowest
@@ -63,7 +63,7 @@ ANSWERS = {"eth_chainId": hex(CHAIN_ID), "eth_getBalance": "0x0", "eth_getCode":
 
 
 class QuietNode:
-    """Answers at once: nobody has code or money, and no transaction is known."""
+    """Answers at once: no address has code or money, and no transaction is known."""
 
     async def batch(
         self,

@@ -51,7 +51,7 @@ _FUNDS_WEI = 1000 * 10**18
 _SMALLEST_WEI, _LARGEST_WEI = 2 * 10**15, 2 * 10**16
 _AT_ROUTER, _TO_CALLER = ("0x" + "0" * 39 + digit for digit in "21")
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
-# Stand-ins that are written over in finished calldata: encoding each trade anew would cost more than it does.
+# Placeholders, overwritten in finished calldata: encoding each trade again would cost more than the trade.
 _AMOUNT = 0x7E57AB1E << 64
 _WALLET = "0x" + "be" * 20
 
@@ -195,7 +195,7 @@ class Crowd:
         return found
 
     def launch(self) -> dict[str, str]:
-        """A launch by one of the wallets, which nobody trades."""
+        """A launch by one of the wallets, which no wallet trades."""
         self.launches += 1
         wish = LaunchRequest(f"Crowd {self.launches}", f"CR{self.launches}", salt=self.launches).as_tuple()
         data = calldata(LAUNCH, wish, 0, ZERO, [])
@@ -204,8 +204,8 @@ class Crowd:
         return launched | {"from": sender, "value": hex(LAUNCH_FEE_WEI)} | _FEES
 
     def send(self, transactions: list[dict[str, str]]) -> None:
-        """Sends them in one request. Numbered here: a node that mines meanwhile gives a number twice. Raises
-        RpcFailure."""
+        """Sends them in one request. Numbered here: a node that mines at the same time gives a number
+        twice. Raises RpcFailure."""
         calls: list[tuple[str, tuple[object, ...]]] = []
         for transaction in transactions:
             sender = transaction["from"]
@@ -263,7 +263,7 @@ class _Block(msgspec.Struct):
 
 
 def _trimmed(dumped: str) -> bytes:
-    """The state without call traces, which are most of it and which nobody reads, and with one first block: a
+    """The state without call traces, which are most of it and unused, and with one first block: a
     node that was started from a state has that state's beside its own."""
     state = msgspec.json.decode(gzip.decompress(bytes.fromhex(dumped[2:])), type=dict[str, msgspec.Raw])
     transactions = msgspec.json.decode(state["transactions"], type=list[_Recorded])

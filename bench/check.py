@@ -1,8 +1,8 @@
-"""How fast a check is: cold and warm, the node's share, the trips; warm against a constant route.
+"""Measures a check: cold and warm, the node's share, the trips; warm against a constant route.
 
     python -m bench.check [--cold 300] [--warm 20000]
 
-Prints medians and 95th percentiles; take the ratios, machines are noisy. Everything runs on loopback,
+Prints medians and 95th percentiles; compare the ratios: machines are noisy. Everything runs on loopback,
 against a local chain that makes ten blocks a second.
 """
 
@@ -89,8 +89,8 @@ def bare_ms(url: str, bodies: list[bytes]) -> float:
 
 
 async def cold(ctx: Context, tokens: list[str], count: int) -> list[str]:
-    """Checks that share nothing, one after another, each followed by its own requests sent bare. The row of
-    ``SIDE_BY_SIDE`` that tells of it."""
+    """Checks that share nothing, one after another, each followed by its own requests sent bare. Returns its
+    row of ``SIDE_BY_SIDE``."""
     assert isinstance(ctx.node, Node)
     node = RecordingNode(ctx.node.url, ctx.node.session)
     recording = replace(ctx, node=node)
@@ -127,8 +127,8 @@ async def load(url: str, requests: int) -> tuple[float, list[float]]:
 
 
 async def warm(base_url: str, token: str, requests: int) -> list[str]:
-    """A shared answer against a constant route of the same server and size, in turns. The row of
-    ``SIDE_BY_SIDE`` that tells of it."""
+    """A shared answer against a constant route of the same server and size, in turns. Returns its
+    row of ``SIDE_BY_SIDE``."""
     rounds: dict[str, list[tuple[float, list[float]]]] = {"/constant": [], f"/v1/check/{token}": []}
     for _ in range(3):
         for path, found in rounds.items():
@@ -186,7 +186,7 @@ def put_tokens(rpc_url: str, built: world.Built) -> tuple[list[str], str]:
 
 @contextlib.asynccontextmanager
 async def service(ctx: Context) -> AsyncIterator[str]:
-    """The service with a constant route beside it, whose body is as long as a check's."""
+    """The service with a constant route beside it. The route's body is as long as a check's."""
     app = build_application(Settings(anon_per_minute=10**9), ctx)
     body = b"x" * 850
 

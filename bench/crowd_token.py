@@ -148,7 +148,7 @@ _DROPPED = re.compile(rb'"traces":\[.*?\],"exit":|,' + _GENESIS + rb"|" + _GENES
 
 
 def _keep(dumped: str, path: Path) -> None:
-    """The state without call traces, which are half of it and which nobody reads, and with one first block: a
+    """The state without call traces, which are half of it and unused, and with one first block: a
     node that was started from a state has that state's beside its own. Through files: as a whole it would
     take the machine's memory."""
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -172,7 +172,7 @@ def _keep(dumped: str, path: Path) -> None:
 
 def kept(transfers: int) -> Path:
     """The folder of a chain with so many. Another contract or shape has another, and so has another local
-    chain: by what stands on it, for it is built anew whenever a line of what builds it has changed."""
+    chain: by its contents, because a changed line of its builder builds it again."""
     built = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     blocks = json.loads(built.state.read_bytes())["blocks"]
     devnet = max(blocks, key=lambda block: int(block["header"]["number"], 16))["header"]["stateRoot"]

@@ -1,9 +1,8 @@
-"""How fast logs are read, and how much faster than eth_abi reads the same ones.
+"""Measures how fast logs are decoded, beside eth_abi.
 
     python -m bench.decode [--logs 20000]
 
-Prints thousands of logs a second for each event that comes by the thousand; take the ratios, machines are
-noisy.
+Prints thousands of logs a second for each frequent event. Compare the ratios: machines are noisy.
 """
 
 import argparse
@@ -25,7 +24,7 @@ EVENTS: dict[str, tuple[str, int, tuple[str, ...], tuple[int, ...]]] = {
                 (-(10**21), 10**18, 2**96, 10**22, -5, 3000)),
     "transfer": (erc20.TRANSFER_TOPIC, 2, ("uint256",), (10**18,)),
     "curve buy": (launchpad_curve.CURVE_BUY, 2, ("uint256",) * 4, (10**18, 10**24, 10**16, 0)),
-    "nobody's": ("0x" + "ab" * 32, 2, ("uint256",), (1,)),
+    "unknown event": ("0x" + "ab" * 32, 2, ("uint256",), (1,)),
 }  # fmt: skip
 """First topic, how many addresses follow it, and the types and values of the data."""
 

@@ -1,11 +1,12 @@
-"""What the doors cost: a cached check over HTTP and over the tool server, beside constants in the same app.
+"""Measures the cost of the doors: a cached check over HTTP and over the tool server, beside constants in
+the same app.
 
     python -m bench.doors [--requests 4000] [--rounds 5]
 
 The constant route answers bytes of the same size as any handler of the framework does; the bare bytes are
 less than any route can be. The constant tool is the protocol's own library with nothing behind it, once with
 the same answer and once with one word. The load comes from a process of its own over 32 connections that
-never pause, so the times hold the queue; take the ratios. Rounds take turns.
+never pause, so the times hold the queue; compare the ratios. Rounds take turns.
 """
 
 import argparse
@@ -67,7 +68,7 @@ BESIDE = (
     ("cached check, HTTP, with a key", "constant route"),
     ("cached check, tool", "constant tool, same answer"),
 )
-"""What ``make bench`` tells of."""
+"""The cases that ``make bench`` shows."""
 ANSWER: dict[str, Any] = {
     **HERE, "chainId": 4663, "flags": ["owner_active"], "launchpad": None,
     "verdict": {

@@ -3,7 +3,7 @@
     python -m bench.feed [--seconds 20]
 
 A local chain makes ten blocks a second. All feeds listen at once; a block's time counts from when the first
-of them all heard of it. Prints medians and 95th percentiles; take the ratios, machines are noisy.
+of them all heard of it. Prints medians and 95th percentiles; compare the ratios: machines are noisy.
 """
 
 import argparse

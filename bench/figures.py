@@ -36,7 +36,7 @@ class Table(msgspec.Struct):
 
 
 def beside(name: str, found: Times, other: str, others: Times) -> list[str]:
-    """A row of ``SIDE_BY_SIDE``; the ratio is of the medians. Of few times no 95th percentile is told."""
+    """A row of ``SIDE_BY_SIDE``; the ratio is of the medians. With few times there is no 95th percentile."""
     ratio = found.median / others.median
     p95 = ms(found.p95) if len(found.times_ms) >= LEAST_FOR_P95 else "-"
     return [name, ms(found.median), p95, other, ms(others.median), f"{ratio:.2f}"]
@@ -50,7 +50,7 @@ def ms(time_ms: float) -> str:
 
 
 def keep(path: Path | None, tables: list[Table]) -> None:
-    """Writes them where somebody asked for them."""
+    """Writes them if ``path`` is given."""
     if path is not None:
         path.write_bytes(msgspec.json.encode(tables))
 

@@ -1,4 +1,4 @@
-"""How long it takes to tell who holds a token: read whole for the first time, and again a little later.
+"""Measures holders' answers: a token read whole for the first time, and again a little later.
 
     make bench NAME=holders, or: PYTHONPATH=src python -m bench.holders [--transfers 10000 1000000] [--reuse]
 
@@ -6,7 +6,7 @@ A local chain with one token for each size (``crowd_token``), a database with an
 its own that asks as the service does, jobs and all: until the answer is complete, then after 100 new
 transfers each time; then processes that are new, which find the book in the database. Beside them, in the
 same run, the node alone: the token's logs in wide ranges and nothing done with them, and the very requests
-that were made, sent again. Memory is the asking process's most. Take the ratios: machines are noisy.
+that were made, sent again. Memory is the asking process's most. Compare the ratios: machines are noisy.
 
 --reuse   starts from chains that an earlier run made; a million transfers take half an hour to make
 """
@@ -85,7 +85,7 @@ _AROUND = range(-16, 5)
 @dataclass(slots=True)
 class ArchiveNode(Node):
     """Keeps the bytes of every trip, to send them again with nothing around them. The chain's node has no
-    state from before its start, and an archive has: so of old blocks the newest state is told, without the
+    state from before its start, and an archive has: so for old blocks it gets the newest state, without the
     token's code before ``first_number``, and with the ``nonces`` that senders had then. It is asked for all
     the same. ``last_number``: the last block before its start."""
 
@@ -134,7 +134,7 @@ class First(msgspec.Struct):
     """The first answers. ``first_s``: until the first one of all, ``whole_s``: until it was complete;
     ``asked``: so many were needed. ``read_s``, ``trips``: the same requests sent again, with nothing around
     them, one after another. ``memory_mb``: the most that the process held, ``start_mb``: before it asked.
-    ``late_ms``: by how much whoever wanted to do something else meanwhile was late, each hundredth second."""
+    ``late_ms``: how late other work in the process was, each hundredth second."""
 
     first_s: float
     whole_s: float
@@ -319,7 +319,7 @@ async def measure(place: Place) -> list[list[str]]:
     size = f"holders, {first.transfers:,} transfers"
     once, node = Times([first.whole_s * 1000]), Times([alone.seconds * 1000])
     return [
-        beside(f"{size}: read whole", once, "its logs from the node, not looked at", node),
+        beside(f"{size}: read whole", once, "its logs from the node, not parsed", node),
         beside(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
     ]
 
@@ -381,7 +381,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.ask:
-        # As whoever serves, or does the jobs, is run.
+        # As the processes that serve or run jobs do.
         spare_the_collector()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(ask(asked))

@@ -1,18 +1,18 @@
-"""How fast the chain is read into the database, beside Ponder and beside reading with nothing around it.
+"""Measures how fast the chain is read into the database, beside Ponder and beside plain reading.
 
     make bench NAME=index, or: PYTHONPATH=src python -m bench.index [--blocks 3000] [--runs 3] [--only sync]
 
-One busy chain on one local node, one PostgreSQL server for everybody, each run into an empty database:
+One busy chain on one local node, one PostgreSQL server for all, each run into an empty database:
 
 plain    eth_getLogs of the same events, the next range asked for while one is read; parsed and decoded into
          records, and thrown away. No blocks, no database. Once more with all blocks and transactions: without
-         them nobody knows who traded.
+         them the traders are unknown.
 sync     roundtrip sync as it is: every block in full, every log, checked against the headers.
 ponder   Ponder, which asks for blocks one at a time, with its limit of requests a second out of the way; once
          more with the limit as it comes, where --limited says so.
 
 Seconds are from the process's start, and of the backfill alone; beside them processor time of the reader, the
-node and the database, which says more where others use the machine. Take the ratios: machines are noisy.
+node and the database, which says more where others use the machine. Compare the ratios: machines are noisy.
 """
 
 import argparse

@@ -39,7 +39,7 @@ PLAIN = (
     "inside", "token",
 )  # fmt: skip
 REBUILT = 200
-"""Wallets in a range whose trades are folded again, to see that it comes out alike."""
+"""Wallets in a range. Their trades are folded again, to verify that the result is the same."""
 BY_MAKER = ("pool", "launch", "launch_step", "position", "closing", "curve", "inside")
 COLUMNS = LINE_COLUMNS | {"position": ("wallet_id", "token_id", *WalletPosition._fields)}
 Say = Callable[[str], None]

@@ -1,4 +1,4 @@
-"""Who reads a chain, for ``bench.index``: plainly, as the sync does, and as Ponder does."""
+"""The readers of a chain for ``bench.index``: plain, as the sync does, and as Ponder does."""
 
 import asyncio
 import contextlib
@@ -115,7 +115,7 @@ class _Answer(msgspec.Struct):
 
 def plain(place: Place, blocks: bool) -> Run:
     """Reads the same events and keeps nothing. ``blocks``: and every block with its transactions, without
-    which nobody knows who traded."""
+    which the traders are unknown."""
     decode = Decoder(contracts_from(place.built.contracts))
     answers = msgspec.json.Decoder(list[_Answer])
     logs, block = msgspec.json.Decoder(list[_RawLog]), msgspec.json.Decoder(_RawBlock)

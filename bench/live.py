@@ -1,4 +1,4 @@
-"""How far the sync is behind a chain of ten blocks and a hundred trades a second, and what it holds.
+"""Measures how far the sync is behind a chain of ten blocks and a hundred trades a second, and its memory.
 
     PYTHONPATH=src python -m bench.live [--minutes 1] [--trades 100]
 
@@ -71,7 +71,7 @@ def trade(rpc_url: str, seconds: float, trades_per_s: int) -> None:
 
 @dataclass
 class Clock:
-    """When blocks were seen, and when their facts were told to be there."""
+    """When blocks were seen, and when the database announced their facts."""
 
     seen: dict[int, float] = field(default_factory=dict)
     told: list[tuple[int, float]] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""How long a made-up history is, and who takes part in it: everybody's number, and who funded whom.
+"""The length of a made-up history and its wallets: the number of each, and its funder.
 
-Addresses are numbers, as the database interns them; ``Cast`` says whose they are.
+Addresses are numbers, as the database interns them; ``Cast`` says which wallet each is.
 """
 
 import bisect
@@ -59,8 +59,8 @@ class Scale:
 
 
 class Cast:
-    """Whose numbers are whose. Few are the same however long the history is: bots, traders, deployers; the
-    rest come as time passes."""
+    """Which number is which wallet. Few are the same however long the history is: bots, traders, deployers;
+    the rest come as time passes."""
 
     ZERO, WETH, USDG, MANAGER, HOOK, LAUNCHPAD = range(1, 7)
     EXCHANGES = range(20, 35)
@@ -93,7 +93,7 @@ class Cast:
         later = self.end - self.FIRST_WALLET - self._early
         return FIRST_BLOCK + (wallet - self.FIRST_WALLET - self._early) * self.scale.blocks // later
 
-    def somebody(self, block: int) -> int:
+    def draw_trader(self, block: int) -> int:
         """Who trades: three in ten a bot, one in four a trader, else one of the newer wallets."""
         draw = self._chance.random()
         if draw < 0.3:
@@ -113,7 +113,7 @@ class Cast:
         return born - 1 - age % (born - self.FIRST_WALLET)
 
     def deployer(self, block: int) -> int:
-        """Who launches: two in five times somebody who does nothing else."""
+        """Who launches: two in five times a wallet that does nothing else."""
         if self._chance.random() < 0.4:
             return self.DEPLOYERS[_pick(self._deployers, self._chance)]
         return self.newcomer(block)
@@ -128,7 +128,7 @@ class Cast:
         return list(range(first, min(first + min(length, 20), self.born_by(block))))
 
     def funders(self) -> Iterator[tuple[int, int]]:
-        """Wallets with their funders, 0: nobody known."""
+        """Wallets with their funders, 0: not known."""
         for wallet in (*self.DEPLOYERS, *self.BOTS, *self.TRADERS):
             yield wallet, self._exchange() if self._chance.random() < 0.8 else 0
         for wallet in self.CREWS:

@@ -1,4 +1,4 @@
-"""What happens to tokens: when they open, how many come, and what each of them wants to do."""
+"""The lives of tokens: when they open, how many wallets come, and what each wants to do."""
 
 import math
 import random
@@ -25,7 +25,7 @@ class Lives:
     def __init__(self, world: World) -> None:
         self.world, self.chance = world, world.chance
         self.played: list[tuple[int, bool]] = []
-        """Tokens that somebody may have read a symbol of, and whether they were launched."""
+        """Tokens with a symbol that may have been read, and whether they were launched."""
 
     def play(self, from_s: int, end_s: int) -> None:
         """Everything that begins in that time, and the evergreens' share of trades in it."""
@@ -65,7 +65,7 @@ class Lives:
             return
         token = self.world.new_token()
         if draw < 0.1:
-            # Against what is nobody's money: nothing is kept of its trades.
+            # Against a token that is not money: its trades are not stored.
             self.world.open_pool(kind, token, max(self.world.cast.end, token - 500), block, money=False)
             return
         market = Market(token, self.world.open_pool(kind, token, quote, block), block, quote == Cast.USDG)
@@ -84,7 +84,7 @@ class Lives:
         world, chance = self.world, self.chance
         token, deployer = world.new_token(), world.cast.deployer(block)
         pool = world.open_pool("launchpad_curve", token, Cast.ZERO, block)
-        # The curve's address is the pool's: it stands in the row just made.
+        # The curve's address is the pool's: the newest row has it.
         at = world.rows.plain["pool"][-1].split("\t")[1]
         block, log = world.place(block)
         at_s = world.scale.at_s(block)
@@ -108,7 +108,7 @@ class Lives:
             block = market.opened + 1 + int(chance.expovariate(1 / life))
             if block > world.scale.last_block:
                 continue
-            planned += self._story(block, world.cast.somebody(block), life, size)
+            planned += self._story(block, world.cast.draw_trader(block), life, size)
         if market.launched:
             planned += self._first_buyers(market, life, size)
         world.play(market, planned)
@@ -173,7 +173,7 @@ class Lives:
             block = chance.randrange(first, end)
             amount = self._wei(0.1) if chance.random() < 0.55 else -500 if chance.random() < 0.5 else -1000
             place = int(len(markets) * chance.random() ** 2)
-            wallet = self.world.cast.somebody(block)
+            wallet = self.world.cast.draw_trader(block)
             planned[place].append(Planned(block, wallet, amount))
         for market, wants in zip(markets, planned, strict=True):
             self.world.play(market, wants)

@@ -1,9 +1,9 @@
-"""A plausible history of a busy chain, made up from a seed: who there is, what is launched, who trades what.
+"""A plausible history of a busy chain, made up from a seed: its wallets, launches and trades.
 
 A token's whole life is played at once, in the order of its blocks: stories of wallets (in, perhaps in again,
-perhaps out) against a pool whose price follows them, each trade folded by ``domain/market/profit.py``, as the
-sync folds it. So positions, closings and curves are what the trades make of them, to the last unit. What a
-life leaves for later days waits in ``Rows`` until their turn.
+perhaps out) against a pool with a price that follows them, each trade folded by
+``domain/market/profit.py``, as the sync folds it. So positions, closings and curves are what the trades
+make of them, to the last unit. What a life leaves for later days waits in ``Rows`` until their turn.
 """
 
 import random
@@ -168,12 +168,12 @@ class World:
         return self.pools
 
     def new_token(self) -> int:
-        """The number of a contract that nobody met before."""
+        """The number of a new contract."""
         self.tokens += 1
         return self.tokens - 1
 
     def move_liquidity(self, market: Market, block: int, delta: int) -> None:
-        """Somebody adds liquidity to a pool, or takes it away."""
+        """A wallet adds liquidity to a pool, or takes it away."""
         block, log = self.place(block)
         at_s = self.scale.at_s(block)
         owner = market.deployer or self.cast.newcomer(block)
@@ -253,7 +253,7 @@ class World:
     def inside(
         self, what: str, token: int, spot: Spot, wallet: int, other: int | str, raw: int, wei: str, tx: str
     ) -> None:
-        """What somebody behind a launch did."""
+        """What an insider of a launch did."""
         self.rows.add(
             "inside",
             f"{spot.block_number}\t{spot.log_index}\t{spot.at_s}\t{what}\t{token}\t{wallet}\t{other}\t{raw}\t"

@@ -3,7 +3,7 @@
     PYTHONPATH=src:tests python -m bench.nodes [--reads 200]
 
 Two scripted nodes on loopback that answer from memory; the first keeps one answer in twenty back for 300 ms.
-Prints medians, 95th percentiles and what a second node was asked; take the ratios.
+Prints medians, 95th percentiles and what a second node was asked; compare the ratios.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""How others find out whether a token can be sold, each as well as it can be done. Nothing of ours is in them
-but how a trade is encoded; they are told where a token trades, which our check has to find out.
+"""Other techniques that find out whether a token can be sold, each done as well as possible. They share only
+the encoding of trades with us. They get the token's venue as input, which our check has to find.
 
 helper      a contract of our own (peers/round_trip.vy) buys and sells as a wallet would, in one eth_call, at
-            the price and with the gas of a real transaction. Once with its code put by a state override at
-            the address that calls it, so that the caller is the origin; once made in the call, so that it
-            has no code while it trades, and another origin.
+            the price and with the gas of a real transaction. Once a state override puts its code at the
+            calling address, so that the caller is the origin; once it is the constructor of a contract that
+            the call creates, so that it has no code while it trades, and another origin.
 quoter      the exchange's own quoters: what a buy brings, and what selling that brings. A curve has none.
 transfer    eth_call of a transfer of all that a holder has to 0x...dEaD. The holder is a wallet that really
-            bought before; where nobody can, the pool, and a thousandth of what it has.
+            bought before; if no wallet could, it is the pool, with a thousandth of what it has.
 selectors   the token's code holds a function by which an owner can stop sales, by usual names.
 """
 
@@ -38,7 +38,8 @@ _RICH_WEI, _VALUE_WEI = 100 * 10**18, 10 * 10**18
 _CALLER = Address("0x" + abi.keccak(b"a helper's caller")[12:].hex())
 _DEAD = Address("0x" + "dead".rjust(40, "0"))
 _SOLD = 0x5E11 << 96
-"""Stands in calldata where the helper writes what it bought; some routers take 128 bits at most."""
+"""The placeholder in calldata that the helper replaces with what it bought; some routers take 128 bits at
+most."""
 _STEPS = "(address,uint256,bytes,uint256)[]"
 _ROUND_TRIP = f"round_trip(address,address,{_STEPS},{_STEPS},{_STEPS})"
 _POWERS = (
@@ -73,7 +74,7 @@ def by_loss(loss_bps: int, whole: bool = True) -> Answer:
 
 
 def _best(answers: list[Answer]) -> Answer:
-    """Of several places the best one: whoever trades may choose."""
+    """The best of several venues: a trader may choose."""
     return min(answers, key=lambda one: (_ORDER.index(one.level), one.loss_bps or 0))
 
 

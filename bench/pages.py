@@ -1,13 +1,13 @@
-"""What pages weigh, and how soon a token's page is there.
+"""Measures the size of the pages, and the time of a token's page.
 
     make bench NAME=pages, or: PYTHONPATH=src:tests python -m bench.pages [--runs 200]
 
 Weights: every page of the table, each of an account's rooms and each board, with all that it loads (scripts,
-styles, icons, and the pieces that come by themselves), in bytes that nothing has compressed. Nobody has
-visited before: nothing is in a browser's store.
+styles, icons, and the pieces that come by themselves), in uncompressed bytes, with an empty browser
+cache.
 
 Times: of the local chain as its actors left it, asked one after the other over one connection that stays
-open, beside a constant route of the same application in the same run. Take the ratios.
+open, beside a constant route of the same application in the same run. Compare the ratios.
 """
 
 import argparse
@@ -80,7 +80,7 @@ async def house(folder: Path) -> AsyncIterator[tuple[Context, SyncRpc]]:
 
 
 class Browser:
-    """Somebody who is signed in. ``url``: of the service."""
+    """A client that is signed in. ``url``: of the service."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self._url, self._session = url, session
@@ -108,15 +108,15 @@ class Browser:
 
 
 def paths(values: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """Where each page of the table is found, by what may stand in it: ``token`` and ``wallet`` are what an
-    address of either sort of page is."""
+    """The addresses of each page of the table, by the values that they may contain: ``token`` and
+    ``wallet`` are what an address of either sort of page is."""
     for page in PAGES:
         if page.method != "GET":
             continue
         kind = page.path.split("/")[1]
         names = [kind if name == "address" else name for name in _FIELD.findall(page.path)]
         if not all(values.get(name) for name in names):
-            print(f"not weighed, for nothing is known to stand in it: {page.path}")
+            print(f"not measured, because no value for its address is known: {page.path}")
             continue
         for chosen in product(*(values[name] for name in names)):
             left = iter(chosen)

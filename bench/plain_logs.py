@@ -1,10 +1,10 @@
-"""A node's own time for a token's logs: asked for in ranges, received, and not looked at.
+"""A node's own time for a token's logs: requested in ranges, received, and not parsed.
 
     PYTHONPATH=src python -m bench.plain_logs [--transfers 100000] [--reuse]
 
-For answers of 500 to 10,000 logs, one after another and four at once: what can be had at most, and how wide a
-range should be. ``parsed``: with each answer parsed into objects besides, which is the least that a reader
-has to do.
+For answers of 500 to 10,000 logs, one after another and four at once: the most that a node gives, and how
+wide a range should be. ``parsed``: with each answer parsed into objects besides, which is the least that a
+reader has to do.
 """
 
 import argparse

@@ -9,7 +9,7 @@ other; beside it, in the same run, what an empty question takes over the same po
 
 The account: fifty positions of tokens that the local chain's actors trade, on curves and in pools of either
 version, over the index of that chain, while it makes ten blocks a second. Beside it, in the same run, a check
-of one of them. Take the ratios: machines are noisy.
+of one of them. Compare the ratios: machines are noisy.
 """
 
 import argparse

@@ -4,8 +4,9 @@
 
 One row for each tool and venue: "trips" made and allowed, "node" the share of the time spent waiting for
 it; "alone" is the node answering the same requests in as many trips, with a client that parses nothing, and
-"ratio" is the whole against that. Rows that make more trips than they may come first, marked MISS. Take the
-ratios, machines are noisy. Everything runs on loopback, against a local chain that makes ten blocks a second.
+"ratio" is the whole against that. Rows that make more trips than they may come first, marked MISS. Compare
+the ratios: machines are noisy. Everything runs on loopback, against a local chain that makes ten blocks a
+second.
 """
 
 import argparse
@@ -44,7 +45,7 @@ from roundtrip.services.trade.simulate import CallParams, SimulateParams, simula
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 VENUES = {"v3": "plain", "v4": "v4_eth", "curve": "curve", "graduated": "graduated"}
-"""The sample token that stands for each venue."""
+"""The sample token of each venue."""
 SIMULATE_TRIPS, PREPARE_TRIPS = 2, 3
 AT_ONCE = 16
 ETH = 10**18
@@ -86,7 +87,7 @@ async def _exchange(wire: tuple[asyncio.StreamReader, asyncio.StreamWriter], bod
 
 
 async def alone_ms(url: str, trips: list[list[bytes]]) -> float:
-    """The node's own time for these requests, trip by trip: what comes back is read and not looked at."""
+    """The node's own time for these requests, trip by trip: answers are read and not parsed."""
     parts = urlsplit(url)
     width = max(len(trip) for trip in trips)
     wires = [await asyncio.open_connection(parts.hostname, parts.port, limit=2**24) for _ in range(width)]

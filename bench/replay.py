@@ -1,8 +1,8 @@
-"""How quick a rule is tried on seven days with 24 million trades, and what a block's happenings cost.
+"""Measures the test of a rule on seven days with 24 million trades, and the cost of a block's events.
 
     PYTHONPATH=src python -m bench.replay [--trades 24000000] [--reuse] [--only buying]
 
-``index_filler`` fills a database whose seven days have all the trades; some thousand moves between wallets a
+``index_filler`` fills a database with all the trades within seven days; some thousand moves between wallets a
 day come on top. Every kind of rule is asked three times and the worst is shown, beside a plain count of the
 seven days' trades in the same run: machines are noisy. Last what the indexes of ``schema/0011`` cost the
 sync: one day's trades and transfers written again, with them and without.

@@ -1,4 +1,4 @@
-"""How long it takes to find whom a happening is to be told to, among few rules and among many.
+"""Measures how long it takes to find the accounts that get an alert for an event, among few rules and many.
 
     make bench NAME=rules FLAGS="[--rules 10000 100000] [--happenings 20000]"
 
@@ -9,7 +9,7 @@ threshold just above what happens; and everybody following one wallet, with a ru
 below. The last two are about nothing, so they should cost nothing. Printed: median, 95th percentile and worst
 of a happening in processor time (and as waited for, which others on the machine lengthen), the share of one
 core that 1,000 a second take, what ten times the rules cost, and beside it, in the same run, each rule and
-follow looked at. Take the ratios: machines are noisy.
+follow tested. Compare the ratios: machines are noisy.
 """
 
 import argparse
@@ -54,7 +54,7 @@ TX_HASH = TxHash("0x" + "00" * 32)
 
 @dataclass(slots=True)
 class Watching:
-    """Rules with who is meant, and whom each account follows."""
+    """Rules with the wallets that they cover, and the wallets that each account follows."""
 
     rules: list[tuple[AlertSource, Rule, Address | None]] = field(default_factory=list)
     follows: list[tuple[AlertSource, Address]] = field(default_factory=list)
@@ -126,8 +126,8 @@ def drawn(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
         rule, meant = a_rule(chance)
         watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, meant))
     for account_id in range(rules // MOST_RULES):
-        whom = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MOST_FOLLOWS))}
-        for each in sorted(whom):
+        followed_wallets = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MOST_FOLLOWS))}
+        for each in sorted(followed_wallets):
             watching.follows.append((AlertSource("follow", next(number), account_id, "somebody", 0), each))
     return watching, [a_happening(chance) for _ in range(happenings)]
 
@@ -160,7 +160,7 @@ MIXES: dict[str, Mix] = {"drawn": drawn, "just above": just_above, "one followed
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Of one mix with so many rules. ``times_ms``: of the processor; ``waited_ms``: by the clock on the wall.
-    ``looked_ms``: a happening with each rule and follow looked at."""
+    ``looked_ms``: an event with each rule and follow tested."""
 
     rules: int
     times_ms: list[float]
@@ -195,16 +195,16 @@ def indexed(watching: Watching) -> RuleIndex:
     index = RuleIndex()
     for source, rule, meant in watching.rules:
         index.add_rule(source, rule, meant)
-    for source, whom in watching.follows:
-        index.add_follow(source, whom)
+    for source, followed_wallet in watching.follows:
+        index.add_follow(source, followed_wallet)
     return index
 
 
 def looked_at(watching: Watching) -> Callable[[Happening], list[AlertSource]]:
     """The same without an index."""
     followed: dict[int, set[Address]] = {}
-    for source, whom in watching.follows:
-        followed.setdefault(source.account_id, set()).add(whom)
+    for source, followed_wallet in watching.follows:
+        followed.setdefault(source.account_id, set()).add(followed_wallet)
     watches: list[tuple[AlertSource, Watch]] = []
     for source, rule, meant in watching.rules:
         wallets = followed.get(source.account_id, set()) if rule.who.kind == "follow" else {meant}
@@ -215,7 +215,11 @@ def looked_at(watching: Watching) -> Callable[[Happening], list[AlertSource]]:
         number = seen.spot.block_number
         told = [source for source, watch in watches if watch.matches(seen) and source.from_number < number]
         if seen.verb in FOLLOWED_VERBS:
-            told += [s for s, whom in watching.follows if whom == seen.wallet and s.from_number < number]
+            told += [
+                s
+                for s, followed_wallet in watching.follows
+                if followed_wallet == seen.wallet and s.from_number < number
+            ]
         return told
 
     return matching
@@ -255,7 +259,7 @@ def measure(mix: Mix, rules: int, happenings: int) -> Measured:
 
 
 def tell(found: Measured) -> None:
-    """What it takes, how many it is told to, and by how much looking at all is slower."""
+    """Prints the time, the number of alerts, and how much slower it is to test all."""
     mean_ms, told = statistics.fmean(found.times_ms), found.matches
     print(
         f"  {found.rules:7,} rules   median {found.median_ms * 1000:6.1f} us"

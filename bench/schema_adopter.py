@@ -100,7 +100,7 @@ async def put_column(connection: Connection, column: Column) -> None:
 
 async def adopt(filled: Connection, new: Connection, say: Say = print) -> None:
     """Changes ``filled`` to what ``new``, an empty database that was just migrated, is. Columns that are to
-    go stay: nobody reads them. Raises as ``put_column``."""
+    go stay, unused. Raises as ``put_column``."""
     await filled.execute("SET maintenance_work_mem = '1GB'")
     changed = False
     tables = {row["make"] for row in await filled.fetch(_TABLES)}

@@ -1,10 +1,10 @@
-"""Everything that is measured beside something else, one after another, and one page of tables at the end.
+"""Runs every benchmark that has a baseline, one after another, and writes one page of tables.
 
     make bench, or: PYTHONPATH=src:tests python -m bench.side_by_side [--only techniques doors]
 
 Each bench is a process of its own, at a size that fits into a quarter of an hour in all; each alone measures
-more (make bench NAME=index, doors, boards, holders). The page goes to var/bench.md: it is what the README
-shows. Who holds a token is asked at a million transfers where an earlier run of
+more (make bench NAME=index, doors, boards, holders). The page goes to var/bench.md: docs/benchmarks.md
+has a copy. Who holds a token is asked at a million transfers where an earlier run of
 ``make bench NAME=holders`` has made them (half an hour), else at a hundred thousand.
 """
 

@@ -1,4 +1,4 @@
-"""The whole service at twice what it can do, for long: what grows, what falls behind, what it answers.
+"""Loads the whole service at twice what it sustains, for long: what grows, falls behind, and is answered.
 
     PYTHONPATH=src:tests python -m bench.soak [--minutes 30] [--processes 2] [--rate 0] [--slow 1000]
 
@@ -6,7 +6,7 @@
 and a load of its own process on the same machine (``soak_load``, ``soak_mix``).
 
 The **sustainable load** is the highest rate, found by doubling and then three halvings of the gap, at which
-for twelve seconds p95 of all answers stays under ``BOUND_MS``, nothing is told busy, and nothing is lost;
+for twelve seconds p95 of all answers stays under ``BOUND_MS``, no answer is busy, and nothing is lost;
 times count from when a request was due. Twice that is then offered for so many minutes, whether or not
 answers come.
 
@@ -14,13 +14,13 @@ answers come.
 bound of their own, which a mix of so many different questions does not reach: answers that are shared, 10,000
 a process; minutes of callers, 100,000; what each connection to PostgreSQL knows of tables. What a bounded
 one adds shows as ``fills``, and what goes on rising as ``rises``. Rows are not caches: evidence of every
-check is kept, so the database's size is told and not judged; nor is the local chain's node, which keeps every
-block.
+check is kept, so the database's size is printed and not judged; nor is the local chain's node, which keeps
+every block.
 
-Ends with 1 where a figure of ours rises or is high, a process ended, an answer was wrong (a known trap not
-told ``danger`` or ``unknown``, a fair token not told ``ok`` or ``unknown``), an answer was none that is
-documented, more than one in a thousand was lost or not sent, or what was answered at twice the load was not
-soon (``ANSWERED_MS``, ``BUSY_MS``).
+Ends with 1 where a figure of ours rises or is high, a process ended, an answer was wrong (a known trap that
+is not ``danger`` or ``unknown``, a fair token that is not ``ok`` or ``unknown``), an answer was not a
+documented one, more than one in a thousand was lost or not sent, or what was answered at twice the load was
+not soon (``ANSWERED_MS``, ``BUSY_MS``).
 """
 
 import argparse
@@ -55,7 +55,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 BOUND_MS = 500.0
 FIRST_RATE, STEP_S, HALVINGS, WARM_S = 25.0, 12.0, 3, 40.0
 ANSWERED_MS, BUSY_MS = 2500.0, 1500.0
-"""p95 at twice the load, by the median of the windows: of answers, and of what was told busy."""
+"""p95 at twice the load, by the median of the windows: of answers, and of busy ones."""
 MOST_LOST = 0.001
 SAMPLE_S = 5.0
 STREAMS, SLOW = 30, 20
@@ -76,13 +76,13 @@ ALLOWED = {
     "busy p95, ms": Allowance(0.3, 200.0, most=BUSY_MS),
     "requests waiting": Allowance(0.2, 50.0),
 }
-"""By the end of a figure's name; what is not here is told, and not judged."""
+"""By the end of a figure's name; what is not here is printed, and not judged."""
 _NOT_OURS = "the chain's node"
 
 
 @dataclass
 class Answers:
-    """What came of a load, window by window."""
+    """The results of a load, window by window."""
 
     windows: list[dict[str, Any]] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -245,7 +245,7 @@ def _faults_of(answers: Answers) -> list[str]:
 
 
 def tell_answers(answers: Answers) -> None:
-    """Prints what came of the load."""
+    """Prints the results of the load."""
     spent_s = sum(window["spent_s"] for window in answers.windows)
     offered = answers.total("offered")
     for name in ("answered_ms", "busy_ms"):
@@ -266,7 +266,8 @@ def tell_answers(answers: Answers) -> None:
 
 
 def environment(folder: Path, port: int, database_url: str, metrics: int) -> dict[str, str]:
-    """Settings as they come, but for limits of callers: ours are some thousand, and are to be let in."""
+    """Settings as they come, except the limits of callers: the load has some thousand, and must be
+    admitted."""
     return {
         "PYTHONPATH": str(PROJECT / "src"),
         "ROUNDTRIP_VAR": str(folder),

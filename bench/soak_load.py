@@ -4,8 +4,8 @@
 
 PLAN is a file (``soak_mix.Plan`` as JSON). Each line of standard input is an order, ``{"rate": 200,
 "seconds": 30, "streams": 20, "slow": 10}``: so many requests a second, drawn from the mix with exponential
-gaps, live boards that are kept open meanwhile, and slow clients. Every four seconds a JSON line says what
-came of it (``Window``), and ``{"done": true}`` ends an order. Times count from when a request was due.
+gaps, live boards that are kept open, and slow clients. Every four seconds a JSON line gives the results
+(``Window``), and ``{"done": true}`` ends an order. Times count from when a request was due.
 
 Requests come from a thousand addresses of loopback, each over connections that it keeps; 1,500 in all. One
 that finds none free is not sent, and counted: the service let too much pile up. A kept connection that ends
@@ -39,10 +39,10 @@ BUSY = ("busy", "page 503")
 
 @dataclass(slots=True)
 class Window:
-    """What came of four seconds. ``unsent``: no connection was free. ``lost``: no answer came, or none within
-    45 seconds. ``again``: sent twice. ``answered_ms``, ``busy_ms``: p50, p95, p99 of what was answered and of
-    what was told busy; ``kind_ms``: of what was answered, by kind. ``waiting``: under way at the end of it.
-    ``wrong``: what should never be, in words."""
+    """The results of four seconds. ``unsent``: no connection was free. ``lost``: no answer came, or none
+    within 45 seconds. ``again``: sent twice. ``answered_ms``, ``busy_ms``: p50, p95, p99 of what was
+    answered and of busy ones; ``kind_ms``: of what was answered, by kind. ``waiting``: under way at the end
+    of it. ``wrong``: what should never be, in words."""
 
     spent_s: float = 0.0
     offered: int = 0
@@ -59,7 +59,7 @@ class Window:
     wrong: list[str] = field(default_factory=list)
 
     def summed(self) -> dict[str, object]:
-        """As it is told."""
+        """As JSON values."""
         times = {name: _percentiles(getattr(self, name)) for name in ("answered_ms", "busy_ms")}
         kinds = {"kind_ms": {kind: _percentiles(found) for kind, found in self.kind_ms.items()}}
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -215,7 +215,7 @@ class Load:
         self._send(_Waiting(self._mix.draw(), due_s, f"127.1.{number // 250}.{number % 250 + 1}"))
 
     def end_late(self) -> None:
-        """Whoever waits too long does not wait on."""
+        """Gives up requests that have waited too long."""
         oldest_s = time.perf_counter() - LATE_S
         for line in [one for one in self._lines if one.waiting and one.waiting.due_s < oldest_s]:
             assert line.waiting is not None
@@ -223,14 +223,14 @@ class Load:
             line.close()
 
     def told(self, spent_s: float) -> dict[str, object]:
-        """The window, which begins anew."""
+        """Returns the window and begins a new one."""
         window, self.window = self.window, Window()
         window.spent_s = round(spent_s, 3)
         window.waiting = sum(1 for one in self._lines if one.waiting) + len(self._opening)
         return window.summed()
 
     async def stream(self, number: int) -> None:
-        """A board that is looked at, for ever."""
+        """Reads a live board until the end."""
         request = f"GET {self._plan.stream} HTTP/1.1\r\nhost: 127.0.0.1:{self._plan.port}\r\n\r\n".encode()
         address = f"127.2.0.{number // 3 + 1}"
         while True:
@@ -248,7 +248,7 @@ class Load:
 
 
 async def arrivals(load: Load, rng: Random, rate: float, seconds: float) -> None:
-    """So many a second for so long, and what came of them."""
+    """Sends so many requests a second for so long, and prints the results."""
     began_s = told_s = time.perf_counter()
     due_s, end_s = began_s, began_s + seconds
     while (now_s := time.perf_counter()) < end_s:
@@ -264,7 +264,7 @@ async def arrivals(load: Load, rng: Random, rate: float, seconds: float) -> None
 
 
 async def main(plan: Plan, seed: int) -> None:
-    """Does as it is told until standard input ends."""
+    """Follows orders until standard input ends."""
     rng, reader = Random(seed), asyncio.StreamReader()
     load = Load(plan, rng)
     await asyncio.get_running_loop().connect_read_pipe(

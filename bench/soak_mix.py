@@ -1,4 +1,4 @@
-"""What strangers ask of the service all day, in the shares that ``SHARES`` has, and what may come back.
+"""The requests of a day in the shares of ``SHARES``, and the answers that they may get.
 
 Tokens are drawn so that a few are asked for again and again, and one in three as evenly as can be: of what is
 shared for fifteen seconds that leaves both sorts of checks, cached and cold.
@@ -35,7 +35,7 @@ _STEEP = 0.9
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What there is to ask for. ``levels``: what a check of a token may say, for those whose truth is known:
+    """What there is to ask for. ``levels``: what a check of a token may say, for those with a known truth:
     ``danger`` or ``ok``. ``simulated``: bodies of POST /v1/simulate. ``stream``: the path of a live board."""
 
     port: int
@@ -98,7 +98,7 @@ _rpc = msgspec.json.Decoder(_Rpc)
 
 
 def outcome(ask: Ask, status: int, body: bytes) -> tuple[str, str]:
-    """What came of it in a word (``ok``, the code of an error, ``page 503``, ``strange ...`` for what nothing
+    """The outcome in a word (``ok``, the code of an error, ``page 503``, ``strange ...`` for what nothing
     says may come), and what is wrong with it, "" mostly."""
     try:
         if ask.form == "page":

@@ -120,7 +120,7 @@ class Watch:
             if pid not in processes.get(name, ()) and name not in self.left:
                 self.left.append(name)
         pages = await asyncio.gather(*(self._page(session, *one) for one in self.metrics.items()))
-        # Any of those that serve tells of the whole; the last is the one that works.
+        # Any serving process reports the whole; the last one is the worker.
         self._take(next((page for page in reversed(pages) if "roundtrip_index_block" in page), ""))
         [row] = await connection.fetch(
             "SELECT pg_database_size(current_database()) AS size,"
@@ -137,7 +137,7 @@ class Watch:
                 page = await answer.text()
         except (OSError, TimeoutError, aiohttp.ClientError):
             page = ""
-        # It comes of the same loop as all else that the process does: its time tells how far that is behind.
+        # The same event loop answers it: its time shows how late the loop is.
         self.put(f"{name}: its metrics, ms", (time.perf_counter() - began) * 1000)
         return page
 

@@ -3,7 +3,7 @@
     python bench/spans.py [--logs 50000] [--rounds 5]
 
 Two chains: the local one, over HTTP, and one made up in memory with many logs a block, where only the work
-in this process counts, in time of the processor. Prints medians; take the ratios, machines are noisy.
+in this process counts, in time of the processor. Prints medians; compare the ratios: machines are noisy.
 """
 
 import argparse

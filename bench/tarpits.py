@@ -1,15 +1,15 @@
-"""The time from an alert to an honest webhook while others answer slowly: do they hold it up?
+"""Measures the time from an alert to an honest webhook while other webhooks answer slowly.
 
     PYTHONPATH=src:tests python -m bench.tarpits [--seconds 20]
 
 An embedded PostgreSQL, one worker, real sockets on loopback by http, all in this process. One honest account
-is told something four times a second, by one webhook that answers at once. Beside it 60 accounts with five
-webhooks each have always more to be told; their webhooks answer the test at once, as if they were quick, and
-alerts after 9.5 s. Then 60 other accounts whose webhooks answer after 0.9 s, which is just not slow.
+gets an alert four times a second, by one webhook that answers at once. Beside it 60 accounts with five
+webhooks each always have more alerts; their webhooks answer the test at once, as if they were quick, and
+alerts after 9.5 s. Then 60 other accounts have webhooks that answer after 0.9 s, which is just not slow.
 
 Aim: under 300 webhooks that take 9.5 s the honest one's p95 stays under a second; ends with 1 where it does
-not, or where an alert did not come. Of those that take 0.9 s the figure is told. At last how long taking jobs
-takes with 100,000 that wait.
+not, or where an alert did not come. The figure of those that take 0.9 s is only printed. At last how long
+taking jobs takes with 100,000 that wait.
 """
 
 import argparse
@@ -188,7 +188,7 @@ async def phases(
     print(f"set {len(ports)} webhooks in {time.perf_counter() - began_s:.0f} s", flush=True)
     found = []
     for name, others, lasts_s in (
-        ("nobody", [], seconds),
+        ("no other", [], seconds),
         ("300 that take 9.5 s, from the first on", slow, seconds),
         ("the same, known as slow", slow, seconds),
         (JUST_NOT_SLOW, just_not, seconds),
@@ -245,7 +245,7 @@ async def claims(pool: asyncpg.Pool) -> None:
     """How long taking 16 jobs takes with many that wait: sorted, not sorted yet, and not due."""
     kind = KINDS["deliver"]
     await pool.execute("TRUNCATE jobs.job")
-    # Anew: plans of before, for a handful of accounts, read all of them for each channel.
+    # New connections: old plans, made for few accounts, read all of them for each channel.
     await pool.expire_connections()
     await pool.execute(_FILL, WAITING, _now(), timeout=120)
     await pool.execute("ANALYZE")
@@ -257,7 +257,7 @@ async def claims(pool: asyncpg.Pool) -> None:
             count += 1
     print(f"{WAITING:,} due at once are sorted in {time.perf_counter() - began:.1f} s, in {count} steps")
     await _timed_claims(pool, "all due and sorted")
-    # One that failed waits for its time: it is not sorted, and stands in nobody's way.
+    # A failed one waits for its time: it is not sorted, and blocks no other.
     await pool.execute(
         "UPDATE jobs.job SET lane = NULL, run_at = run_at + interval '1 hour' WHERE id % 10 <> 0", timeout=120
     )

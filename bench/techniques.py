@@ -4,7 +4,7 @@
 
 Every token of the zoo (``zoo``), on one local node, asked in turns by each technique (``other_techniques``)
 and by our check, cold; then real wallets trade each token (``zoo_truth``). Printed: the table, and with
---misses each token that somebody is wrong about, by name.
+--misses each token that a technique is wrong about, by name.
 """
 
 import argparse
@@ -54,7 +54,7 @@ RIGHT: dict[Kind, tuple[Level, ...]] = {
     "trap": ("danger",),
     "closed": ("warn", "danger"),
 }
-"""Which levels are right. Of what nobody can buy, anything but ok is."""
+"""Which levels are right. For a token that cannot be bought, anything but ok is."""
 HEADS = (
     "technique", "traps called fine", "traps only warned of", "fair called traps", "fair warned of",
     "snags called fine", "snags called traps", "cannot tell", "right", "median ms", "p95 ms", "trips",
@@ -177,11 +177,11 @@ def measure(rpc: SyncRpc, built: world.Built, rounds: int) -> tuple[list[Case], 
                 await ctx.heads.refresh()
                 techniques: dict[str, Technique] = {
                     OURS: ours(ctx),
-                    "helper contract put at its caller": helper_at_caller(runtime),
-                    "helper contract made in the call": helper_in_creation(creation),
+                    "helper contract, code at its caller": helper_at_caller(runtime),
+                    "helper contract, in its constructor": helper_in_creation(creation),
                     "quoter": quoter,
                     "transfer to a dead address": transfer,
-                    "names of functions in the code": selectors,
+                    "function names in the code": selectors,
                 }
                 return await tried(ctx, techniques, found, rounds)
 

@@ -1,4 +1,5 @@
-"""Processes under measurement: started quietly, watched from outside, ended by whoever started them."""
+"""Processes under measurement: started quietly, watched from outside, ended by the process that started
+them."""
 
 import contextlib
 import os

@@ -23,8 +23,8 @@ from truth.animals import ANIMALS, BY_MANNER, Animal, put
 
 PROBE_WEI = 10**17
 LEFT_OUT = {
-    "loops_on_balance": "no wallet can be told what it holds of it",
-    "curve_all_but_full": "any buy sells it out, and then nobody sells until it has graduated",
+    "loops_on_balance": "no wallet can read its balance",
+    "curve_all_but_full": "any buy sells it out, and then no wallet can sell until it has graduated",
 }
 _SMALLER_WEI = {"curve_nearly_full": 10**16}
 """Where a tenth of an eth would sell the curve out."""
@@ -34,7 +34,7 @@ _SMALLER_WEI = {"curve_nearly_full": 10**16}
 class Case:
     """One token. ``wei``: what a buy of it is worth. ``for_some``: it refuses only some wallets, or some
     manners of trading, so that what one wallet meets is not the truth. ``holder``: a wallet that bought it
-    before; None where nobody can."""
+    before; None: no wallet can buy it."""
 
     name: str
     token: Address

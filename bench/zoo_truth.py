@@ -29,11 +29,11 @@ _BEST: tuple[Kind, ...] = ("fair", "snag", "trap", "closed")
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What came of a token at its best place.
+    """The result of a token at its best venue.
 
     fair: all of it sold at every delay, for a loss under 15 %, the price's move included. snag: it sells,
     but not at once, or not all of it, or for 15 % and more. trap: after an hour or after a day less than half
-    sells, in whole or in halves, or half of the money is lost. closed: nobody buys.
+    sells, in whole or in halves, or half of the money is lost. closed: no wallet can buy it.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Met:
 
 
 def met(rpc: SyncRpc, built: Built, case: Case) -> Met:
-    """Trades at every place and undoes it. The best place counts: whoever trades may choose."""
+    """Trades at every place and undoes it. The best place counts: a trader may choose."""
     found = []
     for venue in case.venues:
         with _undone(rpc):
@@ -123,7 +123,7 @@ def _met_at(rpc: SyncRpc, built: Built, case: Case, venue: Venue) -> Met:
         little = buyer.buy(spent_raw // 1000)
     bought_raw = buyer.buy(spent_raw)
     if not bought_raw:
-        return Met("closed", "nobody buys")
+        return Met("closed", "no wallet can buy it")
     sales = {delay_s: _sold(rpc, buyer, spent_raw, delay_s) for delay_s in DELAYS_S}
     moved_bps = max(0, BPS - bought_raw * 1000 * BPS // (little * 1000 * 1000)) if little else 0
     return _judged(sales, moved_bps)

@@ -1,4 +1,4 @@
-"""What is installed, under which licences: the page of it, the bill of materials, and the lock of what runs.
+"""Writes the installed packages' licences: the page, the bill of materials, and the lock of a service.
 
 ``python -m deploy.bill`` writes docs/licences.md, and into dist/ a CycloneDX bill and ``requirements.lock``,
 which is the part of the project's lock that a service needs."""
@@ -49,13 +49,13 @@ _SPDX = MappingProxyType(
         "Python Software Foundation License": "PSF-2.0",
     }
 )
-"""What packages without a licence expression say, by their classifiers, or else by the text."""
+"""SPDX expressions of packages without a licence expression, by their classifiers or their text."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """``purl``: as package-url has it; empty where the part lies in another. ``licence``: an SPDX expression,
-    or empty where it is not installed here. ``inside``: what carries it."""
+    """``purl``: its package URL; empty for a part inside another. ``licence``: an SPDX expression; empty if
+    it is not installed here. ``inside``: the package that contains it."""
 
     name: str
     version: str
@@ -74,8 +74,8 @@ CARRIED = (
     Part("libuv", "", "MIT", "", True, "uvloop"),
     Part("llhttp", "", "MIT", "", True, "httptools"),
 )
-"""What wheels carry of other projects, compiled. Their metadata does not tell of it. A version stands where
-the carrier's own names it."""
+"""Other projects that wheels contain, compiled. Their metadata does not name them. The version is given where
+the wheel's own version names it."""
 
 ARTIFACT_LICENCES = MappingProxyType(
     {
@@ -89,18 +89,18 @@ ARTIFACT_LICENCES = MappingProxyType(
         "viem": "MIT",
     }
 )
-"""Of the packages that devnet/artifacts.py fetches: what each says of itself."""
+"""The licences of the packages that devnet/artifacts.py fetches, by their metadata."""
 
 
 def locked() -> dict[str, tuple[str, str]]:
-    """By its name each package of the lock: its version, and its whole entry with hashes."""
+    """The packages of the lock by name: the version, and the whole entry with hashes."""
     text = (PROJECT / "requirements.lock").read_text()
     entries = re.findall(r"^([\w.-]+)==([^ ;\\]+)((?:.*\\\n)*.*)", text, re.M)
     return {canonicalize_name(name): (version, f"{name}=={version}{rest}") for name, version, rest in entries}
 
 
 def running() -> set[str]:
-    """The names of what a service needs: what pyproject names, and what that needs, on this machine."""
+    """The names of the packages that a service needs here: those of pyproject, and their requirements."""
     asked = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
     found: set[str] = set()
     waiting = [Requirement(one) for one in asked]
@@ -121,7 +121,7 @@ def running() -> set[str]:
 
 
 def python_parts() -> list[Part]:
-    """Every package of the lock. Raises KeyError for a licence that nobody looked at yet."""
+    """Every package of the lock. Raises KeyError for a licence that was not reviewed yet."""
     runs = running()
     found = []
     for name, (version, _) in locked().items():
@@ -153,13 +153,13 @@ def _is_expression(text: str) -> bool:
 
 
 def npm_parts() -> list[Part]:
-    """What the root's lock names, and what the local chain's contracts come of."""
+    """The packages of the root's lock, and the sources of the local chain's contracts."""
     packages = json.loads((PROJECT / "package-lock.json").read_text())["packages"]
     found = []
     for path, package in packages.items():
         if path:
             name = path.removeprefix("node_modules/")
-            # Its package says nothing, and its LICENSE this.
+            # Its package.json names none; its LICENSE does.
             licence = package.get("license") or {"htmx-ext-sse": "0BSD"}[name]
             found.append(_npm(name, package["version"], licence))
     found += [_npm(one.name, one.version, ARTIFACT_LICENCES[one.name]) for one in PACKAGES]
@@ -208,43 +208,43 @@ def _counted(what: str, path: str) -> str:
 _COPYLEFT = re.compile("GPL|MPL|EPL|CDDL|BUSL|EUPL|OSL|SSPL")
 _INTRODUCTION = """# Licences
 
-Written by `python -m deploy.bill`, out of the locks and what each package says of itself; a test holds it
-against them. `make write NAME=sbom` writes the same as CycloneDX into `dist/`. It is no legal advice.
+See the licence of every package that the service uses. `python -m deploy.bill` writes this page from the lock
+files and the packages' metadata; a test compares them. `make write NAME=sbom` writes the same as CycloneDX
+into `dist/`. This is not legal advice.
 
-**This project names no licence of its own yet.** Until it does nobody but its owners may copy it.
+**This project names no licence yet.** Until it does, only its owners may copy it.
 
-**What asks for more than the usual notices:**
+**These ask for more than the usual notices:**
 
-- Of Python packages that run: {copyleft}. Of those that only build and test: {tests}. Who changes files
-  under MPL-2.0 and passes them on has to give these files; who uses them as they are need not do
-  anything.
+- Of Python packages that run: {copyleft}. Of those that only build and test: {tests}. If you change files
+  under MPL-2.0 and pass them on, you have to give these files; if you use them as they are, you need not
+  do anything.
 - The local chain's contracts (`roundtrip demo`, `devnet`) come from packages under GPL and BUSL-1.1. npm
   fetches them on the machine that runs a local chain; neither this repository nor the wheel has them, and
-  a service of a real chain needs none of them. BUSL-1.1 (the cores of v3 and v4) allows use that is not
-  production, up to a date that each names, from which on it is another licence. Whoever passes on an
-  image with `var/artifacts` in it passes them on.
+  a service on a real chain needs none of them. BUSL-1.1 (the cores of v3 and v4) allows use that is not
+  production, up to a date that each names; from then on another licence applies. If you pass on an
+  image with `var/artifacts` in it, you pass them on.
 - Chromium, which `make e2e` uses, is the system's own.
 
 ## What runs"""
 _COMPILED = """## Compiled into these
 
-What wheels carry of others, as far as it is known; of all but the servers the carriers do not tell the
-version. What of Rust's crates and of C's libraries is compiled into these again is told by nobody and not
-listed."""
+Other projects that wheels contain, as far as known; only the servers' wheels name the version. The Rust
+crates and C libraries that are compiled into these again are not documented, and not listed."""
 _BY_NPM = """## By npm
 
-`htmx`, its extension and `uPlot` are in the wheel. The rest is the local chain's, and comes at its first
-start."""
+`htmx`, its extension and `uPlot` are in the wheel. The rest belongs to the local chain, and is installed at
+its first start."""
 _TESTS = """## What only builds and tests"""
-_ELSEWHERE = """In the lock for other machines or other Pythons only, and not looked at:"""
-_OTHERS = """Of tests and measurements by npm, none of which is in the wheel, by licence:"""
+_ELSEWHERE = """In the lock only for other machines or other Pythons, and not checked:"""
+_OTHERS = """Used by tests and benchmarks, from npm, by licence; none of it is in the wheel:"""
 
 
 # --- the bill ---------------------------------------------------------------------------------------
 
 
 def bill(python: Sequence[Part], npm: Sequence[Part], version: str) -> dict[str, Any]:
-    """CycloneDX 1.6, of what runs. The same for the same parts: no clock and no chance is in it."""
+    """CycloneDX 1.6 of the packages that run. Deterministic: the same parts give the same document."""
     parts = [one for one in (*python, *CARRIED, *npm) if one.runs]
     components = [_component(one) for one in parts]
     whole = hashlib.sha256(json.dumps(components).encode()).digest()
@@ -287,13 +287,13 @@ def _component(part: Part) -> dict[str, Any]:
 
 
 def lock_of_what_runs(python: Sequence[Part]) -> str:
-    """The lock's entries of what runs, hashes and all; and of what other Pythons may need."""
+    """The lock's entries, with hashes, of the packages that run, and of those that other Pythons may need."""
     entries = locked()
     return "\n".join(entries[one.name][1] for one in python if one.runs or not one.licence) + "\n"
 
 
 def main() -> int:
-    """Writes all three."""
+    """Writes the page, the bill and the lock."""
     python, npm = python_parts(), npm_parts()
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     into = PROJECT / "dist"

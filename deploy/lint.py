@@ -1,5 +1,5 @@
-"""``python -m deploy.lint DIRECTORY``: has the usual tools look at what runs it as a service; they lie in the
-directory, but for systemd's own. Exit 1: one of them found something, or is not there."""
+"""``python -m deploy.lint DIRECTORY``: checks the deployment files with the usual tools. The tools are in the
+directory, except systemd's. Exit 1: a tool found something, or is missing."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "systemd"
 MOST_EXPOSED = "20"
-"""Tenths of what systemd-analyze calls exposure, of ten."""
+"""The highest accepted exposure level of systemd-analyze, in tenths; the worst is 100."""
 _VALIDATED = """
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -21,7 +21,7 @@ sys.exit(str(wrong) if wrong else 0)
 
 
 def compose_in(folder: Path) -> Path:
-    """The compose file with settings beside it, as who sets it up has them."""
+    """The compose file with settings beside it, as in a real setup."""
     file = Path(shutil.copy(HERE / "compose.yaml", folder))
     for name in ("roundtrip.env", "secrets.env"):
         shutil.copy(HERE / f"{name}.example", folder / name)
@@ -31,7 +31,7 @@ def compose_in(folder: Path) -> Path:
 
 
 def root_in(folder: Path) -> list[str]:
-    """A machine on which all is installed, as far as systemd looks; the names of the units."""
+    """Creates a machine that looks installed to systemd; returns the names of the units."""
     programs = [folder / "opt/roundtrip/bin/roundtrip", folder / "bin/kill", folder / "bin/sh"]
     units = folder / "etc/systemd/system"
     for program in programs:
@@ -51,7 +51,7 @@ def root_in(folder: Path) -> list[str]:
 
 
 def looked_at(tools: Path, folder: Path) -> list[tuple[str, list[str]]]:
-    """What is looked at, and by which command."""
+    """The files that are checked, and the command that checks each."""
     (folder / "compose").mkdir()
     compose = str(compose_in(folder / "compose"))
     units, bills = root_in(folder / "root"), sorted(HERE.parent.glob("dist/*.cdx.json"))
@@ -68,7 +68,7 @@ def looked_at(tools: Path, folder: Path) -> list[tuple[str, list[str]]]:
 
 
 def main(tools: Path) -> int:
-    """Says of each how it is; all that a tool said where it found something."""
+    """Prints the result of each check, with the tool's output if it found something."""
     found = 0
     with tempfile.TemporaryDirectory() as name:
         for what, command in looked_at(tools, Path(name)):
@@ -79,7 +79,7 @@ def main(tools: Path) -> int:
                 said, wrong = done.stdout, done.returncode != 0
             except OSError as error:
                 said, wrong = str(error), True
-            # systemd says what is wrong of a unit and ends well.
+            # systemd prints what is wrong with a unit, and exits 0.
             wrong = wrong or (what == "the units" and bool(said.strip()))
             print(f"{'WRONG' if wrong else 'ok   '} {what}{chr(10) + said if wrong else ''}")
             found += wrong

@@ -1,10 +1,10 @@
-// A receiver of alerts, with nothing but Node's standard library (18 or later).
+// A receiver of alerts, with only Node's standard library (18 or later).
 //
 //     WEBHOOK_SECRET=whsec_... PORT=8000 node receiver.mjs
 //
-// It stands behind whatever speaks TLS for you. Without WEBHOOK_SECRET it takes the test delivery that set_webhook
-// makes before it shows you the secret, and does nothing else. It echoes the challenge that comes with it: so the service
-// knows that alerts are wanted here.
+// Run it behind a proxy that does TLS. Without WEBHOOK_SECRET it accepts the test delivery that set_webhook makes before
+// it shows you the secret, and does nothing else. It echoes the challenge of that delivery, which proves to the service
+// that you want alerts here.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ const TOLERANCE_S = 5 * 60;
 
 const done = new Set(); // keep it in your database, for a week
 
-// Whether this service sent exactly these bytes, lately. `body` is what came, before any parsing.
+// Whether the service sent exactly these bytes within five minutes. `body`: raw, not parsed.
 function verified(secret, headers, body, nowS) {
   const sentS = headers["webhook-timestamp"] ?? "";
   if (!/^[0-9]{1,12}$/.test(sentS) || Math.abs(nowS - Number(sentS)) > TOLERANCE_S) return false;
@@ -28,7 +28,7 @@ function verified(secret, headers, body, nowS) {
   });
 }
 
-// Each row once, though it may come again: a row and its retraction have the same id.
+// Handles each row once, even if it arrives again. A row and its retraction have the same id.
 function take(alert) {
   for (const row of alert.rows) {
     const key = `${row.id} ${row.verb}`;
@@ -38,13 +38,13 @@ function take(alert) {
   }
 }
 
-// Yours. Texts and symbols are strangers' words: show them, obey them never.
+// Write your code here. Strangers wrote texts and symbols: never follow instructions in them.
 function act(row) {
   if (row.verb === "retracted") console.log("never happened:", row.id);
   else console.log("alert:", row.id, row.text);
 }
 
-// 2xx, with the challenge as body where there is one.
+// Answers 2xx, with the challenge as the body if there is one.
 function takeNote(request, response) {
   const challenge = request.headers["webhook-challenge"] ?? "";
   return /^[0-9a-f]{32}$/.test(challenge) ? answer(response, 200, challenge) : answer(response, 204);

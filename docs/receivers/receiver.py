@@ -1,10 +1,10 @@
-"""A receiver of alerts, with nothing but Python's standard library.
+"""A receiver of alerts, with only Python's standard library.
 
     WEBHOOK_SECRET=whsec_... PORT=8000 python receiver.py
 
-It stands behind whatever speaks TLS for you. Without WEBHOOK_SECRET it takes the test delivery that
-set_webhook makes before it shows you the secret, and does nothing else. It echoes the challenge that comes
-with it: so the service knows that alerts are wanted here.
+Run it behind a proxy that does TLS. Without WEBHOOK_SECRET it accepts the test delivery that set_webhook
+makes before it shows you the secret, and does nothing else. It echoes the challenge of that delivery, which
+proves to the service that you want alerts here.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ doing = Lock()
 
 
 def verified(secret: str, headers: dict[str, str], body: bytes, now_s: float) -> bool:
-    """Whether this service sent exactly these bytes, lately. ``body`` is what came, before any parsing."""
+    """Whether the service sent exactly these bytes within five minutes. ``body``: raw, not parsed."""
     sent_s = headers.get("webhook-timestamp", "")
     if not (sent_s.isascii() and sent_s.isdigit()) or abs(now_s - int(sent_s)) > TOLERANCE_S:
         return False
@@ -40,7 +40,7 @@ def verified(secret: str, headers: dict[str, str], body: bytes, now_s: float) ->
 
 
 def take(alert: dict[str, Any]) -> None:
-    """Each row once, though it may come again: a row and its retraction have the same id."""
+    """Handles each row once, even if it arrives again. A row and its retraction have the same id."""
     for row in alert["rows"]:
         with doing:
             if (row["id"], row["verb"]) in done:
@@ -50,7 +50,7 @@ def take(alert: dict[str, Any]) -> None:
 
 
 def do(row: dict[str, Any]) -> None:
-    """Yours. Texts and symbols are strangers' words: show them, obey them never."""
+    """Write your code here. Strangers wrote texts and symbols: never follow instructions in them."""
     if row["verb"] == "retracted":
         print("never happened:", row["id"], flush=True)
     else:
@@ -74,7 +74,7 @@ class Receiver(BaseHTTPRequestHandler):
         return self.take_note()
 
     def take_note(self) -> None:
-        """2xx, with the challenge as body where there is one."""
+        """Answers 2xx, with the challenge as the body if there is one."""
         challenge = self.headers.get("webhook-challenge", "")
         if re.fullmatch("[0-9a-f]{32}", challenge):
             return self.answer(200, challenge.encode())

@@ -305,7 +305,7 @@ async def test_discord_escapes_the_text_and_not_the_link() -> None:
 
 
 async def test_where_links_do_not_fit_the_rows_go_before_them() -> None:
-    whole = f"0x{'ab' * 20} took 1.234 eth of the liquidity of 0x{'cd' * 20}, which you hold, away."
+    whole = f"0x{'ab' * 20} removed liquidity worth 1.234 eth from a pool of 0x{'cd' * 20}, which you hold."
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
         to = parse_target(api.url, poster.loopback)
         await poster.post(to, *discord.build_message([whole] * 10, [LINK] * 10))

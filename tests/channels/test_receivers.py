@@ -160,8 +160,8 @@ async def test_a_receiver_echoes_the_challenge_and_nothing_else(language: str, s
 
 
 def test_the_page_shows_what_is_sent() -> None:
-    """The example in docs/webhooks.md is signed with the secret that stands beside it."""
-    page = (DOCS / "webhooks.md").read_text()
+    """The example in docs/alerts.md is signed with the secret beside it."""
+    page = (DOCS / "alerts.md").read_text()
     secret = re.search(r"whsec_[A-Za-z0-9+/=]+", page)
     shown = re.search(r"```http\n(.*?)\n\n(.*?)\n```", page, re.DOTALL)
     assert secret is not None
@@ -177,8 +177,8 @@ def test_the_page_shows_what_is_sent() -> None:
 async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
     ctx: Context, tmp_path: Path
 ) -> None:
-    """The steps of docs/webhooks.md, on another port: a receiver, the call, the receiver with its secret."""
-    start, call = (block.text for block in blocks("docs/webhooks.md", "bash"))
+    """The steps of docs/alerts.md, on another port: a receiver, the call, the receiver with its secret."""
+    start, call = (block.text for block in blocks("docs/alerts.md", "bash"))
     assert start == "PORT=9000 .venv/bin/python docs/receivers/receiver.py\n"
     has_key = [block.text for block in blocks("docs/keys.md", "bash")]
     async with running("python", "") as there:
@@ -193,7 +193,7 @@ async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
                 )
     secret = told[-1].strip()
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{32}", secret)
-    assert "`whsec_` and 32 more characters" in text_of("docs/webhooks.md")
+    assert "`whsec_` and 32 more characters" in text_of("docs/alerts.md")
     async with running("python", secret, port) as there:
         assert (
             await there.told(*build_message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))

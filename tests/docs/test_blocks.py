@@ -10,12 +10,17 @@ from support.documents import PAGES, PROJECT, blocks
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "bash"): "docs/test_examples.py",
     ("README.md", "json"): "docs/test_examples.py",
+    ("docs/alerts.md", "bash"): "channels/test_receivers.py",
+    ("docs/alerts.md", "http"): "channels/test_receivers.py",
     ("docs/api.md", "json"): "unit/api/documents/test_tool_schemas.py",
     ("docs/architecture.md", "text"): "docs/test_house.py",
-    ("docs/credits.md", "bash"): "docs/test_credits_page.py",
+    ("docs/bag.md", "bash"): "docs/test_examples.py",
+    ("docs/boards.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "json"): "docs/test_examples.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",
+    ("docs/limits.md", "bash"): "docs/test_credits_page.py",
+    ("docs/marks.md", "bash"): "docs/test_examples.py",
     ("docs/operations.md", "json"): "docs/test_operations_page.py",
     ("docs/operations.md", "bash"): "docs/test_operations_page.py",
     ("docs/operations.md", "sql"): "docs/test_operations_page.py",
@@ -23,8 +28,6 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/operations.md", "caddyfile"): "docs/test_operations_page.py",
     ("docs/practice.md", "bash"): "docs/test_examples.py",
     ("docs/practice.md", "json"): "docs/test_examples.py",
-    ("docs/proof.md", "bash"): "docs/test_examples.py",
-    ("docs/proof.md", "text"): "docs/test_examples.py",
     ("docs/rules.md", "bash"): "docs/test_examples.py",
     ("docs/rules.md", "json"): "docs/test_examples.py",
     ("docs/rules.md", "text"): "docs/test_rules_page.py",
@@ -37,8 +40,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/trade.md", "python"): "docs/test_trade_page.py",
     ("docs/verify.md", "bash"): "docs/test_examples.py",
     ("docs/verify.md", "python"): "docs/test_examples.py",
-    ("docs/webhooks.md", "bash"): "channels/test_receivers.py",
-    ("docs/webhooks.md", "http"): "channels/test_receivers.py",
+    ("docs/verify.md", "text"): "docs/test_examples.py",
 }
 """A page, and the language of its fences: the test, below tests/, that takes all of them."""
 FENCED = sorted({(block.page, block.language) for page in PAGES for block in blocks(page)})

@@ -1,4 +1,4 @@
-"""docs/credits.md as a newcomer follows it: every command of the page, in order, against a real service."""
+"""docs/limits.md as a newcomer follows it: every command of the page, in order, against a real service."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ from roundtrip.services.runtime.context import Context
 from support.documents import blocks, run, text_of
 from support.serving import service
 
-PAGE = "docs/credits.md"
+PAGE = "docs/limits.md"
 PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
 
 

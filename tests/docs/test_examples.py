@@ -1,5 +1,5 @@
-"""The examples of README.md, docs/verify.md, docs/proof.md and docs/practice.md, run as they stand against a
-real service, and what came held against what the pages show."""
+"""The examples of README.md, docs/verify.md and docs/practice.md, run as they are against a real service.
+Their answers are compared with those on the pages."""
 
 import json
 import re
@@ -20,6 +20,8 @@ from support.serving import service
 
 SHOWN = "blacklist_after_buy"
 """The token of the README: one of the five that ``make run`` prints."""
+CALLING = ("docs/boards.md", "docs/bag.md", "docs/marks.md")
+"""Pages with one call of a tool, and without its answer."""
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def folder(tmp_path: Path, rpc: SyncRpc, built: Built) -> Path:
 
 async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, built: Built) -> None:
     _, *calls = (block.text for block in blocks("README.md", "bash"))
-    (shown,) = (json.loads(block.text) for block in blocks("README.md", "json"))
+    shown, config = (json.loads(block.text) for block in blocks("README.md", "json"))
+    # What the client is told to call is what the second call below it calls.
+    assert config["mcpServers"]["roundtrip"]["url"] in calls[1].split()
     check, tool = map(json.loads, await run(folder, calls, url))
     assert differs(shown, check) == []
     assert tool["result"]["structuredContent"]["verdict"] == check["verdict"]
@@ -48,7 +52,7 @@ async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, bu
 
 
 async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: Path) -> None:
-    buy, verify = (block.text for block in blocks("docs/verify.md", "bash"))
+    _, buy, verify = (block.text for block in blocks("docs/verify.md", "bash"))
     (script,) = (block.text for block in blocks("docs/verify.md", "python"))
     file = script.splitlines()[0].removeprefix("# ")
     (folder / file).write_text(script)
@@ -64,8 +68,8 @@ async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: 
 
 
 async def test_a_proof_holds_at_a_node_of_ones_own(url: str, folder: Path, rpc: SyncRpc) -> None:
-    (text,) = (block.text for block in blocks("docs/proof.md", "bash"))
-    (shown,) = (block.text for block in blocks("docs/proof.md", "text"))
+    text, *_ = (block.text for block in blocks("docs/verify.md", "bash"))
+    (shown,) = (block.text for block in blocks("docs/verify.md", "text"))
     (told,) = await run(folder, [text], url, rpc.url)
     assert told == shown.strip()
 
@@ -74,6 +78,17 @@ async def test_who_holds_a_token_is_told_as_the_page_shows(url: str, folder: Pat
     (text,), (shown,) = (blocks("docs/holders.md", language) for language in ("bash", "json"))
     (told,) = await run(folder, [text.text], url)
     assert differs(json.loads(shown.text), json.loads(told)) == []
+
+
+async def test_the_calls_of_pages_that_show_no_answer_are_answered(url: str, folder: Path) -> None:
+    """The key is made as docs/keys.md makes it, in the same shell."""
+    has_key = [block.text for block in blocks("docs/keys.md", "bash")]
+    calls = [block.text for page in CALLING for block in blocks(page, "bash")]
+    assert len(calls) == len(CALLING)
+    told = await run(folder, [*has_key, *calls], url)
+    results = [json.loads(one)["result"] for one in told[len(has_key) :]]
+    assert [result.get("isError", False) for result in results] == [False] * len(CALLING)
+    assert all(result["structuredContent"]["text"] for result in results)
 
 
 async def test_what_needs_a_key_answers_what_the_pages_show(url: str, folder: Path) -> None:

@@ -201,6 +201,6 @@ async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: Grou
     await expect(page.get_by_role("table").first).to_contain_text("Sold now")
     member.expected.append("status of 4")
     await member.send("Sell")
-    await expect(page.get_by_role("alert")).to_contain_text("It cannot be sold")
+    await expect(page.get_by_role("alert")).to_contain_text("Nothing was sold. ")
     await expect(page.get_by_role("alert")).to_contain_text("would_fail")
     await expect(page.get_by_role("table").first.locator(f'a[href="/token/{ground.trap}"]')).to_be_visible()

@@ -251,4 +251,4 @@ FAULTS: dict[str, Fault] = {
     "serving process killed": Fault(_killed("serve"), 2.0),
     "syncs killed": Fault(_killed("sync"), 2.0),
 }
-"""By the name that docs/operations.md has for it."""
+"""By the name in docs/load.md."""

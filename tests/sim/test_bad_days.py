@@ -28,7 +28,7 @@ from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
 
 WAIT_S = 30.0
-SECTION = (PROJECT / "docs/operations.md").read_text().partition("\n## Bad days\n")[2].partition("\n## ")[0]
+SECTION = (PROJECT / "docs/load.md").read_text().partition("\n## Single faults\n")[2].partition("\n## ")[0]
 ROW = re.compile(r"^\| ([a-z][^|]*) \|(.*)\|$", re.MULTILINE)
 
 

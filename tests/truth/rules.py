@@ -158,9 +158,9 @@ def keep_bps(fee_pips: int) -> int:
 
 # --- what a sentence says of parts ---------------------------------------------------------------
 
-_NO_MORE = re.compile(r"no more than ([0-9.]+) % of it can be sold")
-_NOT_SOLD = "bought and not sold"
-_STRAIGHT_BACK = re.compile(r"bought and ([0-9.]+) % of it sold straight back, no more")
+_NO_MORE = re.compile(r"you can sell at most ([0-9.]+) % of it")
+_NOT_SOLD = "buy it but not sell it"
+_STRAIGHT_BACK = re.compile(r"Only ([0-9.]+) % of what was bought sold straight back")
 
 
 def wrong_words(text: str, met: Met | None) -> str:
@@ -172,9 +172,9 @@ def wrong_words(text: str, met: Met | None) -> str:
         return f"as much as {_most_bps(met)} bps sells"
     if _NOT_SOLD in text and _most_bps(met) > 0:
         return f"{_most_bps(met)} bps of it sells"
-    if ("hands it on to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
+    if ("a wallet that you send it to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
         return "no other wallet sells it"
-    if "up to half of it" in text and not _enough(met.half, ROUNDING_BPS):
+    if "; half of it" in text and not _enough(met.half, ROUNDING_BPS):
         return "half of it does not sell"
     soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
     if said and (soon is None or abs(_bps(said[1]) - soon.share_bps()) > ROUNDING_BPS):

@@ -278,7 +278,7 @@ def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
 
 def test_all_units_may_the_same() -> None:
     def may(name: str) -> str:
-        return (UNITS / name).read_text().partition("# What it may not")[2].partition("[Install]")[0].strip()
+        return (UNITS / name).read_text().partition("# Restrictions:")[2].partition("[Install]")[0].strip()
 
     assert "NoNewPrivileges=yes" in may(SERVICES[0])
     assert len({may(name) for name in SERVICES}) == 1

@@ -1,4 +1,4 @@
-"""Tokens whose v4 pools have a hook, or whose pools are unusual in another way."""
+"""Tokens with a hook in their v4 pool, or with a pool that is unusual in another way."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ HOOKED: tuple[Story, ...] = (
         _PLAIN, "Bargain", "BARG", pools=_with_fair_pool("harmless", 500, 10_000),
     ),
     Story(
-        "toll_beside_fair", "A pool whose hook keeps a tenth both ways, beside a fair one.", _PLAIN,
+        "toll_beside_fair", "A pool with a hook that keeps a tenth both ways, beside a fair one.", _PLAIN,
         "Fork", "FORK", pools=_with_fair_pool("tenth_by_delta", 3000, 3000),
     ),
     Story(

@@ -62,9 +62,9 @@ LAUNCHES: tuple[LaunchStory, ...] = (
         "curve_all_but_full", "On its curve; less than 0.0005 eth of buying is left.", "Drop", "DROP",
         left_raw=3 * 10**14,
     ),
-    LaunchStory("curve_full", "Sold out; nobody has sent its graduation.", "Ripe", "RIPE", left_raw=0),
+    LaunchStory("curve_full", "Sold out; its graduation was not sent yet.", "Ripe", "RIPE", left_raw=0),
     LaunchStory(
-        "swept", "Graduating: its curve is emptied and its pool not made yet.", "Limbo", "LMBO",
+        "swept", "Graduating: its curve is empty and its pool does not exist yet.", "Limbo", "LMBO",
         left_raw=0, phase="swept",
     ),
     LaunchStory(

@@ -60,19 +60,19 @@ class Story:
 STORIES: tuple[Story, ...] = (
     Story("plain", "An honest token; it sells.", "tokens/plain.vy", "Plain", "PLAIN", sample=True),
     Story(
-        "owner_only_sell", "Anyone buys; only its owner sells.", "tokens/owner_only_sell.vy",
+        "owner_only_sell", "Anyone can buy; only its owner can sell.", "tokens/owner_only_sell.vy",
         "Moon", "MOON", sample=True,
     ),
     Story(
-        "blacklist_after_buy", "From the block after the buy the buyer is blacklisted.",
+        "blacklist_after_buy", "It blacklists a buyer from the block after the buy.",
         "tokens/blacklist_after_buy.vy", "Flash", "FLASH", sample=True,
     ),
     Story(
-        "paused", "Its owner has paused it; nobody buys.", "tokens/paused.vy", "Paused", "PAUSE",
+        "paused", "Its owner has paused it; no wallet can buy.", "tokens/paused.vy", "Paused", "PAUSE",
         after=("pause()",), sample=True,
     ),
     Story(
-        "max_transaction", "At most 0.3 % of the supply sells at once.", "tokens/max_transaction.vy",
+        "max_transaction", "A sale takes at most 0.3 % of the supply.", "tokens/max_transaction.vy",
         "Capped", "CAP", extra_types=("uint256",), extra_values=(30,), sample=True,
     ),
     Story(
@@ -146,9 +146,9 @@ STORIES: tuple[Story, ...] = (
         "BOTH",
         pools=(PoolPlan("weth", 10_000, supply_bps=3000), PoolPlan("eth", 500, supply_bps=3000, version=4)),
     ),
-    Story("no_pool", "Honest; nobody made a pool.", "tokens/plain.vy", "Lonely", "LONE", pools=()),
+    Story("no_pool", "Honest; it has no pool.", "tokens/plain.vy", "Lonely", "LONE", pools=()),
     Story(
-        "empty_pool", "A pool was made and nothing put in.", "tokens/plain.vy", "Empty", "EMPT",
+        "empty_pool", "Its pool is empty.", "tokens/plain.vy", "Empty", "EMPT",
         pools=(PoolPlan(quote_milli=0, supply_bps=0),),
     ),
     Story(
@@ -164,7 +164,7 @@ STORIES: tuple[Story, ...] = (
         "Heavy", "HVY", extra_types=("uint256",), extra_values=(6000,),
     ),
     Story(
-        "time_bomb", "Sells for half an hour after the buy, and never again.", "tokens/escalating.vy",
+        "time_bomb", "It sells for half an hour after the buy, and then never again.", "tokens/escalating.vy",
         "Bomb", "BOMB", extra_types=("uint256",), extra_values=(1800,),
     ),
     Story(
@@ -177,7 +177,7 @@ STORIES: tuple[Story, ...] = (
     ),
     Story(
         "detect_prevrandao",
-        "Sells while the block's random number stands still, as in a careless simulation.",
+        "Sells while the block's random number is constant, as in a careless simulation.",
         "zoo/detect_prevrandao.vy",
         "Dice",
         "DICE",
@@ -203,7 +203,7 @@ STORIES: tuple[Story, ...] = (
         "hostile/megabyte_revert.vy", "Flood", "FLOOD", after=("arm()",),
     ),
     Story(
-        "garbage_text", "Its name and symbol are bytes that are no text; it sells.",
+        "garbage_text", "Its name and symbol are bytes that are not text; it sells.",
         "hostile/garbage_text.vy", constructor="supply", extra_types=("bool",), extra_values=(0,),
     ),
     Story(
@@ -211,11 +211,11 @@ STORIES: tuple[Story, ...] = (
         "hostile/garbage_text.vy", constructor="supply", extra_types=("bool",), extra_values=(1,),
     ),
     Story(
-        "lying_balance", "It tells wallets ten times what they hold.", "hostile/lying_balance.vy",
+        "lying_balance", "It reports ten times what a wallet holds.", "hostile/lying_balance.vy",
         "Brag", "BRAG", after=("arm()",),
     ),
     Story(
-        "not_a_token", "A contract, but no token.", "hostile/not_a_token.vy",
+        "not_a_token", "A contract that is not a token.", "hostile/not_a_token.vy",
         pools=(), constructor="none",
     ),
 )  # fmt: skip

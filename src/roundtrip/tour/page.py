@@ -8,14 +8,14 @@ from .walk import WalkedStep, request
 BASE_URL = "http://127.0.0.1:8463"
 _ABOUT = f"""# A tour of every tool
 
-Each tool once, called over the Model Context Protocol on the local chain that `make run` starts. Written by
-`roundtrip tour`, do not edit by hand; a test walks it again.
+See each tool once, called over the Model Context Protocol on the local chain that `make run` starts.
+`roundtrip tour` writes this page, so do not edit it by hand; a test runs the tour again.
 
-The calls are as they were made, and the answers as they came, shortened: lists after two rows and long texts
-are cut with `…`, and what a tool says in plain sentences stands above its answer instead of in it. What
-differs from run to run is a word in `<>`. Each answer also opens with a note that names and symbols were
-written by strangers, which is left out here. The service is at `{BASE_URL}`, and `$KEY` is a key of the
-local chain's eighth account ([how to have one](keys.md)).
+The calls and answers are real. Answers are shortened: lists after two rows and long texts end with `…`. A
+tool's sentences are above its answer instead of in it. A word in `<>` replaces what differs from run to run.
+Each real answer also begins with a note that strangers wrote the names and symbols; it is left out here. The
+service is at `{BASE_URL}`, and `$KEY` is a key of the local chain's eighth account
+([how to make one](keys.md)). The [glossary](glossary.md) explains the words.
 """
 
 

@@ -71,6 +71,6 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-    """The pools whose hook is the launchpad's."""
+    """The pools with the launchpad's hook."""
     listed = amm_v4.decode_initialize(KIND, log, contracts)
     return tuple(listing for listing in listed if listing.venue.hook == contracts.launchpad_hook)

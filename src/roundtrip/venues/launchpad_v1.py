@@ -27,7 +27,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, ...). The log does not hold the
-    pool's fee: it is the tier whose pool has the logged address. No tier fits a pool of another exchange."""
+    pool's fee: it is the tier with a pool at the logged address. No tier fits a pool of another exchange."""
     token, quote, address = (
         abi.topic_address(log.topics, 1),
         abi.address_at(log.data, 0),

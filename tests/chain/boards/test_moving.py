@@ -12,6 +12,7 @@ from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.launchpad import LaunchRequest, graduate, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built
+from roundtrip.domain.base.figures import format_gas_price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
@@ -176,11 +177,11 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
     assert row.launched_at.timestamp() == launched_s
     # The trap, "plain" and "usdg_pool": nobody has sold any of them yet. One wallet's friends are no crowd.
     assert (answer.unproven, answer.traps) == (3, 0)
-    assert "one token took in more eth than came out, bought by at least 3 different people" in answer.text
-    assert "followed for less than a day" not in answer.text
-    assert f'"MOVE" ({story.launched}) with 0.6 eth' in answer.text
-    assert "One token of the launchpad was not checked in the last hour" in answer.text
-    assert "3 tokens were left out because no sell of them is proven yet." in answer.text
+    assert "UTC 1 token took in more eth than came out, bought by at least 3 different people" in answer.text
+    assert "younger than a day" not in answer.text
+    assert f'\n1. "MOVE" ({story.launched}): 0.6 eth more in than out, 3 buyers.\n' in answer.text
+    assert "1 launchpad token was not checked in the last hour: run check_token before" in answer.text
+    assert "3 tokens are left out: no sell of them is proven yet." in answer.text
 
 
 async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_trap_never(
@@ -212,7 +213,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     dollars = answer.tokens[2]
     assert (dollars.in_usd, dollars.buyers) == (300.0, 3)
     assert dollars.in_eth == pytest.approx(300 / 3500, rel=0.01)
-    assert "One token was left out because a check found that it cannot be sold." in answer.text
+    assert "1 token is left out: a check found that you cannot sell it." in answer.text
     kept = await evidence.latest(rows, Address(trap))
     assert kept is not None
     assert kept.verdict_code == "cannot_sell"
@@ -226,9 +227,9 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
 @pytest.mark.parametrize(
     ("code", "level", "listed", "said"),
     [
-        ("cannot_sell", "danger", False, "a check found that it cannot be sold"),
-        ("unproven", "unknown", True, "could not be found out"),
-        ("heavy_fees", "danger", True, "loses half or more"),
+        ("cannot_sell", "danger", False, "a check found that you cannot sell it"),
+        ("unproven", "unknown", True, "We could not find out whether you can sell"),
+        ("heavy_fees", "danger", True, "You lose half or more"),
         ("ok", "ok", True, "MOVE"),
     ],
 )
@@ -365,11 +366,12 @@ async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) 
     assert found.trades_per_minute == TRADES / 10
     assert (found.blocks_behind, found.seconds_behind) == (0, 0)
     assert (found.followed_from.block, found.followed_from.time.timestamp()) == (0, GENESIS_S)
-    assert "One token was launched in the last hour." in found.text
+    assert "The last hour had 1 launch." in found.text
     assert "1.7 trades a minute" in found.text
     assert "not behind the chain" in found.text
-    assert "followed only since" not in found.text
-    assert "One token's curve was filled and followed by a pool in the last day." in found.text
+    assert "The index begins" not in found.text
+    assert "The last day had 1 graduation from a curve to a pool." in found.text
+    assert f"Gas costs {format_gas_price(int(found.gas_price_wei))}." in found.text
 
 
 async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story: Story) -> None:
@@ -379,7 +381,7 @@ async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story:
     await moved.heads.refresh()
     found = await vital(moved)
     assert (found.blocks_behind, found.seconds_behind) == (3, 14)
-    assert "The service is 3 blocks behind the chain, which are 14 s." in found.text
+    assert "The service is 3 blocks (14 s) behind the chain." in found.text
 
 
 async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: Connection) -> None:
@@ -389,7 +391,7 @@ async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: C
     found = await vital(moved)
     assert (found.block, found.blocks_behind, found.seconds_behind) == (head.number + 600, None, None)
     assert found.gas_price_wei is not None
-    assert f"The chain's node is only at block {head.number}, behind what was followed" in found.text
+    assert f"The node is only at block {head.number:,}, behind the index" in found.text
     assert "not behind the chain" not in found.text
 
 
@@ -405,7 +407,7 @@ async def test_of_a_node_that_does_not_answer_nothing_is_made_up(moved: Context,
     )
     assert lost == (None,) * 5
     assert (found.launches_last_hour, found.trades_per_minute) == (1, TRADES / 10)
-    assert "The chain's node does not answer just now" in found.text
+    assert "The node does not answer: the gas price" in found.text
 
 
 async def test_a_young_index_is_not_taken_for_a_quiet_chain(
@@ -424,8 +426,8 @@ async def test_a_young_index_is_not_taken_for_a_quiet_chain(
     assert found.followed_from.block == first
     assert found.followed_from.time.timestamp() == block_of(rpc, hex(first))[1]
     assert found.trades_per_minute is None
-    said = f"followed only since {found.followed_from.time:%Y-%m-%d %H:%M:%S}"
-    assert f"{said}: there may have been more trades, launches and graduations before that." in found.text
+    said = f"The index begins at {found.followed_from.time:%Y-%m-%d %H:%M:%S} UTC"
+    assert f"{said}: earlier trades, launches and graduations are not counted." in found.text
     assert moving.tokens == []
-    assert "followed only since" in moving.text
-    assert "and 10 new ones count as one person." in moving.text
+    assert "The index begins at " in moving.text
+    assert ": 10 new wallets count as one person." in moving.text

@@ -96,10 +96,11 @@ async def test_an_insider_who_sells_is_told_with_all_of_it(ground: Ground) -> No
     assert size(one) == (whole(sold_raw), sold_raw * 10_000 // SUPPLY, None, paid / ETH)
     share = f"{sold_raw * 10_000 // SUPPLY / 100:.2f} % of the supply"
     assert one.text.startswith(
-        f'{ground.me.account}, who is behind "FRSH" ({made.token}), sold {share} of it for 0.3'
+        f'{ground.me.account} (deployer of "FRSH" ({made.token}), or first paid by the deployer) sold '
+        f"{share} for 0.3"
     )
     assert answer.text.startswith(
-        "Odd things on launches within the last hour: insiders selling (1). The newest: "
+        "Unusual events on launches within the last hour: insiders selling (1). The newest:\n1. "
     )
     assert answer.text.endswith(one.text)
     assert (answer.block, answer.block_time) == (one.block, one.time)
@@ -117,7 +118,7 @@ async def test_small_sells_and_those_of_others_are_silent(ground: Ground) -> Non
     ground.me.check_receipts()
     answer = await told(ground, made)
     assert answer.signals == []
-    assert answer.text == "Nothing odd happened on launches within the last hour."
+    assert answer.text == "We found no unusual event on launches within the last hour."
 
 
 async def test_whom_the_deployer_paid_first_is_behind_the_launch(ground: Ground, built: Built) -> None:
@@ -142,7 +143,7 @@ async def test_an_insider_who_moves_its_tokens_is_told_with_who_got_them(ground:
     (one,) = (await told(ground, made)).signals
     assert (one.kind, one.wallet, one.other, one.tx) == ("insider_moved", ground.me.account, FRIEND, sent)
     assert size(one) == (whole(moved_raw), moved_raw * 10_000 // SUPPLY, None, None)
-    assert one.text.endswith(f"of the supply of it to {FRIEND}.")
+    assert one.text.endswith(f"of the supply to {FRIEND}.")
 
 
 async def test_a_large_burn_is_told_whoever_burns(ground: Ground) -> None:
@@ -169,8 +170,8 @@ async def test_who_launches_again_and_again_is_told_once(ground: Ground, rpc: Sy
     assert one.token.address == launches[-1].token.lower()
     assert size(one) == (None, None, None, None)
     assert one.text == (
-        f"{serial.account} launched {one.token.address}, the last of 5 within the hour; of its 5 "
-        "launches 0 became a pool."
+        f"{serial.account} launched {one.token.address}, the last of 5 within the hour. "
+        "It made 5 launches; 0 became a pool."
     )
     # Who graduated enough is none: the launcher of the samples.
     ground.launch(7)
@@ -220,7 +221,7 @@ async def test_liquidity_that_leaves_is_told_with_its_share(ground: Ground, wait
     assert one.size.amount is not None
     assert one.size.supply_bps is not None
     assert one.text.startswith(
-        f"{ground.second.account} took {one.size.pool_bps / 100:.2f} % of the liquidity out of"
+        f"{ground.second.account} removed {one.size.pool_bps / 100:.2f} % of the liquidity of a pool of"
     )
 
 
@@ -256,9 +257,10 @@ async def test_where_the_supply_is_not_known_that_is_said(ground: Ground) -> Non
     (one,) = answer.signals
     assert (one.kind, one.token.symbol) == ("insider_sold", None)
     assert size(one)[:3] == (None, None, None)
-    assert f"{ground.me.account}, who is behind {sold.token}, sold some of it for 0.4" in one.text
+    assert one.text.startswith(f"{ground.me.account} (deployer of {sold.token}, ")
+    assert " sold an unknown share of the supply for 0.4" in one.text
     assert answer.text.endswith(
-        "1 more could not be measured, since the token's supply or the pool's liquidity is not known yet."
+        "Not measured: 1 event, because the token's supply or the pool's liquidity is not known yet."
     )
 
 

@@ -103,12 +103,10 @@ async def test_every_field_is_known(told: Context) -> None:
 
 async def test_the_text_tells_it_and_strangers_do_not(told: Context) -> None:
     text = (await asked(told)).text
-    assert text.startswith("Who closed the most profit in the 24 hours up to block 107: 1. ")
-    assert f"1. {BEST} made 2.5 eth: it sold out of a token once; its best was" in text
-    assert (
-        f"({TOKEN}), 0.5 eth became 3 eth. 2. {SECOND} made 0.25 eth: it sold out of a token 2 times" in text
-    )
-    assert "1 of them with a profit" in text
+    assert text.startswith("Most profit closed in the 24 hours up to block 107:\n1. ")
+    assert f"1. {BEST} made 2.5 eth with 1 closed position. Best: " in text
+    assert f"({TOKEN}), 0.5 eth became 3 eth.\n2. {SECOND} made 0.25 eth with 2 closed positions" in text
+    assert " (1 with a profit). Best: " in text
     assert "\u202e" not in text
     assert '"BEST")' not in text
 
@@ -198,10 +196,10 @@ async def test_where_every_token_is_young_that_is_said_and_since_when_the_index_
     answer = await asked(told)
     assert answer.rows == []
     assert (
-        "Wallets sold out of a token 2 times, all of tokens younger than a day, which do not count."
+        "Wallets sold out of a token 2 times. All those tokens are younger than a day, so they do not count."
         in answer.text
     )
-    assert "The index itself began only at 2025-10-10 08:53 UTC." in answer.text
+    assert "The index begins at 2025-10-10 08:53 UTC: earlier trades are not counted." in answer.text
 
 
 async def test_where_everybody_lost_that_is_said(told: Context) -> None:
@@ -209,7 +207,7 @@ async def test_where_everybody_lost_that_is_said(told: Context) -> None:
     chain.block(sells(BEST, 0.25))
     async with told.pool.acquire() as connection:
         await appended(connection, await begun(connection, chain.parent), chain.blocks)
-    why = "Wallets sold out of a token once, and nobody who counts made a profit of it."
+    why = "Wallets sold out of a token 1 time, but no wallet that counts made a profit."
     assert why in (await asked(told)).text
     await jobs_wished(told)
     await work(told)

@@ -99,7 +99,7 @@ async def test_real_holders_sell_their_own_tokens_in_the_same_third_trip(
         # Who sells as much gets as much; who sells less gets more a token, of a pool that his sale moves.
         assert lost <= 0
         assert lost == 0 or one.outcome.planned_raw < known.control.planned_raw
-    assert f"{len(tried)} real holders can sell it as a fresh wallet can." in judgement.verdict.text
+    assert f"{len(tried)} real holders can sell it as a new wallet can." in judgement.verdict.text
     plain = judge(replace(evidence, holder_sells=None), POLICY)
     assert (plain.verdict.code, plain.verdict.level) == (judgement.verdict.code, judgement.verdict.level)
 
@@ -114,7 +114,7 @@ async def test_they_sell_on_nodes_that_count_otherwise_too(
         for key in ("curve", "graduated", "first_graduated"):
             evidence, _ = await deep(ctx, built.tokens[key])
             text = judge(evidence, POLICY).verdict.text
-            assert text.endswith("3 real holders can sell it as a fresh wallet can.")
+            assert text.endswith("3 real holders can sell it as a new wallet can.")
 
 
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
@@ -240,7 +240,7 @@ async def test_of_one_holder_nothing_that_is_lost_decides(indexed: Context, buil
     evidence, _ = await deep(indexed, token, deaf, [first.holder])
     verdict = judge(evidence, POLICY).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn")
-    assert verdict.text.endswith("Whether 1 real holder can sell it was not found out.")
+    assert verdict.text.endswith("We could not find out whether 1 real holder can sell it.")
 
 
 async def test_such_an_answer_is_shared_shortly_and_counts_for_nobody(indexed: Context, built: Built) -> None:

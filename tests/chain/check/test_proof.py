@@ -108,7 +108,7 @@ async def test_so_do_other_launchpads_and_deep_ones(
     result = await verified(proof, tmp_path, network_file, rpc.url)
     assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
     plain = await verified(changed(proof, "begun.deep", False), tmp_path, network_file, rpc.url)
-    assert (plain.exit_code, "they part" in plain.output) == (1, True), plain.output
+    assert (plain.exit_code, "the file differs" in plain.output) == (1, True), plain.output
 
 
 @pytest.mark.parametrize("kind", ["geth", "nitro"])
@@ -176,15 +176,15 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
     "a request's data": (
         lambda p: changed(p, "trips.1.0.3.params.0.blockStateCalls.0.calls.0.input", "0x00"),
         "yes NO yes",
-        "trip 2, batch 1, call 4 (eth_simulateV1) differs at .params[0].blockStateCalls[0].calls[0].input",
+        "round 2, batch 1, call 4 (eth_simulateV1) differs at .params[0].blockStateCalls[0].calls[0].input",
     ),
     "a request that sends": (
         lambda p: changed(p, "trips.0.0.1.method", "eth_sendRawTransaction"),
         "yes NO unknown",
-        "eth_sendRawTransaction is among the requests",
+        "the requests include eth_sendRawTransaction",
     ),
     "a trip that was left away": (
-        lambda p: changed(p, "trips", lambda trips: trips[:1]), "yes NO yes", "trip 2 is not there",
+        lambda p: changed(p, "trips", lambda trips: trips[:1]), "yes NO yes", "round 2 is missing",
     ),
     "the block's hash": (
         lambda p: changed(p, "block.hash", OTHER_HASH), "NO yes yes", "block.hash is 0xabab",
@@ -192,7 +192,7 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
     "the block's hash in the evidence": (
         lambda p: changed(changed(p, "block.hash", OTHER_HASH), "evidence.block.hash", OTHER_HASH),
         "yes unknown NO",
-        "and the file's is 0xabab",
+        "on the chain and 0xabab",
     ),
     "the base fee": (
         lambda p: everywhere('"block_base_fee_wei": 7', '"block_base_fee_wei": 8')(p),
@@ -213,7 +213,7 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
     "a pool that was left away": (
         lambda p: changed(p, "begun.venues", lambda venues: venues[1:]),
         "yes NO NO",
-        "trip 1, batch 1, call 4",
+        "round 1, batch 1, call 4",
     ),
     "pools that there are": (
         lambda p: changed(p, "evidence.pools_found", 900),
@@ -248,7 +248,7 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
         "the block's miner is 0x7777",
     ),
     "how the node counts": (
-        lambda p: changed(p, "dialect", "geth"), "yes unknown unknown", "speaks as anvil",
+        lambda p: changed(p, "dialect", "geth"), "yes unknown unknown", "of kind anvil",
     ),
     "the token": (
         lambda p: everywhere(p["address"], "0x" + "99" * 20)(p), "yes NO unknown", "of this token",
@@ -283,7 +283,7 @@ async def test_without_a_node_the_verdict_alone_is_known(
 ) -> None:
     result = await verified(sound, tmp_path, network_file, None)
     assert result.exit_code == 2
-    assert result.output.count("give one with --rpc") == 2
+    assert result.output.count("name a node with --rpc") == 2
 
 
 @pytest.mark.parametrize("file", [b"", b"{}", b"[" * 100_000, b'{"error":{"code":"busy"}}'])
@@ -292,7 +292,7 @@ async def test_what_is_no_proof_is_one_line(
 ) -> None:
     result = await verified(file, tmp_path, network_file, rpc.url)
     assert result.exit_code == 2
-    assert result.output.startswith("roundtrip: It")
+    assert result.output.startswith("roundtrip: The file ")
     assert result.output.count("\n") == 1
 
 
@@ -300,7 +300,7 @@ async def test_an_error_that_was_saved_is_told_as_that(tmp_path: Path, network_f
     said = {"error": {"code": "rate_limited", "message": "Too many calls; wait 20 s.\x1b[1m"}}
     result = await verified(json.dumps(said).encode(), tmp_path, network_file, None)
     assert result.exit_code == 2
-    told = "It is no proof but an error: rate_limited, Too many calls; wait 20 s.[1m"
+    told = "The file holds an error answer, not a proof: rate_limited, Too many calls; wait 20 s.[1m"
     assert result.output == f"roundtrip: {told}\n"
 
 
@@ -346,7 +346,7 @@ async def test_a_node_of_another_chain_is_said_first(
 ) -> None:
     result = await faulted(sound, rpc, tmp_path, network_file, "wrong chain id", 0)
     assert result.exit_code == 2
-    assert "that node is of chain 1, and the proof of chain 4663" in result.output
+    assert "your node is on chain 1, and the proof is for chain 4663" in result.output
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 6])
@@ -389,7 +389,7 @@ async def test_a_node_that_counts_otherwise_is_no_place_to_verify(
     async with DialectNode(rpc.url, "geth").running() as node:
         result = await verified(sound, tmp_path, network_file, node.url)
     assert result.exit_code == 2
-    assert "speaks as geth, and the check was made on one that speaks as anvil" in result.output
+    assert "your node is of kind geth, and the check was made on one of kind anvil" in result.output
 
 
 # --- what an index told -----------------------------------------------------------------------------
@@ -433,9 +433,11 @@ INDEX_LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
     "the router": (
         lambda p: changed(p, f"{OWNED}.0", p["contracts"]["swapRouter02"]),
         "yes NO unknown",
-        "is nobody who holds a token",
+        "cannot be a holder of the token",
     ),
-    "no address": (lambda p: changed(p, f"{OWNED}.0", "0xAB"), "yes NO unknown", "no check begins like this"),
+    "no address": (
+        lambda p: changed(p, f"{OWNED}.0", "0xAB"), "yes NO unknown", "no check can start from these inputs",
+    ),
     "what a holder got": (
         lambda p: changed(p, "evidence.holder_sells.tried.0.outcome.back_raw", lambda wei: str(int(wei) + 1)),
         "yes yes NO",

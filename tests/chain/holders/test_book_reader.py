@@ -98,7 +98,7 @@ async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
     bundle = await launch_bundle(one.ctx, HoldersParams(held.token))
     assert (bundle.answer.launch, bundle.answer.buyers, bundle.answer.groups) == (None, None, [])
-    assert "Nobody bought" not in bundle.answer.text
+    assert "No wallet bought" not in bundle.answer.text
     await service.done(one)
     assert await one.asked(held.token) == await service.fresh(held.token)
 
@@ -153,7 +153,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
     if large:
         monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(held.transfers() - 1, 60.0))
         for process in (one, service.process()):
-            with pytest.raises(NodeFault, match="has not got as far"):
+            with pytest.raises(NodeFault, match="it is behind the block up to which"):
                 await process.asked(held.token)
         kept = await service.kept(held.token)
         assert kept is not None

@@ -253,7 +253,7 @@ async def test_without_an_index_all_but_winners_is_told(service: Service) -> Non
     found = await service.process().asked(held.token)
     assert (found["status"], found["smartMoney"], found["repeatCrowd"]) == ("complete", None, None)
     assert found["deployer"]["address"] == held.deployer
-    assert "could not be looked up" in found["text"]
+    assert "could not look up" in found["text"]
 
 
 async def test_an_index_that_lags_behind_is_no_hindrance(holding: Holding) -> None:

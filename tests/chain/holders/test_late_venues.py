@@ -20,7 +20,7 @@ from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, t
 from support.recording import Answer, filter_of
 from support.wallet import Place
 
-UNREAD = "Not all of its pools could be read"
+UNREAD = "Some of its pools could not be read"
 
 
 @dataclass

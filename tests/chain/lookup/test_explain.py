@@ -63,12 +63,16 @@ async def test_a_transfer_of_a_token_is_as_its_contract_tells(
     answer = await told(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("transfer", ["transfer"], ({plain: 5 * ETH}, {}))
     assert f'{alice.address} sent 5 "PLAIN" ({plain}) to {BOB}.' in answer.text
-    assert "Amounts of tokens are as their contracts tell them." in answer.text
+    assert "Token amounts are as their contracts report them." in answer.text
 
 
 @pytest.mark.parametrize(
     ("amount", "says"),
-    [(2**256 - 1, "take any amount of its"), (3 * ETH, "take up to 3 "), (0, "took back from")],
+    [
+        (2**256 - 1, "allowed {} to take any amount of its"),
+        (3 * ETH, "allowed {} to take up to 3 "),
+        (0, "revoked the right of {} to take its"),
+    ],
 )
 async def test_an_approval(
     indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, amount: int, says: str
@@ -77,7 +81,7 @@ async def test_an_approval(
     alice.send(plain, calldata(APPROVE, BOB, amount))
     answer = await told(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("approval", ["approval"], ({}, {}))
-    assert says in answer.text
+    assert says.format(BOB) in answer.text
     assert (answer.steps[0].who, answer.steps[0].to) == (alice.address, BOB)
 
 
@@ -88,8 +92,8 @@ async def test_a_right_given_by_permit2(indexed: Context, rpc: SyncRpc, built: B
     alice.send(built.contracts["permit2"], data)
     answer = await told(indexed, newest(rpc))
     assert answer.kind == "approval"
-    assert f"{alice.address} let {BOB} take any amount of its" in answer.text
-    assert "by Permit2, until 2030-03-17" in answer.text
+    assert f"{alice.address} allowed {BOB} to take any amount of its" in answer.text
+    assert "through Permit2, until 2030-03-17" in answer.text
 
 
 async def test_weth_made_and_unmade(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
@@ -175,7 +179,7 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
         first, second = other.queue(twice, 100_000, 10**10, 10**9)
         rpc.call("evm_mine")
     answer = await told(indexed, mine)
-    assert "measured over the whole block, in which others acted" in answer.text
+    assert "measured its eth over the whole block, in which others also acted" in answer.text
     for tx_hash in (first, second):
         one = await told(indexed, tx_hash)
         assert (one.eth_by, sums(one)) == ("events", ({"eth": 1}, {}))
@@ -196,7 +200,7 @@ async def test_a_launch_and_what_it_buys_for_somebody(indexed: Context, rpc: Syn
     assert (second.kind, kinds(second)) == ("launch", ["launch", "buy"])
     assert (second.whose, sums(second)) == (built.accounts[3], ({"eth": ETH // 10 + 5 * 10**14}, {}))
     assert (second.steps[1].who, second.steps[1].at) == (BOB, bought.curve)
-    assert f'"MORE" ({bought.token}) was bought for {BOB}, with 0.1 eth on the curve' in second.text
+    assert f'"MORE" ({bought.token}) was bought for {BOB} with 0.1 eth on the curve' in second.text
     held = int(rpc.call("eth_call", {"to": bought.token, "data": calldata("balanceOf(address)", BOB)}), 16)
     (other,) = second.others
     assert (other.wallet, [(one.asset, one.raw) for one in other.got]) == (BOB, [(bought.token, str(held))])
@@ -210,11 +214,11 @@ async def test_the_steps_of_a_graduation(indexed: Context, rpc: SyncRpc, built: 
     number = int(rpc.call("eth_blockNumber"), 16) - 1
     swept = await told(indexed, rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"][-1])
     assert (swept.kind, kinds(swept)) == ("graduation", ["graduation"])
-    assert "was emptied for its pool" in swept.text
+    assert "is sold out and was emptied for its pool" in swept.text
     assert opened.kind == "graduation"
     assert kinds(opened)[-1] == "graduation"
     assert {"pool_opened", "liquidity_added"} <= set(kinds(opened))
-    assert "it has graduated" in opened.text
+    assert "the token has graduated" in opened.text
 
 
 # --- what is not known -----------------------------------------------------------------------------
@@ -225,8 +229,8 @@ async def test_a_contract_that_is_not_known(indexed: Context, rpc: SyncRpc, alic
     alice.send(BOB, "0xdeadbeef", 7)
     answer = await told(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("call", ["call"], ({"eth": 7}, {}))
-    assert f"called a contract that we do not know, {BOB}" in answer.text
-    assert "selector 0xdeadbeef" in answer.text
+    assert f"called the unknown contract {BOB}" in answer.text
+    assert "(function selector 0xdeadbeef)" in answer.text
 
 
 async def test_a_contract_is_made(indexed: Context, rpc: SyncRpc, built: Built) -> None:
@@ -261,9 +265,9 @@ async def test_a_strangers_words_are_a_strangers(
     answer = await told(indexed, newest(rpc))
     assert (answer.kind, kinds(answer)) == ("transfer", ["transfer"])
     assert sums(answer) == ({}, {BOB: 10**24})
-    assert "told of 2 trades: nothing they say is believed" in answer.text
+    assert "reported 2 trades: we ignored them." in answer.text
     assert f"base units of {BOB}" in answer.text, "it tells no decimals"
-    assert "as their contracts tell them" in answer.text
+    assert "as their contracts report them" in answer.text
 
 
 async def test_a_strangers_symbol_is_cleaned_and_quoted(
@@ -302,7 +306,7 @@ async def test_a_bundle_names_the_accounts_of_its_operations(
     answer = await told(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), answer.whose) == ("operations", ["operation", "operation"], None)
     assert [one.wallet for one in answer.others] == accounts
-    assert f"carried operations of the accounts {accounts[0]}, {accounts[1]}" in answer.text
+    assert f"submitted operations of the accounts {accounts[0]}, {accounts[1]}" in answer.text
     assert f"An operation of the account {accounts[1]} failed." in answer.text
     loud(rpc, entry, *said[:2])
     alice.send(entry, "0x1fad948c")
@@ -321,7 +325,7 @@ async def test_many_steps_are_counted_and_not_all_told(indexed: Context, rpc: Sy
     assert (len(answer.steps), answer.more_steps) == (40, 20)
     assert sums(answer) == ({BOB: 930}, {})
     assert f"sent 6 base units of {BOB} to {BOB} (2 times)." in answer.text
-    assert "48 more steps are not told here." in answer.text
+    assert "\n48 more steps are not shown here.\n" in answer.text
 
 
 async def test_the_whole_history_of_the_local_chain_can_be_told(

@@ -75,7 +75,7 @@ async def test_rights_and_money_given_beside_a_tiny_trade_are_told(
     answer = await told(indexed, newest(rpc))
     assert [step.kind for step in answer.steps] == ["buy", "approval", "transfer", "wrap", "transfer"]
     assert answer.steps[0].who == alice.address, "its own eth stands in no log"
-    for said in (f"let {EVIL} take up to", f"sent 400 usdg to {EVIL}", f"sent 1 weth to {EVIL}"):
+    for said in (f"allowed {EVIL} to take up to", f"sent 400 usdg to {EVIL}", f"sent 1 weth to {EVIL}"):
         assert f"{alice.address} {said}" in answer.text
 
 
@@ -94,8 +94,8 @@ async def test_trades_that_are_made_up_push_no_real_one_out(
     alice.send(BOT, "0xdeadbeef", ETH // 100)
     answer = await told(indexed, newest(rpc))
     assert ([step.kind for step in answer.steps], answer.steps[0].who) == (["buy"], alice.address)
-    assert "told of 405 trades" in answer.text
-    assert "385 of those contracts were not looked at." in answer.text
+    assert "reported 405 trades: we ignored them." in answer.text
+    assert "We did not examine 385 of those contracts." in answer.text
     alice.get_usdg(USDG)
     alice.send(contracts["usdg"], calldata("transfer(address,uint256)", BOT, USDG))
     robot(rpc, BOT, *[buy] * 7, (contracts["usdg"], calldata("transfer(address,uint256)", EVIL, USDG), 0))
@@ -115,7 +115,7 @@ async def test_who_has_what_was_bought_is_named(
     answer = await told(indexed, newest(rpc))
     (step,) = answer.steps
     assert (step.who, step.to) == (alice.address, BOB)
-    assert f", for {BOB} to have." in answer.text
+    assert f", delivered to {BOB}." in answer.text
     assert moved_of(answer, BOB)[1].keys() == {plain}
 
 
@@ -217,7 +217,7 @@ async def test_of_two_buys_each_is_for_whom_it_is(
     alice.send(BOT, "0xdeadbeef", ETH // 50)
     answer = await told(indexed, newest(rpc))
     assert [(step.who, step.to) for step in answer.steps] == [(alice.address, None), (alice.address, EVIL)]
-    assert f"for {EVIL} to have" in answer.text
+    assert f"delivered to {EVIL}" in answer.text
 
 
 @pytest.mark.parametrize("story", ["fee_on_buy", "transfer_tax"])
@@ -233,13 +233,13 @@ async def test_trades_of_a_token_that_keeps_a_part_are_its_traders(
     for answer, kind in ((buy, "buy"), (sell, "sell")):
         assert {step.who for step in answer.steps if step.kind == kind} == {alice.address}
     assert sums(buy)[1] == {token: held}
-    assert ("for the rest was kept on the way" in buy.text) is (story == "fee_on_buy")
+    assert (", less than the pools paid out" in buy.text) is (story == "fee_on_buy")
 
 
 # --- tales -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("topic", "says"), [(TRANSFER_TOPIC, "sent"), (APPROVAL, "let")])
+@pytest.mark.parametrize(("topic", "says"), [(TRANSFER_TOPIC, "sent"), (APPROVAL, "allowed")])
 async def test_a_tale_of_a_third_one_is_told_as_that(
     indexed: Context, rpc: SyncRpc, alice: Wallet, victim: Wallet, topic: str, says: str
 ) -> None:
@@ -248,7 +248,7 @@ async def test_a_tale_of_a_third_one_is_told_as_that(
     answer = await told(indexed, newest(rpc))
     assert f"{BOB} says that {victim.address} {says} " in answer.text
     assert answer.steps[0].text.startswith(f"{BOB} says that {victim.address} {says} ")
-    assert "as their contracts tell them" in answer.text
+    assert "as their contracts report them" in answer.text
     assert answer.others == []
 
 
@@ -258,7 +258,7 @@ async def test_amounts_that_nobody_can_have_are_not_spelled_out(
     loud(rpc, BOB, *[([TRANSFER_TOPIC, BOB, alice.address], "0x" + "ff" * 32)] * 3)
     alice.send(BOB, "0x12345678")
     answer = await told(indexed, newest(rpc))
-    assert f"sent more {BOB} than any token has to {alice.address} (3 times)." in answer.text
+    assert f"sent an impossible amount of {BOB} to {alice.address} (3 times)." in answer.text
 
 
 @pytest.mark.parametrize("token", ["plain", "usdg"])
@@ -269,4 +269,7 @@ async def test_a_transfer_of_nothing_is_a_known_trick(
     asset = built.contracts["usdg"] if token == "usdg" else built.tokens["plain"]
     alice.send(asset, calldata(MOVE, victim.address, EVIL, 0))
     answer = await told(indexed, newest(rpc))
-    assert "nothing moved, and a transfer of 0 is a known trick" in answer.text
+    assert (
+        "nothing moved (a transfer of 0 is a known trick to put a false address into your history)"
+        in answer.text
+    )

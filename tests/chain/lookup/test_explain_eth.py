@@ -61,9 +61,12 @@ async def test_eth_sent_along_is_not_said_to_be_paid(
         robot(rpc, BOT, (alice.address, "0x", 9 * ETH // 10), *more)
         answer = await told(indexed, in_one_block(rpc, alice, Step(BOT, "0xdeadbeef", ETH)))
         assert (answer.eth_by, answer.incomplete) == ("events", True)
-        assert f"Altogether {alice.address} sent along 1 eth" in answer.text
+        assert f"In total {alice.address} sent along 1 eth" in answer.text
         assert "paid 1 eth" not in answer.text
-        assert "is not known (it sent more transactions in that block)" in answer.text
+        assert (
+            "We do not know whether contracts also sent it eth, or sent some back (it sent more"
+            in answer.text
+        )
 
 
 async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
@@ -78,7 +81,7 @@ async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
     assert (answer.eth_by, answer.incomplete, sums(answer)) == ("events", True, ({plain: held}, {}))
     assert answer.steps[0].got is not None
     assert answer.steps[0].got.asset == "weth"
-    assert "and got eth, how much could not be told (the pool paid 0.09" in answer.text
+    assert "and got an amount of eth that we could not find out (the pool paid 0.09" in answer.text
 
 
 async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
@@ -97,7 +100,7 @@ async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
     alice.send(router, calldata("multicall(bytes[])", [bytes.fromhex(call[2:]) for call in calls]))
     answer = await told(indexed, newest(rpc))
     assert (answer.status, sums(answer)) == ("success", ({plain: held}, {}))
-    assert "What the pool paid did not come to it." in answer.text
+    assert "It did not receive what the pool paid." in answer.text
 
 
 async def test_plain_eth_is_exact_only_where_nobody_could_hand_it_back(
@@ -124,7 +127,7 @@ async def test_eth_that_all_came_back_is_told(indexed: Context, rpc: SyncRpc, al
     alice.send(BOT, "0x", ETH)
     answer = await told(indexed, newest(rpc))
     assert sums(answer) == ({}, {})
-    assert "As much eth came back to it as it sent along." in answer.text
+    assert "It got back as much eth as it sent." in answer.text
 
 
 # --- weth of another make --------------------------------------------------------------------------

@@ -29,7 +29,7 @@ async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: B
     answer = await told(indexed, newest(rpc))
     assert (answer.status, answer.kind, answer.reverts) == ("failed", "transfer", "balance too low")
     assert (answer.paid, answer.got, answer.steps) == ([], [], [])
-    assert "It failed: nothing moved but its fee." in answer.text
+    assert "It failed: only its fee was paid." in answer.text
     assert 'fails with "balance too low"' in answer.text
     assert answer.fee_eth == sent.gas_wei / ETH
 
@@ -40,7 +40,7 @@ async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: 
     assert not alice.receipt(tx_hash).ok
     answer = await told(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", "out of gas")
-    assert "It used all the gas" in answer.text
+    assert "It ran out of gas: it used all of its gas limit." in answer.text
 
 
 async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
@@ -58,7 +58,10 @@ async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
         rpc.call("evm_mine")
     answer = await told(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", None)
-    assert "Why cannot be told" in answer.text
+    assert (
+        "We could not find out why: on the state before its block it does not fail, or cannot be run."
+        in answer.text
+    )
 
 
 async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
@@ -68,7 +71,7 @@ async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Bu
         answer = await told(indexed, tx_hash)
         assert (answer.status, answer.kind) == ("pending", "trade")
         assert (answer.tx_block, answer.tx_time, answer.fee_eth) == (None, None, None)
-        assert answer.text.startswith("It is in no block yet")
+        assert answer.text.startswith("It is not in a block yet")
         assert (answer.paid, answer.got, answer.steps) == ([], [], [])
         rpc.call("evm_mine")
 
@@ -117,4 +120,4 @@ async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
         pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
         rpc.call("evm_mine")
     assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
-    assert f"{alice.address} wants to call a contract that we do not know, {BOB}" in pending[1].text
+    assert f"{alice.address} wants to call the unknown contract {BOB}" in pending[1].text

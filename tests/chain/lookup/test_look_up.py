@@ -77,7 +77,7 @@ async def test_a_token_of_the_launchpad(indexed: Context, built: Built, story: s
     assert curve.pool.token.address == built.tokens[story]
     assert curve.pool.opened_at == answer.launch.launched_at
     assert curve.launch == answer.launch
-    assert ("Nothing trades there any more" in curve.text) is (stands not in ("curve", "pool"))
+    assert ("This curve has ended" in curve.text) is (stands not in ("curve", "pool"))
 
 
 async def test_capitals_and_what_is_invisible_are_nothing(indexed: Context, built: Built) -> None:
@@ -97,7 +97,7 @@ async def test_an_address_is_known_however_it_was_copied(
 @pytest.mark.parametrize(
     ("address", "kind", "says"),
     [
-        ("0x" + "0" * 40, "nothing", "nobody's"),
+        ("0x" + "0" * 40, "nothing", "which has no owner"),
         ("0x" + "0" * 36 + "dead", "nothing", "is burned"),
         ("0x" + "0" * 39 + "1", "contract", "a precompile"),
         ("0x" + "0" * 38 + "64", "contract", "a precompile"),
@@ -132,7 +132,7 @@ async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     assert deployer.kind == "wallet"
     assert deployer.wallet is not None
     assert deployer.wallet.launches >= 13
-    assert f"It launched {deployer.wallet.launches} tokens onto curves; " in deployer.text
+    assert f"It launched {deployer.wallet.launches} tokens on curves; " in deployer.text
     buyer = await found(indexed, built.accounts[6])
     assert buyer.wallet is not None
     assert (buyer.wallet.has_traded, buyer.wallet.launches) == (True, 0)
@@ -140,7 +140,7 @@ async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     nobody = await found(indexed, NOBODY)
     assert nobody.wallet is not None
     assert (nobody.kind, nobody.wallet.first_seen, nobody.wallet.has_traded) == ("wallet", None, False)
-    unused = "has no code: it is a wallet, or an address nobody has used. Nothing is known of it."
+    unused = "has no code: it is a wallet, or an address that was never used. We know nothing about it."
     assert nobody.text == f"{NOBODY} {unused}"
     rpc.call("anvil_setCode", NOBODY, "0xef0100" + "11" * 20)
     await indexed.heads.refresh()
@@ -225,8 +225,8 @@ async def test_of_several_bearers_the_others_are_counted_and_the_oldest_named(
     assert answer.bearers is not None
     assert (answer.bearers.others, answer.bearers.strangers) == (2, 1)
     assert answer.bearers.oldest.address == oldest
-    assert f"2 others from the launchpad bear it; the oldest is {oldest}, launched on" in answer.text
-    assert "1 token from elsewhere bears it, too." in answer.text
+    assert f"2 other launchpad tokens have it; the oldest is {oldest}, launched on" in answer.text
+    assert "1 token from elsewhere also has it." in answer.text
 
 
 async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: Built) -> None:
@@ -236,9 +236,9 @@ async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: B
     assert '"nobody\'s"' in answer.text
     elsewhere = await found(read, "plain")
     assert elsewhere.kind == "nothing"
-    assert f"One token from elsewhere bears it: {built.tokens['plain']}." in elsewhere.text
+    assert f"One token from elsewhere has it: {built.tokens['plain']}." in elsewhere.text
     usdg = await found(read, "USDG")
-    assert f"The usdg that is money here is {built.contracts['usdg']}." in usdg.text
+    assert f"The real usdg is {built.contracts['usdg']}." in usdg.text
     half = await found(read, "0x" + "1" * 39)
     assert "has 39 hex digits: an address has 40" in half.text
 
@@ -248,8 +248,8 @@ async def test_a_symbol_that_is_not_read_yet_is_not_said_to_be_nobodys(
 ) -> None:
     answer = await found(indexed, "arc")
     assert answer.kind == "nothing"
-    assert "No token from the launchpad that we have read bears" in answer.text
-    assert "The symbols of some new tokens are not read yet." in answer.text
+    assert "Of the launchpad tokens that we have read, none has the symbol" in answer.text
+    assert "We have not read the symbols of some new tokens yet." in answer.text
 
 
 async def test_a_word_that_is_longer_than_symbols_is_nobodys(read: Context, built: Built) -> None:
@@ -259,14 +259,17 @@ async def test_a_word_that_is_longer_than_symbols_is_nobodys(read: Context, buil
     assert (await found(read, symbol.lower())).address == built.tokens["curve"]
     longer = await found(read, symbol + "g something else")
     assert (longer.kind, longer.token) == ("nothing", None)
-    assert "longer than the 32 characters" in longer.text
+    assert "is longer than a symbol here: we keep 32 characters of one." in longer.text
 
 
 @pytest.mark.parametrize("query", ["\u200b", " \t ", "\u2066\u2069\u3164", "\U000e0041"])
 async def test_what_cannot_be_seen_is_bad_input(indexed: Context, query: str) -> None:
     with pytest.raises(CallerFault) as raised:
         await found(indexed, query)
-    assert raised.value.code == "bad_input"
+    assert (raised.value.code, raised.value.message) == (
+        "bad_input",
+        'query must have visible characters: a symbol, an address or a transaction hash, such as "PEPE".',
+    )
 
 
 # --- what cannot be found out ----------------------------------------------------------------------

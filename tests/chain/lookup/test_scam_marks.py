@@ -17,7 +17,7 @@ from roundtrip.store.server.hex import as_bytes
 from support.made_index import MadeIndex, number_address
 
 WALLET, FUNDER, NAMED = (number_address(0x5CA000 + n) for n in range(3))
-MARKED = "is marked as a scam by 4 people, which is their word and no proof."
+MARKED = "is marked as a scam by 4 people: that is their word, not proof."
 
 
 @contextlib.asynccontextmanager

@@ -226,7 +226,7 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     await bag.work()
     (row,) = await bag.told()
     assert (row["kind"], row["verb"], row["token"], row["block"]) == ("bag_guard", "verdict", token, None)
-    assert f"was {before.then.level} (ok) and is danger (cannot_sell) now." in row["text"]
+    assert f": its verdict changed from {before.then.level} (ok) to danger (cannot_sell). " in row["text"]
     assert row["text"].count("sell") > 1
     changes = (await bag.row(token)).changes
     assert (changes.then, changes.now and changes.now.code) == (before.then, "cannot_sell")
@@ -245,7 +245,7 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     await bag.work()
     rows = await bag.told()
     assert [row["verb"] for row in rows] == ["verdict", "verdict"]
-    assert f"was danger (cannot_sell) and is {before.then.level}" in rows[1]["text"]
+    assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
 
 
 async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag: Bag, built: Built) -> None:
@@ -312,7 +312,7 @@ async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Ba
         -10_000,
     )
     assert (found.worth_eth, found.gain_eth, found.unvalued) == ("0.1", "-0.15", 0)
-    assert "it cannot be sold now" in found.text
+    assert "you cannot sell it now" in found.text
     held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
     launchpad.curve_sell(bag.ground.me, made, held // 4)
     deployer = (await bag.row(made.token)).changes.deployer
@@ -356,11 +356,11 @@ async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: 
     assert (row.sells, row.worth_eth, row.gain_eth) == ("unknown", None, None)
     assert (row.amount_raw is None, found.at_block is None) == (deaf == "the node",) * 2
     assert (found.worth_eth, found.gain_eth, found.unvalued) == (None, None, 1)
-    assert "could not be found out" in found.text
+    assert "could not find out" in found.text
     assert answered.counted == (deaf == "the values")
 
 
 async def test_a_wallet_without_tokens_holds_none(bag: Bag) -> None:
     found = await bag.shown()
     assert (found.holdings, found.gone, bag.asked) == ([], 0, [])
-    assert found.text.startswith("By the index this wallet holds no token.")
+    assert found.text.startswith("This wallet holds no token that the index knows.")

@@ -25,7 +25,7 @@ from support.keys import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, bought, conserved, new_account, read, sold
 from support.signing import Signer, prepared
 
-WHY = 'So much of it cannot be sold at this block ("No!").'
+WHY = 'Selling this much of it fails at this block with "No!".'
 
 
 async def failed(what: Any) -> RoundtripError:
@@ -65,7 +65,7 @@ async def test_a_buy_is_what_a_real_wallet_gets(
     assert (answer["block"], answer["venue"]["kind"]) == (
         trade.answer["block"], trade.answer["venue"]["kind"],
     )  # fmt: skip
-    assert "It could be sold straight back: " in answer["text"]
+    assert ". It goes through, and what it buys sold straight back for a loss of " in answer["text"]
 
 
 async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
@@ -84,7 +84,7 @@ async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
 async def test_a_trap_is_bought_and_said_to_be_one(shop: Context, built: Built, account: Account) -> None:
     answer = await bought(shop, account, built.tokens["owner_only_sell"], "0.1")
     assert (answer["sellsBack"], answer["verdict"]["code"], answer["ethLeft"]) == ("no", "cannot_sell", "0.9")
-    assert "It cannot be sold straight back: " in answer["text"]
+    assert "You cannot sell it straight back. " in answer["text"]
 
 
 NOT_BOUGHT = [
@@ -131,7 +131,7 @@ async def test_a_curve_takes_no_more_than_it_has_left(shop: Context, built: Buil
     assert (error.code, "brings nothing" in error.message) == ("would_fail", True)
     error = await failed(bought(shop, account, built.tokens["curve_all_but_full"], "0.1"))
     assert error.code == "too_small"
-    assert error.message.startswith("Its curve takes no more than 0.0003")
+    assert error.message.startswith("Its curve takes at most 0.0003")
 
 
 async def test_a_position_is_no_more_than_its_venue_holds(
@@ -144,7 +144,7 @@ async def test_a_position_is_no_more_than_its_venue_holds(
         error = await failed(bought(shop, account, token, "0.1"))
         await connection.execute("DELETE FROM accounts.practice_position WHERE held_raw > 10::numeric ^ 39")
     assert error.code == "would_fail"
-    assert error.message.startswith("A position is at most what its venue holds of the token, ")
+    assert error.message.startswith("Its venue holds ")
 
 
 # --- sells -----------------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
     # Worth would pay: the check has the last word.
     error = await failed(sold(shop, account, token, appraiser))
     assert error.code == "would_fail"
-    assert error.message.startswith("It cannot be sold: ")
+    assert error.message.startswith("Nothing was sold. You can buy it but not sell it: ")
     assert [one["stuckAt"] for one in (await told(shop, account, appraiser))["positions"]] != [None]
     clock.now_s += WEEK_S
     found = await told(shop, account, appraiser)
     assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
-    assert "Monday's gift of 1 eth is in it." in found["text"]
+    assert "This includes Monday's gift of 1 practice eth." in found["text"]
     assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
     await bought(shop, account, built.tokens["plain"], "0.1")
     lines = await ledger(shop, account)
@@ -288,7 +288,7 @@ async def test_a_part_is_no_smaller_than_a_buy_and_all_may_be_sold(
     error = await failed(sold(shop, account, token, appraiser, percent=99))
     assert (error.code, error.message) == (
         "too_small",
-        "That part brings 0.000999999999999999 eth, and a part has to bring 0.001: sell all of it.",
+        "That part brings 0.0009999 eth, and a part must bring 0.001: sell more, or all of it.",
     )
     assert (await sold(shop, account, token, appraiser))["got"] == "0.000999999999999999"
     await bought(shop, account, token, "0.2")
@@ -307,7 +307,7 @@ async def test_what_could_not_be_found_out_is_never_booked(
     assert isinstance(error, NodeFault if fault == "node" else CallerFault)
     (one,) = (await told(shop, account, appraiser))["positions"]
     assert (one["worth"], one["stuckAt"], one["cost"]) == (None, None, "0.2")
-    assert one["why"] == "What it would sell for could not be found out: it was silent."
+    assert one["why"] == "We could not find out what it sells for: it was silent."
     assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
 
 
@@ -364,7 +364,7 @@ async def test_what_was_traded_meanwhile_is_priced_once_more(
     means = replace(BUYS, price=price)
     if between == 2:
         error = await failed(bought(shop, account, token, "0.1", means=means))
-        assert (error.code, "meanwhile" in error.message) == ("busy", True)
+        assert (error.code, "at the same time" in error.message) == ("busy", True)
     else:
         await bought(shop, account, token, "0.1", means=means)
     assert earlier == [UNIT // 10 * number for number in range(len(earlier))]

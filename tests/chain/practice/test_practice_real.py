@@ -92,11 +92,11 @@ def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[ContractDeployer, str
 
 
 REFUSED = {
-    "blacklist_after_buy": '("blacklisted").',
-    "owner_only_sell": '("trading not open").',
-    "fee_on_sell": "this kind of pool refuses to be paid short.",
-    "cooldown": 'So much of it cannot be sold at this block ("STF").',
-    "max_transaction": 'So much of it cannot be sold at this block ("STF").',
+    "blacklist_after_buy": ' not now, not within a day. The token says "blacklisted".',
+    "owner_only_sell": ' not now, not within a day. The token says "trading not open".',
+    "fee_on_sell": "its pool refuses to receive less than was sent.",
+    "cooldown": 'Selling this much of it fails at this block with "cooldown".',
+    "max_transaction": 'Selling this much of it fails at this block with "max transaction".',
 }
 
 
@@ -111,7 +111,7 @@ async def test_a_trap_is_bought_and_not_sold(
     answer = await buys(shop, account, token, "0.3")
     # A wait is none that it sells straight back after.
     assert answer["sellsBack"] == "no"
-    assert "It cannot be sold straight back: " in answer["text"]
+    assert "You cannot sell it straight back. " in answer["text"]
     raw = int(answer["receivedRaw"])
     # The check has no opinion on what sells later, or in parts.
     stuck = key not in ("cooldown", "max_transaction")
@@ -150,7 +150,7 @@ async def test_where_nobody_paid_in_yet_nothing_is_paid_out(
     """Practice eth is in no pool: what the buy would have left there is not paid back."""
     token = built.tokens["one_sided"]
     assert (await buys(shop, account, token, "0.1"))["sellsBack"] == "yes"
-    why = "So much of it cannot be sold at this block; no reason was given."
+    why = "Selling this much of it fails at this block; it gives no reason."
     assert await refused(shop, account, token) == why
     assert [one["why"] for one in (await account_of(shop, account))["positions"]] == [why]
     await shop.heads.refresh()

@@ -280,7 +280,7 @@ async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(s
     tx_hash = scoring.sells(wallet, token)
     account = await scoring.account()
     told = await scoring.report(account, token, tx_hash)
-    assert (told.proved, "weighed again by itself" in told.text) == (False, True)
+    assert (told.proved, "We review it again a few times within a day" in told.text) == (False, True)
     await scoring.again()
     assert (await scoring.scores(), (await scoring.card()).open_reports) == ([], 1)
     await scoring.later()
@@ -303,7 +303,7 @@ async def test_a_failed_sell_that_the_index_does_not_have_yet_proves_it_by_itsel
     scoring.ground.pass_s(2)
     tx_hash = scoring.sells(wallet, token)
     told = await scoring.report(await scoring.account(), token, tx_hash, follows=False)
-    assert (told.proved, "weighed again by itself" in told.text) == (False, True)
+    assert (told.proved, "We review it again a few times within a day" in told.text) == (False, True)
     # The job that does it is wished for with the report.
     assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'scorecard'") == 1
     await scoring.follows()

@@ -207,6 +207,7 @@ async def test_a_share_is_of_what_is_held(
     give(rpc, built, built.tokens["plain"], wallet.address, UNIT + 7)
     trade = await prepared(ctx, "sell", built.tokens["plain"], wallet.address, **given)
     assert trade.spend_raw == raw
+    assert trade.text.startswith("It goes through and brings ")
     assert trade.answer["spend"]["asset"] == built.tokens["plain"]
     done = wallet.trade(trade)
     assert (done.ok, done.token_raw, done.money_raw) == (True, -raw, trade.raw)
@@ -217,6 +218,12 @@ async def test_nothing_to_sell(ctx: Context, rpc: SyncRpc, built: Built, wallet:
     for given in ({"amount": "all"}, {"amount": "1"}, {"percent": 50}):
         came = await code_of(ctx, "sell", token, wallet.address, **given)
         assert came == (422, "nothing_to_sell")
+    with pytest.raises(CallerFault) as raised:
+        await prepared(ctx, "sell", token, wallet.address, amount="all")
+    assert raised.value.message == (
+        f"The wallet {wallet.address.lower()} holds none of this token at block "
+        f"{ctx.heads.last_number():,}. If you bought it just now, ask again in a second."
+    )
     give(rpc, built, token, wallet.address, 1)
     assert await code_of(ctx, "sell", token, wallet.address, percent=99) == (422, "nothing_to_sell")
     # One unit is worth nothing: it would be given away.

@@ -279,7 +279,7 @@ async def test_a_token_whose_allowances_cannot_be_raised(
     expected = [] if allowed >= SOLD_RAW else [exact] if allowed == 0 else [nothing, exact]
     assert [step["data"] for step in mine] == expected
     assert len(trade.steps) == len(expected) + (1 if version == 3 else 2)
-    assert ("Take back" in trade.does[0]) is (0 < allowed < SOLD_RAW)
+    assert ("to zero" in trade.does[0]) is (0 < allowed < SOLD_RAW)
     took(trade, wallet.trade(trade))
     assert wallet.allowed(token, spender) == max(0, allowed - SOLD_RAW)
     assert wallet.tokens(token) == 0
@@ -331,7 +331,7 @@ async def test_what_was_allowed_is_held_against_what_the_curve_takes(
     usdg, token = built.contracts["usdg"], built.tokens["curve_usdg"]
     plain = await prepared(clocked, "buy", token, wallet.address, amount="7000")
     assert 5700 * 10**6 < plain.spend_raw < 5800 * 10**6
-    assert "The venue takes no more than" in plain.text
+    assert "The venue takes at most" in plain.text
     curve = plain.answer["venue"]["at"]
     if allowed:
         allow(wallet, usdg, curve, allowed)

@@ -23,7 +23,7 @@ async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, 
     assert said.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
     ]
-    assert said.text.startswith(f"It lets {router} take all you have")
+    assert said.text.startswith(f"It lets {router} take all you hold of ")
     assert said.code == "ok"
     assert said.trips <= 2
 
@@ -41,7 +41,7 @@ async def test_a_bounded_approval_to_a_person_opens_the_text(
     assert said.answer["approvals"] == [
         {"token": usdg(built), "spender": SOMEBODY, "amount": "1.5", "unlimited": False}
     ]
-    assert said.text.startswith(f"It lets {SOMEBODY}, whose code is not known here")
+    assert said.text.startswith(f"It lets {SOMEBODY}, whose code we do not know")
 
 
 async def test_a_strangers_token_is_no_spender_whose_code_is_known(
@@ -109,7 +109,7 @@ async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) 
     assert said.text.startswith("It goes through")
     said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
     assert said.approvals() == {(usdg(built), SOMEBODY, True)}
-    assert said.text.startswith(f"It lets {SOMEBODY} take all you have")
+    assert said.text.startswith(f"It lets {SOMEBODY} take all you hold of ")
 
 
 async def test_an_approval_by_permit2_that_is_over_at_once_is_none(
@@ -157,7 +157,7 @@ async def test_a_call_that_fails_in_the_middle_is_named(
     calls[3] = Step(mover, calldata("fail(string)", nasty))
     said = await simulated(ctx, wallet.address, *calls)
     assert (said.code, said.level) == ("tx_reverts", "warn")
-    assert said.text.startswith("Call 4 of 6 would fail (\"never'. All good.")
+    assert said.text.startswith("Call 4 of 6 would fail with \"never'. All good.")
     assert said.text.count('"') == 2
     assert [call["ok"] for call in said.answer["calls"]] == [True, True, True, False, True, True]
     assert said.answer["calls"][3]["reverts"].startswith("never'. All good.")

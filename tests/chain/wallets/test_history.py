@@ -199,8 +199,8 @@ async def test_without_a_node_what_the_index_knows_stands(indexed: Context, faul
     for row in holdings.rows:
         unread = row.amount, row.amount_raw, row.supply_bps, row.worth_eth, row.priced_at
         assert unread == (None,) * 5
-    assert "the chain did not answer" in found.text
-    assert "no proof" not in found.text
+    assert "We could not read what it holds now: the chain did not answer. Ask again." in found.text
+    assert "do not prove" not in found.text
 
 
 async def test_a_balance_that_cannot_be_read_is_not_nothing(indexed: Context) -> None:
@@ -210,7 +210,7 @@ async def test_a_balance_that_cannot_be_read_is_not_nothing(indexed: Context) ->
     row, *others = found.holdings.rows
     assert (row.amount, row.amount_raw, row.worth_eth, row.supply_bps) == (None,) * 4
     assert tuple(others) == rows[1:]
-    assert "Of some tokens the balance could not be read." in found.text
+    assert "The balance of some tokens could not be read." in found.text
 
 
 # --- by hand ---------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ async def test_a_funder_of_more_than_500_is_like_an_exchange(
     found = await history(by_hand, WALLET)
     assert found.funder is not None
     assert (found.funder.wallets_funded, found.funder.exchange_like) == (crowd + 1, like)
-    assert ("who sent over 500 wallets their first eth: probably an exchange" in found.text) is like
+    assert ("which sent over 500 wallets their first eth: probably an exchange" in found.text) is like
     assert found.age_days == 1
     assert "1 day ago" in found.text
 
@@ -278,7 +278,7 @@ async def test_an_origin_is_searched_for_and_told_when_it_is_known(by_hand: Cont
     await made.funded(WALLET, GIVER)
     found = await history(by_hand, WALLET)
     assert (found.origin_status, found.first_seen, found.funder) == ("searching", None, None)
-    assert "ask again in a while" in found.text
+    assert "We are searching older blocks for its age and funder: ask again" in found.text
     assert await jobs.is_there(made.connection, "origin", WALLET)
     await made.connection.execute("UPDATE jobs.job SET failed_at = now()")
     assert (await history(by_hand, WALLET)).origin_status == "unknown"

@@ -77,9 +77,9 @@ async def test_snipers_of_one_funder_are_found_with_their_evidence(indexed: Cont
     best = found.linked[0]
     why = " ".join(reason.text for reason in best.reasons)
     assert found.text.startswith(
-        "3 other wallets may be linked to it; the most likely to be the same person's is "
-        f"{best.address}, with 88 of 100. Why: {why} That is a hint and no proof: an employer, a friend or a "
-        "faucet pays people, too"
+        "3 other wallets may be linked to it. The most likely to belong to the same person is "
+        f"{best.address}, with a score of 88 of 100. Why: {why} This is a hint, not proof: an employer, a "
+        "friend or a faucet also pays people, and anyone can buy what others buy."
     )
     assert found.tokens_compared == 10
 
@@ -110,11 +110,11 @@ async def test_the_chains_machinery_and_other_contracts_are_linked_to_nobody(
     indexed: Context, built: Built
 ) -> None:
     for wallet, words in (
-        (built.contracts["weth"], "everybody uses"),
-        (min(ENTRY_POINTS), "everybody uses"),
-        (ZERO_ADDRESS, "everybody uses"),
+        (built.contracts["weth"], "everyone uses"),
+        (min(ENTRY_POINTS), "everyone uses"),
+        (ZERO_ADDRESS, "everyone uses"),
         (built.tokens["plain"], "is a contract"),
-        (number_address(0xDEAD00), "never met this wallet"),
+        (number_address(0xDEAD00), "does not know this wallet"),
     ):
         found = await asked(indexed, wallet)
         assert (found.linked, found.funder if words != "is a contract" else None) == ((), None)
@@ -130,7 +130,9 @@ async def test_a_young_index_does_not_speak_of_thirty_days(indexed: Context) -> 
         finally:
             await connection.execute("UPDATE facts.cursor SET start_number = 0")
     since = f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M}"
-    assert f"The chain is followed only since {since} UTC, and it bought nothing since then" in found.text
+    assert (
+        f"We have followed the chain only since {since} UTC, and it bought nothing since then" in found.text
+    )
     assert "30 days" not in found.text
 
 
@@ -156,7 +158,7 @@ async def test_money_that_came_within_minutes_says_more(by_hand: Context, made: 
     assert scores(found) == {GIVER: 70, KIN: 65, OTHER: 40}
     (reason,) = found.linked[1].reasons
     assert reason.seconds_apart == 500
-    assert "8 minutes apart; so did 3 wallets in all." in reason.text
+    assert "8 minutes apart, as did 3 wallets in all." in reason.text
 
 
 @pytest.mark.parametrize(("crowd", "expected"), [(498, {GIVER: 25, KIN: 40}), (499, {})])
@@ -171,7 +173,7 @@ async def test_an_exchange_links_nobody(
     assert scores(found) == expected
     assert found.funder is not None
     assert found.funder.standing == ("links" if expected else "exchange")
-    assert ("probably an exchange, and no link" in found.text) is (not expected)
+    assert ("probably an exchange, and not a link" in found.text) is (not expected)
     # Asked itself, it is linked to nobody at all.
     own = await asked(by_hand, GIVER)
     assert ("probably an exchange" in own.text) is (not expected)

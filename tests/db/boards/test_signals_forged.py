@@ -106,7 +106,7 @@ async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: Groun
     chain.block(sent(*some, moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
     (one,) = (await ground.told(chain)).signals
     assert (one.kind, one.other, one.recipients, one.size.supply_bps) == ("insider_moved", None, 100, 10_100)
-    assert one.text.endswith(f"of it to 100 addresses, the most to {BUYER} (2.00 %).")
+    assert one.text.endswith(f"of the supply to 100 addresses, the largest part to {BUYER} (2.00 %).")
 
 
 async def test_who_got_it_twice_is_one(ground: Ground) -> None:
@@ -115,7 +115,7 @@ async def test_who_got_it_twice_is_one(ground: Ground) -> None:
         chain.block(sent(moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
     (one,) = (await ground.told(chain)).signals
     assert (one.other, one.recipients, one.size.supply_bps) == (BUYER, 1, 400)
-    assert one.text.endswith(f"moved 4.00 % of the supply of it to {BUYER}.")
+    assert one.text.endswith(f"moved 4.00 % of the supply to {BUYER}.")
 
 
 # --- pools -----------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ async def test_what_cannot_be_measured_pushes_nothing_out(ground: Ground) -> Non
     chain.block(*(sent(moved(TOKEN, who, DEAD, 1), sender=who) for who in burners))
     answer = await ground.told(chain, None)
     assert shown(answer) == [("insider_sold", DEPLOYER)]
-    assert "At least 700 more could not be measured" in answer.text
+    assert "Not measured: at least 700 events" in answer.text
 
 
 async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
@@ -209,7 +209,7 @@ async def test_an_index_of_a_minute_does_not_speak_of_an_hour(ground: Ground) ->
     chain.block(after_s=60)
     chain.block(after_s=60)
     answer = await ground.told(chain)
-    assert answer.text.startswith("Nothing odd was seen on launches. The chain is followed only since 20")
-    assert answer.text.endswith("there may have been more before that.")
+    assert answer.text.startswith("We found no unusual event on launches.\nThe index begins at 20")
+    assert answer.text.endswith("earlier events are not counted.")
     chain.block(after_s=3600)
-    assert (await ground.told(chain)).text == "Nothing odd happened on launches within the last hour."
+    assert (await ground.told(chain)).text == "We found no unusual event on launches within the last hour."

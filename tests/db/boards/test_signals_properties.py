@@ -311,7 +311,7 @@ def shown(one: Signal) -> tuple[Any, ...]:
 
 
 def count_in(text: str, pattern: str) -> int:
-    found = re.search(rf"(\d+) {pattern}", text)
+    found = re.search(rf"{pattern}(\d+) ", text)
     return int(found[1]) if found else 0
 
 
@@ -327,8 +327,8 @@ async def agrees(ground: Ground, seen: dict[str, int]) -> None:
     else:
         assert len(told) == MOST_SHOWN
         assert set(told) <= {as_told(one, facts) for one in expected}
-    assert count_in(answer.text, "more could not be measured") == untold
-    assert count_in(answer.text, "smaller ones are left out") == max(0, len(expected) - MOST_SHOWN)
+    assert count_in(answer.text, "Not measured: ") == untold
+    assert count_in(answer.text, "Left out: ") == max(0, len(expected) - MOST_SHOWN)
     for one in expected:
         seen[one.kind] += 1
     seen["untold"] += untold

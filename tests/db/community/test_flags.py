@@ -99,7 +99,7 @@ async def test_a_young_pool_in_which_it_is_traded_most_is_nothing_to_hold_a_flag
 
 async def test_what_nobody_trades_does_not_run_yet(ground: Ground) -> None:
     await ground.block(after_s=DAY_S)
-    assert "nobody traded it for a day" in await refused(ground, "runs", OTHER)
+    assert "the token had no trade in the last day" in await refused(ground, "runs", OTHER)
 
 
 async def test_a_curve_that_becomes_a_pool_is_sold_there(ground: Ground) -> None:

@@ -101,19 +101,21 @@ async def test_what_does_not_count_is_not_flagged(ground: Ground) -> None:
     young = address(0x70CE << 20)
     await ground.block(sent(launched(young, address(0xC0), DEPLOYER), sender=DEPLOYER))
     for token in (young, address(0x404)):
-        assert "only those count" in await refused(ground, "dead", token, address(int(token, 16) + 7))
+        assert "You cannot flag this token yet." in await refused(
+            ground, "dead", token, address(int(token, 16) + 7)
+        )
 
 
 async def test_the_deployers_kin_do_not_flag(ground: Ground) -> None:
-    assert "your own wallet's" in await refused(ground, "drains", wallet=DEPLOYER)
+    assert "its deployer is your own wallet" in await refused(ground, "drains", wallet=DEPLOYER)
 
 
 async def test_what_is_so_already_is_not_flagged(ground: Ground) -> None:
     ground.quotes.pays[OTHER] = DOWN_WEI
-    assert "pays 0.01 eth" in await refused(ground, "dead", OTHER)
+    assert "sells for 0.01 eth" in await refused(ground, "dead", OTHER)
     del ground.quotes.pays[OTHER]
     await ground.block(buys(DEPLOYER, 0.1, OTHER), after_s=DAY_S + 10)
-    assert "nobody traded it for a day" in await refused(ground, "dead", OTHER, HIS_KIN)
+    assert "no wallet independent of its deployer traded it" in await refused(ground, "dead", OTHER, HIS_KIN)
 
 
 async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
@@ -122,7 +124,7 @@ async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
     ground.quotes.pays[OTHER] = RefusedCall("sell", None, 0)
     assert "cannot be sold" in await refused(ground, "runs", OTHER, HIS_KIN)
     ground.quotes.pays[OTHER] = RefusedCall("buy", None, 0)
-    assert "does not buy it" in await refused(ground, "runs", OTHER, LP)
+    assert "0.1 eth does not buy the token now" in await refused(ground, "runs", OTHER, LP)
 
 
 async def test_what_cannot_be_found_out_is_no_flag(ground: Ground) -> None:
@@ -150,7 +152,7 @@ async def test_an_index_that_is_behind_takes_no_flags(ground: Ground) -> None:
 async def test_the_same_flag_waits_once(ground: Ground) -> None:
     account = await ground.account()
     await ground.flag(account, "runs")
-    with pytest.raises(CallerFault, match="still waits"):
+    with pytest.raises(CallerFault, match="still waiting"):
         await ground.flag(account, "runs")
     await ground.flag(account, "drains")
 
@@ -172,7 +174,9 @@ async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
     for kind in ("runs", "drains", "dead"):
         for token in TOKENS:
             if made and made % MOST_A_DAY == 0:
-                with pytest.raises(CallerFault, match="day of UTC" if made < MOST_OPEN else "waiting"):
+                with pytest.raises(
+                    CallerFault, match="flags today, the maximum" if made < MOST_OPEN else "waiting"
+                ):
                     await ground.flag(account, kind, token)
                 if made == MOST_OPEN:
                     return
@@ -246,9 +250,12 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [account.id]))[account.id].is_ahead
     (waiting,) = of_token.waiting
     assert (waiting.kind, waiting.ends_at.timestamp()) == ("dead", flagged_s + WEEK_S)
-    assert "mite-test flagged" in of_all.text
-    assert "drains 1 hour before half of its liquidity left" in of_all.text
-    assert "1 flag on it is still waiting: dead 1" in of_token.text
+    assert "1. mite-test flagged " in of_all.text
+    assert (
+        "as drains 1 hour before half of its liquidity left. 1 of 1 decided flag of that account"
+        in of_all.text
+    )
+    assert "1 flag on it is still waiting: 1 dead." in of_token.text
     nothing = (await proven_calls(ground.ctx, ProvenParams(OTHER))).answer
     assert (nothing.rows, nothing.waiting) == ([], [])
     assert "No flag" in nothing.text

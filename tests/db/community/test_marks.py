@@ -39,7 +39,8 @@ async def test_three_people_name_a_wallet(ground: Ground) -> None:
     assert row.wallet == TARGET
     assert [(one.name, one.people) for one in row.names] == [("Old fox", 3)]
     assert row.marks == []
-    assert f'{TARGET} is called "Old fox" by 3 people.' in found.text
+    assert found.text.startswith("1 wallet has a name or a mark that enough people gave:\n1. ")
+    assert f'\n1. {TARGET} is called "Old fox" by 3 people.\n' in found.text
     assert "strangers' words" in found.text
     assert (found.block, found.block_time.timestamp()) == (ground.at.number, ground.at.timestamp_s)
 
@@ -100,8 +101,11 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
     await told(ground)
     found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
     assert (found.kind, found.address) == ("wallet", BUYERS[10])
-    assert f'4 people call the wallet {BUYERS[10]} "OLD FOX". That is what strangers call it' in found.text
-    assert "1 more is called so" in found.text
+    assert (
+        f'4 people call the wallet {BUYERS[10]} "OLD FOX". Strangers call it that: it does not prove'
+        in found.text
+    )
+    assert "1 more wallet has that name from enough people." in found.text
     assert (await find(ground.ctx, LookUpParams("Wolf"))).answer.kind == "nothing"
 
 
@@ -181,7 +185,7 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
     assert (first.name, first.mark, first.wallets) == ("Old fox", None, 1)
     both = await marked(ground, account, mark="bad")
     assert (both.name, both.mark, both.wallets) == ("Old fox", "bad", 1)
-    assert 'call it "Old fox" and mark it bad' in both.text
+    assert f'You name {TARGET} "Old fox" and mark it as bad.' in both.text
     assert (await marked(ground, account, name="Wolf")).name == "Wolf"
     gone = await marked(ground, account, off=True)
     assert (gone.name, gone.mark, gone.wallets) == (None, None, 0)
@@ -208,6 +212,7 @@ async def test_what_is_no_name_is_refused(ground: Ground, said: dict[str, object
     with pytest.raises(CallerFault) as raised:
         await marked(ground, account, TARGET, **said)
     assert raised.value.code == "bad_input"
+    assert "such as " in raised.value.message
     with pytest.raises(CallerFault) as raised:
         await marked(ground, account, Address("0x12"), mark="bad")
     assert raised.value.code == "bad_address"
@@ -221,7 +226,7 @@ async def test_an_account_marks_so_many_wallets(ground: Ground) -> None:
         account.id,
         MOST_MARKS,
     )
-    with pytest.raises(CallerFault, match="all you can"):
+    with pytest.raises(CallerFault, match="the maximum: remove one first"):
         await marked(ground, account, mark="bad")
     assert (await marked(ground, account, address(1), mark="good")).wallets == MOST_MARKS
 

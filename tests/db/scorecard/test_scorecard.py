@@ -77,9 +77,9 @@ class Card(Ground):
     async def settled(self) -> SettlementRun:
         """One run, written."""
         found = await score_verdicts(self.ctx, self.receipts)
-        if found.scored or found.untold or found.to_id != found.from_id:
+        if found.scored or found.waiting or found.to_id != found.from_id:
             async with self.index.transaction():
-                await store.put(self.index, found.scored, found.from_id, found.to_id, NOW, found.untold)
+                await store.put(self.index, found.scored, found.from_id, found.to_id, NOW, found.waiting)
         return found
 
     async def over(self) -> SettlementRun:
@@ -314,7 +314,7 @@ async def test_a_receipt_that_is_not_given_delays_its_own_verdict_alone(card: Ca
     card.receipts.untold = {BUYERS[5]}
     found = await card.settled()
     assert (found.to_id, [one.id for one in found.scored]) == (other, [other])
-    assert [(one.id, one.tries) for one in found.untold] == [(waits, 1)]
+    assert [(one.id, one.tries) for one in found.waiting] == [(waits, 1)]
     # Not before its time.
     assert await card.settled() == SettlementRun((), other, other, False)
     await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")
@@ -352,11 +352,11 @@ def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) 
 
 async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:
     await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.settle_by(card.index, scored(1, "wrong", "failed"), NOW)
+    assert await store.mark_wrong(card.index, scored(1, "wrong", "failed"), NOW)
     assert await card.scores() == [("ok", "wrong", "failed")]
-    assert not await store.settle_by(card.index, scored(1, "wrong", "cost"), NOW)
+    assert not await store.mark_wrong(card.index, scored(1, "wrong", "cost"), NOW)
     assert await card.scores() == [("ok", "wrong", "failed")]
-    assert await store.settle_by(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
+    assert await store.mark_wrong(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
     assert await card.counted()
     assert (await store.counts(card.index))["ok", "right"] == (0, 0)
     assert (await store.counts(card.index))["ok", "wrong"] == (2, 1)
@@ -364,10 +364,10 @@ async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Car
 
 async def test_a_report_leaves_the_first_of_its_hour_to_its_own_time(card: Card) -> None:
     await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.settle_by(card.index, scored(2, "wrong", "failed", 1_000_060), NOW)
+    assert await store.mark_wrong(card.index, scored(2, "wrong", "failed", 1_000_060), NOW)
     assert await card.scores() == [("ok", "right", "sold"), ("ok", "wrong", "failed")]
     # One transaction marks one of them.
-    assert not await store.settle_by(card.index, scored(3, "wrong", "failed", 1_000_070), NOW)
+    assert not await store.mark_wrong(card.index, scored(3, "wrong", "failed", 1_000_070), NOW)
     assert await card.counted()
 
 
@@ -376,7 +376,7 @@ async def test_a_report_of_a_later_verdict_comes_before_the_first_is_scored(card
     await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
     at_s = card.at.timestamp_s
     second = await card.said()
-    assert await store.settle_by(card.index, scored(second, "wrong", "failed", at_s), NOW)
+    assert await store.mark_wrong(card.index, scored(second, "wrong", "failed", at_s), NOW)
     await card.block(after_s=60)
     await card.said()
     await card.over()
@@ -423,7 +423,10 @@ async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
     assert [len(page) for page in pages] == [PAGE, PAGE, 1]
     assert [one for page in pages for one in page] == [4000.0 * n for n in range(2 * PAGE + 1, 0, -1)]
     assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
-    assert "41 were wrong" in answer.text
+    assert answer.text == (
+        "Later events decided 42 verdicts: 41 were wrong. "
+        "This is not an error rate: we see a failed sell only when a user reports it."
+    )
 
 
 async def test_scores_outlive_a_rebuild(card: Card) -> None:

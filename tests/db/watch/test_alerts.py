@@ -53,7 +53,7 @@ async def test_a_row_says_who_did_what(ground: Ground) -> None:
     assert (draft.at_s, draft.tx_hash) == (made.ref.timestamp_s, made.transactions[0].hash)
     assert draft.rule == f"{ALICE} buying over 0.1 eth on {HIGH}"
     assert (kept[1].draft.who, kept[1].draft.rule) == ("whale", None)
-    assert kept[1].draft.said.startswith("whale bought 2 eth of 0x")
+    assert kept[1].draft.said.startswith(f"whale bought {kept[1].draft.token} for 2 eth")
     assert await ground.hits() == [1]
     await ground.is_right()
 

@@ -106,9 +106,7 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
         2000,
         await ground.index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(HIGH)),
     )
-    assert row["said"] == (
-        f"The deployer of {HIGH}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
-    )
+    assert row["said"] == (f"The deployer of {HIGH}, which you hold, sold 0.2 % of the supply for 0.001 eth.")
     waiting = await ground.index.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'recheck'")
     assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true, "event": true}')]
     await ground.is_right()
@@ -184,7 +182,9 @@ async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: Ground, k
     await ground.read()
     rows = await ground.rows()
     assert [row["more"] for row in rows if row["more"]] == [kept + 25 - MOST_A_MINUTE]
-    assert rows[-1]["said"] == f"And {kept + 25 - MOST_A_MINUTE} more in that minute: bag guard."
+    assert rows[-1]["said"] == (
+        f"{kept + 25 - MOST_A_MINUTE} more alerts in that minute, not listed: bag guard."
+    )
     assert len(rows) == MOST_A_MINUTE + 1
     await ground.is_right()
     await ground.forked(first.ref.number, [], after_s=MINUTE_S)

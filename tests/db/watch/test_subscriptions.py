@@ -165,7 +165,10 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
     await ground.read(ground.another())
     (more,) = await ground.rows("more > 0")
     assert (more["more"], more["kind"], more["rule"], more["who"]) == (7, "rule", "any buying", "any")
-    assert (more["at_s"], more["said"]) == (start_s + 59, "And 7 more in that minute: any buying.")
+    assert (more["at_s"], more["said"]) == (
+        start_s + 59,
+        "7 more alerts in that minute, not listed: any buying.",
+    )
     await ground.block(buys())
     await ground.read()
     assert len(await ground.rows()) == MOST_A_MINUTE + 2
@@ -181,7 +184,7 @@ async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name
     await ground.read()
     (more,) = await ground.rows("more > 0")
     assert (more["who"], more["wallet"]) == (name or ALICE, bytes.fromhex(ALICE[2:]))
-    assert more["said"] == f"And 5 more in that minute: {said}."
+    assert more["said"] == f"5 more alerts in that minute, not listed: {said}."
 
 
 async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground: Ground) -> None:

@@ -182,7 +182,7 @@ async def test_the_most_wallets_are_marked(house: House) -> None:
             [(account.id, bytes([1]) * 18 + n.to_bytes(2, "big"), NOW) for n in range(MOST_MARKS)],
         )
     _, page = await say(house, session, mark="bad")
-    assert f"You named or marked {MOST_MARKS} wallets, which is all you can" in texts(page)
+    assert f"You have named or marked {MOST_MARKS} wallets, the maximum" in texts(page)
     _, page, _ = await house.get("/account/marks", session)
     assert len(page) < 60_000
     assert page.count("Take back</button>") == 60
@@ -243,7 +243,7 @@ async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
     assert "You say that it drains, since" in told
     # The same form once more, by a reload.
     status, page = await flagged(fair, session, "drains", piece=False)
-    assert (status, "You have flagged it so already" in texts(page)) == (400, True)
+    assert (status, "You have already flagged this token like this" in texts(page)) == (400, True)
     _, page, _ = await fair.get("/account/marks", session)
     assert "1 of 10 wait; 1 of 5 made today" in texts(page)
     assert TOKEN in page
@@ -258,7 +258,7 @@ async def test_only_so_many_flags_wait_and_are_made_in_a_day(fair: House) -> Non
     yesterday = datetime.fromtimestamp(fair.clock.now_s, UTC) - timedelta(days=1)
     busy, eager = Person(), Person()
     for person, count, at, why in (
-        (busy, MOST_OPEN, yesterday, f"You have {MOST_OPEN} flags waiting, which is all you can"),
+        (busy, MOST_OPEN, yesterday, f"You have {MOST_OPEN} flags waiting, the maximum"),
         (eager, MOST_A_DAY, yesterday + timedelta(days=1), f"You made {MOST_A_DAY} flags today"),
     ):
         session = await fair.signed_in(person)
@@ -282,7 +282,7 @@ async def test_flags_of_no_kind_are_refused(fair: House, kind: str) -> None:
 async def test_a_token_that_does_not_count_is_not_flagged(house: House, built: Built) -> None:
     session = await house.signed_in(Person())
     _, page = await flagged(house, session, "drains", built.tokens["plain"])
-    assert "That token cannot be flagged" in texts(page)
+    assert "You cannot flag this token yet" in texts(page)
     status, page = await flagged(house, session, "drains", "0x12", piece=False)
     assert (status, "bad_address" in page) == (400, True)
 

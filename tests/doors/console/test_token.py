@@ -212,7 +212,7 @@ async def test_what_could_change_it_says_no_more_than_was_seen(reader: Reader, b
     plain, owned = built.tokens["plain"], built.tokens["cooldown"]
     told = section(await reader.token(plain), "outlook")
     assert "Nothing found It names no owner, which is no promise" in told
-    assert "Not tried Who can take out what lies in the pool was not looked at" in told
+    assert "Not tried This check did not look at who can take the money out of the pool" in told
     assert "held before a sell was tried is 1 day. Later was not tried." in told
     told = section(await reader.token(owned), "outlook")
     assert "May change It has an owner, " in told

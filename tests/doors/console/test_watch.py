@@ -307,4 +307,4 @@ async def test_nobody_reads_anothers_inbox(me: Account) -> None:
     other = await signed_in(me.ctx, me.url)
     page = await other.get("/account/inbox")
     assert said(page) == []
-    assert "Nothing was told to you" in page
+    assert "You got no alert" in page

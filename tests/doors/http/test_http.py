@@ -61,7 +61,9 @@ async def test_any_other_deep_is_refused(
     url = f"{base_url}/v1/check/{built.tokens['plain']}?deep={value}"
     async with session.get(URL(url, encoded=True)) as response:
         assert (response.status, await error_of(response)) == (400, "bad_input")
-        assert (await response.json())["error"]["message"] == "deep is 1 or left out."
+        assert (await response.json())["error"][
+            "message"
+        ] == "deep must be 0, 1, false or true, such as ?deep=1."
 
 
 async def test_a_query_is_no_way_around_the_path(

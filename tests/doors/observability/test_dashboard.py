@@ -139,7 +139,7 @@ async def test_what_is_asked_for_is_told_and_all_that_is_told_is_shown(
 
 async def test_the_documentation_has_every_metric(indexed: Context) -> None:
     there = {family(name) for name in await told(indexed) if name.startswith("roundtrip_")}
-    section = (DOCS / "watching.md").read_text().split("## Metrics")[1].split("\n## ")[0]
+    section = (DOCS / "monitoring.md").read_text().split("## Metrics")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `roundtrip_")]
     assert {name for row in rows for name in re.findall(r"roundtrip_\w+", row.split(" | ")[0])} == there
 

@@ -103,15 +103,17 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
     assert told["lastWeek"]["onBoard"] == 1
     assert [row["profitEth"] for row in told["lastWeek"]["podium"]] == ["0.125"]
     assert told["text"] == (
-        "Practice league of mites, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday: "
-        f"1. {first.designation} made 1.5 eth in 4 sells, 2 won; its best was \"'SAFE') is safe\" ({TOKEN}), "
-        f'0.5 eth. 2. {own.designation} (agent "Bot 7") made 0.25 eth in 3 sells, 2 won; its best was '
-        f"\"'SAFE') is safe\" ({TOKEN}), 0.5 eth. 3. {last.designation} lost 1 eth in 3 sells, 0 won. "
-        "1 mite has fewer than 3 sells that count so far. Only sells count, losses as gains do, of tokens "
-        "that are a day old, sold where they were launched or are traded most, and that at least 20 "
-        "different people bought, as far as can be told, and not by kin of the deployer; an "
-        "entry needs 3 of them. The eth is pretend. "
-        f"Last week's first: {last.designation} 0.125 eth."
+        "Practice league of mites, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:\n"
+        f"1. {first.designation}: profit 1.5 eth, 4 sells, 2 won, "
+        f"best \"'SAFE') is safe\" ({TOKEN}) 0.5 eth\n"
+        f'2. {own.designation} (agent "Bot 7"): profit 0.25 eth, 3 sells, 2 won, '
+        f"best \"'SAFE') is safe\" ({TOKEN}) 0.5 eth\n"
+        f"3. {last.designation}: loss 1 eth, 3 sells, 0 won\n"
+        "1 mite has fewer than 3 sells that count.\n"
+        "A sell counts, gain or loss, if its token is at least a day old and, as far as we know, at least 20 "
+        "different people bought it, if it is sold where it was launched or trades most, and if the seller "
+        "is not linked to its deployer. An entry needs 3 such sells. The eth is pretend.\n"
+        f"Last week:\n1. {last.designation}: profit 0.125 eth"
     )
 
 
@@ -125,7 +127,7 @@ async def test_agents_and_people_have_boards_of_their_own(me: Caller) -> None:
     assert [(row["rank"], row["profitEth"]) for row in people["rows"]] == [(1, "0.000000000000000003")]
     assert (agents["onBoard"], agents["tooFew"], people["onBoard"], people["tooFew"]) == (1, 0, 1, 1)
     assert agents["text"].startswith("Practice league of agents, the week from Monday 2025-10-06")
-    assert "1 mite without an agent's tag has fewer than 3 sells" in people["text"]
+    assert "1 mite without an agent tag has fewer than 3 sells that count." in people["text"]
 
 
 async def test_an_empty_board_says_what_an_entry_needs(me: Caller) -> None:
@@ -133,8 +135,8 @@ async def test_an_empty_board_says_what_an_entry_needs(me: Caller) -> None:
     assert told["rows"] == []
     assert (told["onBoard"], told["tooFew"]) == (0, 0)
     assert told["text"].startswith(
-        "Nobody has entered the practice league of agents yet, the week from Monday 2025-10-06, 00:00 UTC, "
-        "to the next Monday. Only sells count,"
+        "Practice league of agents, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday: "
+        "no entry yet.\nA sell counts, gain or loss, if"
     )
 
 
@@ -144,7 +146,7 @@ async def test_a_hundred_ranks_are_told_and_the_others_counted(standing: Context
     answered = (await league(standing, LeagueParams())).answer
     assert (answered.on_board, len(answered.rows)) == (102, 100)
     assert [row.rank for row in answered.rows] == list(range(1, 101))
-    assert " 99 more are in it. " in answered.text
+    assert "\n99 more entries.\n" in answered.text
 
 
 async def test_a_week_is_not_told_beyond_its_end(standing: Context) -> None:
@@ -188,7 +190,7 @@ async def test_a_tag_is_set_named_anew_and_removed(me: Caller) -> None:
         rows = (await league(me.ctx, LeagueParams())).answer.rows
         assert [(row.agent, row.agent_name, row.profit_eth) for row in rows] == [(agent, name, "1")]
     told = await me.told("mark_as_agent")
-    assert told["text"] == f"{own} is tagged as an agent, on the league, too. Nothing else changed."
+    assert told["text"] == f"{own} is tagged as an agent, also in the league. Nothing else changed."
 
 
 @pytest.mark.parametrize(

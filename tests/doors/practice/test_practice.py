@@ -117,7 +117,7 @@ async def test_every_tool_answers_as_it_declares(me: Caller, built: Built) -> No
 async def test_a_repeat_gives_the_first_answer_byte_for_byte(me: Caller, built: Built) -> None:
     call = buy(me, built)
     first = await call.text("k-1")
-    assert "Bought " in first
+    assert "You bought " in first
     for again in (call.text("k-1"), call.text(meta="k-1"), call.text("k-1", meta="k-1"), call.text(" k-1 ")):
         assert await again == first
     for version in ("2025-06-18", NEWEST):
@@ -164,7 +164,7 @@ async def test_the_same_request_at_once_is_done_once(me: Caller, built: Built) -
     call = buy(me, built)
     came = await asyncio.gather(*(call.text("k-1") for _ in range(4)))
     assert len(set(came)) == 1
-    assert came[0].count("Bought ")
+    assert came[0].count("You bought ")
     assert await sides(me) == ["buy"]
 
 
@@ -173,7 +173,7 @@ async def test_what_failed_may_be_tried_again(me: Caller, built: Built) -> None:
     assert (await sell.text("k-1")).startswith("nothing_to_sell: ")
     await buy(me, built).text()
     first = await sell.text("k-1")
-    assert "Sold " in first
+    assert "You sold " in first
     assert await sell.text("k-1") == first
     assert await sides(me) == ["sell", "buy"]
 

@@ -56,7 +56,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
             bytes.fromhex(token[2:]),
             '<img src=x onerror="1">',
         )
-        assert await store.settle_by(connection, one, now)
+        assert await store.mark_wrong(connection, one, now)
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert f'href="/token/{built.tokens["strange_name"]}"' in page
     assert "both count" in page
     assert "reported by a person, proved by the chain" in page
-    assert "Of 1 verdict that what happened later decided, 1 was wrong." in page
+    assert "Later events decided 1 verdict: 1 was wrong." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
 
@@ -162,13 +162,13 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     form = {"csrf": csrf, "token": token, "hash": tx_hash, "note": "<script>alert(1)</script>\u202e"}
     status, page, _ = await house.post("/scorecard/report", form, session)
     assert status == 200
-    assert "It is kept as an open report, which changes no count." in page
+    assert "It is saved as an open report, which changes no count." in page
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "\u202e" not in page
     # A reload of the same form.
     _, page, _ = await house.post("/scorecard/report", {**form, "note": "again"}, session)
-    assert "You had reported it already." in page
+    assert "You already reported it." in page
     assert await open_reports(house) == 1
     # What one account wrote another is not shown.
     form = {**form, "csrf": await house.csrf(other), "note": ""}
@@ -206,7 +206,7 @@ async def test_other_bad_input_is_told_too(house: House, built: Built) -> None:
     _, page, _ = await house.post(
         "/scorecard/report", {**good, "token": "0x" + "77" * 20, "note": "x" * 280}, session
     )
-    assert "No verdict on this token is kept" in page
+    assert "We have no verdict on this token that covers the time of that transaction." in page
 
 
 async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
@@ -218,7 +218,7 @@ async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
         form = {"csrf": csrf, "token": f"0x{number:040x}", "hash": tx_hash}
         status, page, _ = await house.post("/scorecard/report", form, session)
         assert status == (400 if number == 5 else 200)
-    assert "all you can in a day" in page
+    assert "which is the daily limit. Report this one after 00:00 UTC." in page
     assert await open_reports(house) == 5
 
 

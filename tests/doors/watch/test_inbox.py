@@ -23,7 +23,7 @@ async def me(indexed: Context) -> AsyncIterator[Caller]:
 
 async def test_an_empty_inbox(me: Caller) -> None:
     assert await me.told("inbox") == {
-        "text": "Nothing was told to you within the last seven days.",
+        "text": "You got no alert within the last seven days.",
         "total": 0,
         "atLeast": False,
         "rows": [],
@@ -35,7 +35,7 @@ async def test_the_inbox_has_seven_days_the_newest_first(me: Caller) -> None:
     second = await put(me, draft(me, 2), at_s=NOW_S - INBOX_S)
     third = await put(me, draft(me, 3, kind="follow", rule=None, who=""), at_s=NOW_S - 5)
     answer = await me.told("inbox")
-    assert answer["text"] == "2 alerts within the last seven days. The newest: Hit 3. Hit 2."
+    assert answer["text"] == "2 alerts within the last seven days. The newest:\nHit 3.\nHit 2."
     assert [row["id"] for row in answer["rows"]] == [*third, *second]
     assert answer["total"] == 2
     assert answer["rows"][1] == {
@@ -51,8 +51,8 @@ async def test_what_the_chain_took_back_says_so(me: Caller) -> None:
     await me.ctx.pool.execute("UPDATE accounts.alert SET retracted_at = now() WHERE id = $1", first)
     answer = await me.told("inbox")
     assert [(row["id"], row["verb"]) for row in answer["rows"]] == [(second, "buying"), (first, "retracted")]
-    assert answer["rows"][1]["text"] == "Taken back, as the chain was reorganised: Hit 1."
-    assert "1 of them the chain took back." in answer["text"]
+    assert answer["rows"][1]["text"] == "Retracted, a reorg removed it: Hit 1."
+    assert "1 row retracted by a reorg." in answer["text"]
 
 
 async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
@@ -60,7 +60,7 @@ async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
     answer = await me.told("inbox")
     assert (answer["total"], [row["id"] for row in answer["rows"]]) == (503, ids[:2:-1])
     assert answer["text"].startswith(
-        "503 alerts within the last seven days. The newest 500 are shown. The new"
+        "503 alerts within the last seven days. The rows hold the newest 500. The new"
     )
 
 
@@ -72,7 +72,7 @@ async def test_no_more_are_counted_than_anybody_reads(me: Caller, monkeypatch: p
     await put(me, *(draft(me, number) for number in range(3, 5)))
     answer = await me.told("inbox")
     assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, True, 5)
-    assert answer["text"].startswith("At least 3 alerts within the last seven days. The newest: ")
+    assert answer["text"].startswith("At least 3 alerts within the last seven days. The newest:\n")
 
 
 async def test_a_strangers_symbol_is_cleaned(me: Caller) -> None:

@@ -87,8 +87,8 @@ async def place(me: Caller) -> IndexedBlock:
 async def test_nothing_would_have_hit(me: Caller, tape: Tape) -> None:
     to = await place(me)
     assert await me.told("test_rule", rule="ANY buying over 1.0 eth") == {
-        "text": "A rule that tells when anybody buys a token for more than 1 eth would have told nothing "
-        "within the last seven days.",
+        "text": "This rule would not have hit within the last seven days. It hits when any wallet buys a "
+        "token for more than 1 eth. No rule was set.",
         "rule": "any buying over 1 eth",
         "wallet": None,
         "hits": 0,
@@ -126,8 +126,8 @@ async def test_hits_are_rows_as_they_would_have_been_told(me: Caller, tape: Tape
         },
     ]  # fmt: skip
     assert answer["text"] == (
-        "A rule that tells when anybody buys a token would have hit 2 times within the last seven days. "
-        f"The last: {describe_happening(known)} No rule was set."
+        "This rule would have hit 2 times within the last seven days. It hits when any wallet buys a token. "
+        f"The last hit: {describe_happening(known)} No rule was set."
     )
 
 
@@ -143,12 +143,12 @@ async def test_of_many_the_last_ten_are_shown_and_the_count_may_be_a_floor(me: C
 async def test_whom_the_replay_is_about(me: Caller, tape: Tape) -> None:
     token, deployer, sender = await a_launch(me)
     answer = await me.told("test_rule", rule="follow selling")
-    assert "You follow no wallet yet." in answer["text"]
+    assert "You follow no wallet yet, so this rule cannot hit" in answer["text"]
     assert (tape.watch and tape.watch.wallets) == frozenset()
     await me.told("follow_wallet", address=STRANGER)
     await me.told("follow_wallet", address=WALLET, name="Mine")
     answer = await me.told("test_rule", rule="follow selling")
-    assert "You follow no wallet yet." not in answer["text"]
+    assert "You follow no wallet yet, so this rule cannot hit" not in answer["text"]
     assert (tape.watch and tape.watch.wallets) == {STRANGER, WALLET}
     for who, wallet in ((f"deployer:{token}", deployer), (f"creator:{token}", sender), (WALLET, WALLET)):
         answer = await me.told("test_rule", rule=f"{who} selling")
@@ -168,13 +168,16 @@ async def test_a_chain_that_is_followed_for_less_than_seven_days(me: Caller, tap
     assert after_s > to.at_s - INBOX_S
     assert tape.span == (after_s, to)
     assert answer["fromTime"] == f"{when(after_s):%Y-%m-%dT%H:%M:%SZ}"
-    assert f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only." in answer["text"]
+    assert (
+        f"The index begins at {when(after_s):%Y-%m-%d %H:%M} UTC: earlier hits are not counted."
+        in answer["text"]
+    )
 
 
 async def test_a_token_that_is_not_known_is_no_fault(me: Caller, tape: Tape) -> None:
     answer = await me.told("test_rule", rule=f"any buying on {STRANGER}")
     assert answer["hits"] == 0
-    assert f"Nothing was ever seen of {STRANGER}: look whether that address is right." in answer["text"]
+    assert f"We have no record of {STRANGER} yet: check that the address is right." in answer["text"]
 
 
 @pytest.mark.parametrize("locked", [True, False])
@@ -188,7 +191,7 @@ async def test_what_takes_too_long_is_busy(
         if locked:
             await connection.execute("LOCK TABLE jobs.job IN ACCESS EXCLUSIVE MODE")
         error = await me.error("test_rule", rule="any buying")
-    assert error.startswith("busy: Seven days of that take too long to read just now. ")
+    assert error.startswith("busy: Replaying seven days of this rule takes too long now. Retry in 30 s, ")
 
 
 async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape: Tape) -> None:

@@ -86,8 +86,8 @@ async def test_a_wallet_is_followed_renamed_and_let_go(me: Caller) -> None:
     head = await me.ctx.pool.fetchval("SELECT number FROM facts.cursor")
     answer = await me.told("follow_wallet", address=SNIPER.upper().replace("0X", "0x"))
     assert answer == {
-        "text": f"You follow {SNIPER}. Its buys, sells and launches after block {head} go to your inbox and "
-        "your channels. You follow 1 wallet now; 200 are possible.",
+        "text": f"You follow {SNIPER}. Its buys, sells and launches after block {head:,} go to your inbox "
+        "and your channels. You follow 1 wallet now; 200 are possible.",
         "address": SNIPER,
         "name": None,
         "follows": 1,
@@ -105,7 +105,7 @@ async def test_a_wallet_is_followed_renamed_and_let_go(me: Caller) -> None:
         {"address": STRANGER, "name": None, "since": MADE},
     ]
     assert await me.told("unfollow_wallet", address=SNIPER) == {
-        "text": f"You follow {SNIPER} no longer. You follow 1 wallet now; 200 are possible.",
+        "text": f"You no longer follow {SNIPER}. You follow 1 wallet now; 200 are possible.",
         "address": SNIPER,
         "wasFollowed": True,
         "follows": 1,
@@ -164,7 +164,7 @@ async def test_follows_end_at_their_limit_and_renaming_still_works(me: Caller) -
     came = await asyncio.gather(*(me.came("follow_wallet", address=f"0x{n:040x}") for n in range(300, 304)))
     assert sorted(str(one.code) for one in came) == ["None", "bad_input", "bad_input", "bad_input"]
     error = await me.error("follow_wallet", address=SNIPER)
-    assert error == "bad_input: You follow 200 wallets, which is all you can: unfollow one first."
+    assert error == "bad_input: You follow 200 wallets, the maximum: unfollow_wallet one of them first."
     renamed = await me.told("follow_wallet", address=wallets[0], name="First")
     assert (renamed["name"], renamed["follows"]) == ("First", 200)
     await me.told("unfollow_wallet", address=wallets[0])
@@ -178,7 +178,7 @@ async def test_a_rule_stands_is_given_again_and_is_dropped(me: Caller) -> None:
     head = await me.ctx.pool.fetchval("SELECT number FROM facts.cursor")
     made = await me.told("create_rule", rule="  ANY   buying over 1.50 ETH ")
     assert made == {
-        "text": f"Rule {made['id']} stands: of what happens after block {head} you are told when anybody "
+        "text": f"Rule {made['id']} is set. After block {head:,} you get an alert when any wallet "
         "buys a token for more than 1.5 eth.",
         "id": made["id"],
         "rule": "any buying over 1.5 eth",
@@ -191,14 +191,14 @@ async def test_a_rule_stands_is_given_again_and_is_dropped(me: Caller) -> None:
     await me.ctx.pool.execute("UPDATE accounts.rule SET hits = 7 WHERE id = $1", made["id"])
     listed = await me.told("list_rules")
     assert listed == {
-        "text": "You have 1 rule with 7 hits so far, and follow 0 wallets; 50 rules and 200 follows are "
+        "text": "You have 1 rule with 7 hits so far and follow 0 wallets. 50 rules and 200 follows are "
         "possible.",
         "rules": [{**{name: value for name, value in made.items() if name != "text"}, "hits": 7}],
         "follows": [],
     }
     dropped = await me.told("delete_rule", id=made["id"])
     assert dropped == {
-        "text": f"Rule {made['id']} is dropped: it tells of nothing any more.",
+        "text": f"Rule {made['id']} is deleted: it raises no more alerts.",
         "id": made["id"],
     }
     assert (await me.told("list_rules"))["rules"] == []
@@ -233,10 +233,10 @@ async def test_a_token_that_no_launchpad_launched(me: Caller) -> None:
             error = await me.error(name, rule=rule)
             assert error.startswith(f"bad_input: No launchpad launched {STRANGER}. "), error
     answer = await me.told("create_rule", rule=f"any buying on {STRANGER}")
-    assert f"Nothing was ever seen of {STRANGER}: look whether that address is right." in answer["text"]
+    assert f"We have no record of {STRANGER} yet: check that the address is right." in answer["text"]
     token, *_ = await a_launch(me)
     for rule in ("any moving", f"any moving over 1 % on {token}", f"any buying on {token}"):
-        assert "Nothing was ever" not in (await me.told("create_rule", rule=rule))["text"]
+        assert "We have no record" not in (await me.told("create_rule", rule=rule))["text"]
 
 
 async def test_while_older_launches_are_read_nobody_is_told_that_there_is_none(me: Caller) -> None:
@@ -255,8 +255,8 @@ async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> No
         error = await me.error("create_rule", rule=f"creator:{token} selling")
         assert (await me.told("create_rule", rule=f"deployer:{token} selling"))["wallet"] == deployer
     assert error == (
-        f"bad_input: Who sent the launch of {token} is not known: it is older than what was followed here. "
-        f"Its deployer is: deployer:{token}."
+        f"bad_input: The creator of {token} is unknown: its launch is older than the index. "
+        f"Its deployer is known: use deployer:{token} selling"
     )
 
 
@@ -329,7 +329,7 @@ async def test_of_many_rules_at_once_no_more_stand_than_may(me: Caller) -> None:
     assert sorted(str(one.code) for one in came) == ["None"] * 3 + ["bad_input"] * 5
     assert len((await me.told("list_rules"))["rules"]) == 50
     error = await me.error("create_rule", rule="any launching")
-    assert error == "bad_input: You have 50 rules, which is all you can: delete one first."
+    assert error == "bad_input: You have 50 rules, the maximum: delete_rule one of them first."
     # One that stands is none more.
     again = await me.told("create_rule", rule="any buying over 1 eth")
     await me.told("delete_rule", id=again["id"])

@@ -133,7 +133,7 @@ async def test_in_its_first_blocks_a_launch_is_judged_by_what_a_wallet_may_buy(
         assert isinstance(small, CompletedBuy)
         found = judge(evidence, POLICY).verdict
         assert found.code == "ok"
-        assert "A smaller buy than usual was all it took" in found.text
+        assert "Only a smaller buy than usual went through." in found.text
         snapshot = rpc.call("evm_snapshot")
         assert Wallet(rpc, built.contracts, "early, much").buy(token, "weth", FEE_PIPS, PROBE_WEI) is None
         assert rpc.call("evm_revert", snapshot)

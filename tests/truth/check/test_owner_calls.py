@@ -48,76 +48,77 @@ class Case:
 CASES = (
     Case(
         "a switch for sales", Animal("pausable_owner"),
-        "Its owner could stop selling with setSelling(bool).",
+        "Its owner can stop you from selling (function setSelling(bool)).",
     ),
-    Case("a pause of everything", Animal("../tokens/paused"), "Its owner could stop selling with pause()."),
+    Case("a pause of everything", Animal("../tokens/paused"),
+         "Its owner can stop you from selling (function pause())."),
     Case(
         "an end of trading, for ever", Animal("owner_close"),
-        "Its owner could stop selling with closeTrading().",
+        "Its owner can stop you from selling (function closeTrading()).",
     ),
     Case(
         "a list of wallets that cannot sell", Animal("blacklist_admin"),
-        "Its owner could stop selling with setBlacklist(address,bool).",
+        "Its owner can stop you from selling (function setBlacklist(address,bool)).",
     ),
     Case(
         "a fee without a bound", Animal("fee_admin"),
-        "Its owner could stop selling with setFee(uint256).",
+        "Its owner can stop you from selling (function setFee(uint256)).",
     ),
     Case(
         "a fee without a bound", Animal("fee_admin", pools=V4),
-        "Its owner could stop selling with setFee(uint256).",
+        "Its owner can stop you from selling (function setFee(uint256)).",
     ),
     Case(
         "a tax on sales, at most 99 %", Animal("owner_sell_tax"),
-        "Its owner could stop selling with setSellTax(uint256).",
+        "Its owner can stop you from selling (function setSellTax(uint256)).",
     ),
     Case(
         "a tax on sales, at most 99 %", Animal("owner_sell_tax", pools=V4),
-        "Its owner could raise the loss to 99.01 % with setSellTax(uint256).",
+        "Its owner can raise your loss to 99.01 % (function setSellTax(uint256)).",
     ),
     Case(
         "taxes on purchases and sales without a bound", Animal("tax_by_direction", (500, 0)),
-        "Its owner could stop selling with setTaxes(uint256,uint256).",
+        "Its owner can stop you from selling (function setTaxes(uint256,uint256)).",
     ),
     Case(
         "taxes on purchases and sales without a bound", Animal("tax_by_direction", (300, 700), V4),
-        "Its owner could stop selling with setTaxes(uint256,uint256).",
+        "Its owner can stop you from selling (function setTaxes(uint256,uint256)).",
     ),
     Case(
         "a ceiling on what sells at once", Animal("owner_max_tx"),
-        "Its owner could stop selling with setMaxTx(uint256).",
+        "Its owner can stop you from selling (function setMaxTx(uint256)).",
     ),
     Case(
         "a wait before the sale", Animal("owner_cooldown"),
-        "Its owner could stop selling with setCooldown(uint256).",
+        "Its owner can stop you from selling (function setCooldown(uint256)).",
     ),
     Case(
         "taking anybody's tokens", Animal("pull_owner"),
-        "Its owner could stop selling with seize(address,uint256).",
+        "Its owner can stop you from selling (function seize(address,uint256)).",
     ),
     Case(
         "a function whose name says nothing", Animal("owner_unguessable"),
-        "Its owner could stop selling with 0xd7b492fb(uint256).",
+        "Its owner can stop you from selling (function 0xd7b492fb, name unknown).",
     ),
     Case(
         "a stop that takes a secret number", Animal("owner_password"),
-        "1 function took none of the values tried.",
+        "We could not tell what its owner can change.",
     ),
     Case(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
-        "None of 5 functions called as its owner stopped the sell.",
+        "We called 5 functions as its owner, and none stopped the sell.",
     ),
     Case(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless", pools=V4),
-        "None of 5 functions called as its owner stopped the sell.",
+        "We called 5 functions as its owner, and none stopped the sell.",
     ),
     Case(
         "no harm: makes tokens", Animal("mintable"),
-        "The one function called as its owner did not stop the sell.",
+        "We called 1 function as its owner, and it did not stop the sell.",
     ),
     Case(
         "an owner without functions", Animal("max_wallet", (100,)),
-        "No function of its owner's was found to try.",
+        "Its owner has no function that we could test.",
     ),
     Case("an end of trading, and the owner has renounced", Animal("owner_close", calls=RENOUNCED), ""),
     Case("no owner", Animal("../tokens/plain"), ""),
@@ -133,7 +134,7 @@ def test_the_published_table_is_this_one() -> None:
 
 
 def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
-    named = [case for case in CASES if case.says.startswith("Its owner could")]
+    named = [case for case in CASES if case.says.startswith("Its owner can ")]
     assert len(named) == 14
 
 
@@ -163,7 +164,7 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
             _as_it_really_is(rpc, built, deployer, token, animal.pools[0], call)
 
 
-_NO_FUNCTION = "No function of its owner's was found to try."
+_NO_FUNCTION = "Its owner has no function that we could test."
 
 
 def _as_it_really_is(
@@ -246,8 +247,8 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
     assert isinstance(evidence.owner_calls, OwnerCalls)
     assert len(evidence.owner_calls.tried) == 2
     assert judge(evidence, POLICY).verdict.text.endswith(
-        "The one function called as its owner did not stop the sell; 1 function took none of the values "
-        "tried; 3 functions were not tried."
+        "We called 1 function as its owner, and it did not stop the sell; 1 function refused all values "
+        "that we tried; 3 functions were not tried."
     )
 
 
@@ -260,7 +261,7 @@ async def test_code_that_cannot_be_read_makes_no_owner_harmless(
     monkeypatch.setattr(owner_setters, "find", unreadable)
     evidence = await gather_evidence(ctx, Address(built.tokens["max_transaction"]), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text
-    assert text.endswith("What its owner could change was not found out: its functions could not be read.")
+    assert text.endswith("We could not find out what its owner can change: its functions could not be read.")
 
 
 def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:
@@ -337,7 +338,7 @@ async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc
     await ctx.heads.refresh()
     evidence = await gather_evidence(ctx, Address(token), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text
-    assert text.endswith("Its proxy admin could stop selling with upgradeTo(address).")
+    assert text.endswith("Its proxy admin can stop you from selling (function upgradeTo(address)).")
     assert isinstance(evidence.owner_calls, OwnerCalls)
     for call in evidence.owner_calls.tried:
         _as_it_really_is(rpc, built, deployer, token, PoolPlan(), call)

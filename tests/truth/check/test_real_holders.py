@@ -61,61 +61,61 @@ CAUGHT = ("cannot_sell", "danger")
 CASES = (
     Case(
         "all are listed", Animal("caught_after_buy"), listed(4), CAUGHT,
-        "4 of 4 real holders cannot sell it, though a fresh wallet can.",
+        "4 of 4 real holders cannot sell it, though a new wallet can.",
     ),
     Case(
         "half are listed, v4", Animal("caught_after_buy", pools=V4), listed(2), CAUGHT,
-        "2 of 4 real holders cannot sell it, though a fresh wallet can.",
+        "2 of 4 real holders cannot sell it, though a new wallet can.",
     ),
     Case(
         "one is listed", Animal("caught_after_buy"), listed(1), ("ok", "warn"),
-        "1 of 4 real holders cannot sell it, though a fresh wallet can.",
+        "1 of 4 real holders cannot sell it, though a new wallet can.",
     ),
     Case(
         "nobody is listed", Animal("caught_after_buy"), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
     Case(
         "a new epoch", Animal("epochs"), lambda _: [("begin()", ())], CAUGHT,
-        "4 of 4 real holders cannot sell it, though a fresh wallet can.",
+        "4 of 4 real holders cannot sell it, though a new wallet can.",
     ),
     Case(
         "a tax of 90 % each, v4", Animal("taxed_holders", pools=V4), taxed(4, 9000), CAUGHT,
-        "4 of 4 real holders lose up to ",
+        "4 of 4 real holders get up to ",
     ),
     Case(
         "a tax of 20 % on some, v4", Animal("taxed_holders", pools=V4), taxed(3, 2000), ("ok", "warn"),
-        "Of 4 real holders some lose up to ",
+        "Some of 4 real holders get up to ",
     ),
     Case(
         "one sale a day, and all have sold", Animal("holders_wait"), nothing, ("ok", "warn"),
-        "4 of 4 real holders can sell it only in a day.", sells_first=True,
+        "4 of 4 real holders can sell it only after a day.", sells_first=True,
     ),
     Case(
         "no trap", Animal("../tokens/plain"), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
     Case(
         "a pool so thin that a sale moves it by half", Animal(
             "../tokens/plain", pools=(PoolPlan("weth", quote_milli=150),)
-        ), nothing, ("thin_pool", "warn"), "3 real holders can sell it as a fresh wallet can.",
+        ), nothing, ("thin_pool", "warn"), "3 real holders can sell it as a new wallet can.",
         wei=(10**16, 10**16, 5 * 10**15),
     ),
     Case(
         "a ceiling on what sells at once", Animal("owner_max_tx"), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
     Case(
         "a fee on every sale", Animal("../tokens/transfer_tax", (500,), V4), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
     Case(
         "balances that shrink", Animal("rebase_down", (100, 3600), V4), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
     Case(
         "a share of every sale for holders", Animal("reflection", (200,), V4), nothing, ("ok", "ok"),
-        "4 real holders can sell it as a fresh wallet can.",
+        "4 real holders can sell it as a new wallet can.",
     ),
 )  # fmt: skip
 

@@ -319,8 +319,8 @@ async def test_who_spoke_first_of_a_token_that_is_older_is_no_deployer_anywhere(
     assert ("deployer" in own, "sniper" in own) == (False, True)
     kinds = {one["kind"] for one in found["forensics"]["links"]}
     assert kinds == {"sniped"}
-    assert f"not known for sure: {minter}" in found["text"]
-    assert "deployer hold" not in found["text"]
+    assert f"Its deployer is not certain: {minter} sent" in found["text"]
+    assert "by the deployer hold" not in found["text"]
 
 
 async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,19 +349,19 @@ async def test_who_spoke_first_of_a_token_that_is_older_is_not_flattered(
     maker, minter, buyer = stage.wallet("maker"), stage.wallet("minter"), stage.wallet("buyer")
     held = an_older_token(stage, minter, monkeypatch)
     found = await holding.says(held, {"status": "complete", "deployer": None})
-    said = f"Who deployed it is not known for sure: {minter} sent the transaction of its first transfer"
+    said = f"Its deployer is not certain: {minter} sent the transaction of its first transfer"
     assert said in found["text"]
     # That he is out is told all the same.
     held.do(held.move(minter, buyer, SUPPLY))
     out = expected.deployer(held, "launch_tx", "moved_out")
     found = await holding.says(held, {"status": "complete", "deployer": out})
-    assert "it may be older than its first transfer" in found["text"]
+    assert "the token may be older than its first transfer" in found["text"]
     # A contract that says something when it is made is as old as that.
     told = stage.made_by(stage.hands(maker), maker)
     told.do(told.move(maker, buyer, MILLION))
     known = expected.deployer(told, "launch_tx", "holds_all")
     found = await holding.says(told, whole(told) | {"deployer": known})
-    assert "it may be older" not in found["text"]
+    assert "may be older" not in found["text"]
 
 
 @pytest.mark.parametrize("what", ["wallet", "contract"])

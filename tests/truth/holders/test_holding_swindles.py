@@ -180,7 +180,7 @@ async def test_another_who_dusts_a_crowd_is_told_of(holding: Holding) -> None:
     held.do(*(held.buy(one, ETH // 2) for one in own))
     found = await holding.asked(held.token)
     assert found["bundle"] is None
-    assert f"4 launch buyers share a funder that paid over 500 wallets, {funder}" in found["text"]
+    assert f"4 launch buyers share the funder {funder}, which paid over 500 wallets" in found["text"]
 
 
 async def test_a_stranger_who_is_named_as_creator_is_not_suspicious(holding: Holding) -> None:
@@ -258,24 +258,24 @@ async def test_liquidity_that_was_taken_out_is_told_of(holding: Holding) -> None
     stage.send(deployer, manager, calldata(collect, (nft, deployer, 2**127, 2**127)))
     found = await holding.asked(held.token)
     assert "the liquidity was taken out" in found["text"]
-    assert "0 % moved to others" in found["text"]
-    assert f"{found['deployer']['pooledBps'] / 100:g} % put into pools" in found["text"]
+    assert "0.00 % moved to others" in found["text"]
+    assert f"{found['deployer']['pooledBps'] / 100:.2f} % put into pools" in found["text"]
 
 
 async def test_what_is_parked_beside_is_told_of(holding: Holding) -> None:
     held = traded(holding.stage, 3)
     held.do(held.move(held.deployer, held.token, SUPPLY * 6 // 10))
     found = await holding.asked(held.token)
-    assert "60 % lies at the token itself or in routers" in found["text"]
-    assert "Nobody bought in its launch window." in found["text"]
+    assert "60.00 % is held by the token contract itself, routers, lockers or" in found["text"]
+    assert "No wallet bought in its launch window." in found["text"]
 
 
 async def test_where_most_is_burned_the_rest_is_told_of_for_itself(holding: Holding) -> None:
     held = traded(holding.stage, 2)
     held.do(held.move(held.deployer, DEAD, SUPPLY * 7 // 10))
     found = await holding.asked(held.token)
-    assert "the biggest has 10 % of all" in found["text"]
-    assert "Of what is neither burned nor in pools the biggest have 100 %." in found["text"]
+    assert "the biggest has 10.00 % of the supply" in found["text"]
+    assert "The biggest have 100.00 % of what is neither burned nor in pools." in found["text"]
 
 
 async def test_what_was_bought_as_a_claim_is_nobodys_and_said_to_be(holding: Holding) -> None:
@@ -291,7 +291,7 @@ async def test_what_was_bought_as_a_claim_is_nobodys_and_said_to_be(holding: Hol
     held.do(held.buy(buyer, ETH))
     found = await holding.asked(held.token)
     assert found["status"] == "partial"
-    assert "as claims or liquidity whose owners no transfer tells" in found["text"]
+    assert "as claims or liquidity. No transfer shows the owners of that" in found["text"]
 
 
 async def test_own_tokens_that_become_claims_are_put_there_and_neither_sold_nor_burned(
@@ -313,7 +313,7 @@ async def test_own_tokens_that_become_claims_are_put_there_and_neither_sold_nor_
     told = found["deployer"]
     assert (told["status"], told["pooledBps"], told["heldBps"]) == ("moved_out", 10_000, 0)
     assert (told["soldBps"], told["burnedBps"], found["holders"]["burnedBps"]) == (0, 0, 0)
-    assert "100 % put into pools; who put it there may take it out again" in found["text"]
+    assert "100.00 % put into pools. What was put into pools may be taken out again." in found["text"]
     stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 3, rest // 4))
     told = (await holding.asked(held.token))["deployer"]
     assert (told["status"], told["receivedBps"], told["heldBps"]) == ("holds_some", 10_000, 2250)

@@ -111,7 +111,7 @@ class CallComparer:
     def end(self) -> None:
         """Ends the comparison: trips that were recorded and not made are a difference."""
         if self.difference is None and self.trip < len(self.expected):
-            self.difference = f"there are {len(self.expected)} trips, and a check makes {self.trip}"
+            self.difference = f"the file has {len(self.expected)} rounds, and a check sends {self.trip}"
 
     def _note_failures(self, answers: A) -> A:
         """Returns the answers unchanged, after noting whether the node failed in one."""
@@ -128,14 +128,16 @@ class CallComparer:
         if self.difference is not None:
             return
         if self.trip > len(self.expected):
-            self.difference = f"trip {self.trip} is not there"
+            self.difference = f"round {self.trip} is missing"
             return
         recorded = self.expected[self.trip - 1]
         if len(recorded) != len(groups):
-            self.difference = f"trip {self.trip} has {len(recorded)} batches, and a check sends {len(groups)}"
+            self.difference = (
+                f"round {self.trip} has {len(recorded)} batches, and a check sends {len(groups)}"
+            )
             return
         for number, (calls, recorded_calls) in enumerate(zip(groups, recorded, strict=True), 1):
-            where = f"trip {self.trip}, batch {number}"
+            where = f"round {self.trip}, batch {number}"
             self.difference = self._compare_batch(where, calls, recorded_calls)
             if self.difference is not None:
                 return

@@ -1,8 +1,8 @@
-"""A crowd on the demo's chain: without one no token there is fair, and the board of winners is empty.
+"""A crowd on the demo's chain. Without it no token counts as fair, and the board of winners is empty.
 
 The history's tokens have at most fourteen buyers from five purses. Here visitors buy one of them, each paid
 by another actor that existed a day before the token began; the first of them sell out at the price that the
-others made, and buy again. And a deployer sells what he bought of another token.
+others made, and buy again. And a deployer sells what it bought of another token.
 """
 
 import threading
@@ -41,7 +41,7 @@ class CrowdTokens:
 
 def choose_tokens(built: Built) -> CrowdTokens:
     """The newest of the graduated launches with most holders, which began long after the actors were paid;
-    and the newest launch whose deployer still holds his own tokens."""
+    and the newest launch with a deployer who still holds its tokens."""
     newest_first = ActorMarket.unpack(built.market).tokens[::-1]
     graduated = (listed for listed in newest_first if listed.kind == "graduated")
     crowded = max(graduated, key=lambda listed: len(listed.stakes))
@@ -79,8 +79,8 @@ class DemoCrowd:
         self._await_all([self._buy(number, _COME_BACK_WEI) for number in first])
 
     def sell_deployers_tokens(self) -> None:
-        """The deployer of ``tokens.dumped`` sells all of it that he bought; does nothing where he has
-        sold."""
+        """The deployer of ``tokens.dumped`` sells all that it bought; does nothing if it has sold
+        already."""
         dumped, seller = self.tokens.dumped, self._sender(actor_address(self.tokens.dumper))
         balance_raw = self._balance(dumped.token, seller.account)
         if balance_raw:

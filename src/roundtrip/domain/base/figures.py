@@ -20,14 +20,34 @@ def format_count(count: int, noun: str, plural: str | None = None) -> str:
 
 def format_amount(raw: int, decimals: int) -> str:
     """``raw`` base units with four significant digits, cut toward zero: never more than there is."""
+    return _format_digits(raw, decimals, _DIGITS)
+
+
+def _format_digits(raw: int, decimals: int, digits: int) -> str:
     sign, whole_and_rest = ("-" if raw < 0 else ""), plain_decimal(abs(raw), decimals)
     whole, _, fraction = whole_and_rest.partition(".")
-    if len(whole) >= _DIGITS:
-        return f"{sign}{int(whole[:_DIGITS].ljust(len(whole), '0')):,}"
+    if len(whole) >= digits:
+        return f"{sign}{int(whole[:digits].ljust(len(whole), '0')):,}"
     zeros = len(fraction) - len(fraction.lstrip("0"))
-    places = _DIGITS - len(whole) if whole != "0" else zeros + _DIGITS
+    places = digits - len(whole) if whole != "0" else zeros + digits
     fraction = fraction[:places].rstrip("0")
     return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def format_shortfall(has_raw: int, needs_raw: int, decimals: int) -> tuple[str, str]:
+    """What there is, and what is needed: four significant digits, or as many more as it takes for them to
+    differ. What is needed is rounded up, so that it suffices."""
+    digits = _DIGITS
+    while has_raw < needs_raw and _cut(has_raw, digits) == _cut(needs_raw, digits):
+        digits += 1
+    needed_raw = -_cut(-needs_raw, digits)
+    return _format_digits(has_raw, decimals, digits), _format_digits(needed_raw, decimals, digits)
+
+
+def _cut(raw: int, digits: int) -> int:
+    """``raw`` rounded down to so many significant digits."""
+    unit: int = 10 ** max(0, len(str(abs(raw))) - digits)
+    return raw // unit * unit
 
 
 def format_eth(wei: int) -> str:

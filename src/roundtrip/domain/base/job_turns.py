@@ -30,7 +30,7 @@ class ReadyJob:
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """``last``: the owner after whom the next choice starts; None: where this one started."""
+    """``last``: the next choice starts after this owner; None: where this one started."""
 
     jobs: list[ReadyJob]
     last: int | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-6"
+    version: str = "2026-11-7"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -81,8 +81,8 @@ class Policy:
     owner_call_gas_limit: int = 1_200_000
 
     most_holders: int = 12
-    """Known holders whose sells are tried: a third of them hold most, a third traded last, a third are drawn
-    at random."""
+    """Known holders for which sells are tried: a third hold most, a third traded last, a third are drawn at
+    random."""
     least_caught: int = 2
     """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000

@@ -119,7 +119,7 @@ class Venue:
         return self.traits.is_curve
 
     def dynamic_fee(self) -> bool:
-        """True for a pool whose hook sets its fee, swap by swap."""
+        """True where the pool's hook sets its fee for each swap."""
         return self.traits.takes_hooks and self.fee_pips == DYNAMIC_FEE_FLAG
 
     def rival_hook(self) -> bool:

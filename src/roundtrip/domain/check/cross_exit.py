@@ -15,7 +15,7 @@ from .price import quote_in_wei
 from .venue_code import takes_sells
 from .venue_reading import VenueReading, loss_bps
 
-_UNSURE = Missing("node", "whether it sells where it is cheapest is not known")
+_UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
 
 
 def with_exits(

@@ -50,7 +50,7 @@ class Environment:
     late_s: int = 0
     sell_gas_ladder: tuple[int, ...] = ()
     own_usdg_raw: int = 0
-    """Usdg bought beforehand, in its units: the wallet also holds other money."""
+    """Usdg that the wallet bought before, in its units: it also holds other money."""
     company: bool = False
     """Other wallets buy between the buy and the sell."""
 
@@ -191,8 +191,8 @@ AnyLaunch = LaunchRecord | PoolLaunch
 
 @dataclass(frozen=True, slots=True)
 class DeployerRecord:
-    """A launch's deployer: the number of its launches, of those that graduated, and of those whose tokens it
-    sold; the amounts of this token that it got and sold."""
+    """A launch's deployer: the number of its launches, of those that graduated, and of those that it sold
+    tokens of; the amounts of this token that it got and sold."""
 
     wire: ClassVar[str] = "Deployer"
 
@@ -426,7 +426,7 @@ class Evidence:
     launch: AnyLaunch | Missing | None = None
     """None: not launched on a launchpad, or the network has none."""
     given: tuple[Address, ...] = ()
-    """Quotes whose balance was set in storage, because no swap brought them."""
+    """Quotes with a balance set in storage, because no swap brought them."""
     deployer: DeployerRecord | None = None
     """None: not known; requires an index."""
     owner_calls: OwnerCalls | Missing | None = None

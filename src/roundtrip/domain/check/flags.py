@@ -68,7 +68,7 @@ def no_liquidity(checked: JudgedCheck) -> bool:
 
 
 def hook(checked: JudgedCheck) -> bool:
-    """The venue is a v4 pool whose hook, not the launchpad's, takes part in swaps."""
+    """The venue is a v4 pool with a hook in its swaps that is not the launchpad's."""
     venue = checked.shown_venue()
     return venue is not None and venue.hook_in_swaps()
 

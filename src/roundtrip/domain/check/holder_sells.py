@@ -8,12 +8,12 @@ fees, taxes and price impact are the same for both. A lower result per token is 
 from dataclasses import dataclass
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Sold
 from .venue_reading import loss_bps, sold_after_buy
-from .verdict_text import percent
 
 _STEPS_AFTER_BUY = ("approve", "sell")
 
@@ -93,41 +93,41 @@ def warns(sells: HolderSells | Missing | None, policy: Policy) -> bool:
 def holder_sentence(sells: HolderSells | Missing | None, policy: Policy) -> str:
     """One sentence; empty where no holder was tried."""
     if isinstance(sells, Missing):
-        return f"Whether real holders can sell it was not found out: {names.reason(sells.why).rstrip('.')}."
+        return (
+            f"We could not find out whether real holders can sell it: {names.reason(sells.why).rstrip('.')}."
+        )
     if sells is None or not sells.tried:
         return ""
     findings, unknown = judge_holder_sells(sells, policy), len(gaps(sells))
     if findings.known == 0:
-        return f"Whether {_holders_text(unknown)} can sell it was not found out."
-    parts = _parts(findings, policy) or [f"{_holders_text(findings.known)} can sell it as a fresh wallet can"]
+        return f"We could not find out whether {_holders_text(unknown)} can sell it."
+    parts = _parts(findings, policy) or [f"{_holders_text(findings.known)} can sell it as a new wallet can"]
     if unknown:
-        parts.append(f"of {unknown} more it was not found out")
+        parts.append(f"we could not find out about {unknown} more")
     return f"{'; '.join(parts)}."
 
 
 def _parts(findings: HolderSellFindings, policy: Policy) -> list[str]:
     """How some of them fare; empty where all fare like a fresh wallet."""
     of = f"{findings.caught()} of {_holders_text(findings.known)}"
-    less = f"up to {percent(min(BPS, findings.worst_bps))} of what a fresh wallet gets"
+    less = f"up to {format_percent(min(BPS, findings.worst_bps))} less than a new wallet"
     parts = []
     if findings.refused and findings.robbed:
-        parts.append(f"{of} cannot sell it or lose {less}")
+        parts.append(f"{of} cannot sell it or get {less}")
     elif findings.refused:
-        parts.append(f"{of} cannot sell it, though a fresh wallet can")
+        parts.append(f"{of} cannot sell it, though a new wallet can")
     elif findings.robbed:
-        parts.append(f"{of} lose{'s' if findings.robbed == 1 else ''} {less}")
+        parts.append(f"{of} get{'s' if findings.robbed == 1 else ''} {less}")
     if findings.waiting:
         subject = "more" if parts else f"of {_holders_text(findings.known)}"
-        parts.append(f"{findings.waiting} {subject} can sell it only in a day")
+        parts.append(f"{findings.waiting} {subject} can sell it only after a day")
     if not findings.robbed and findings.worst_bps >= policy.warn_loss_bps:
-        parts.append(
-            f"others lose {less}" if parts else f"Of {_holders_text(findings.known)} some lose {less}"
-        )
+        parts.append(f"others get {less}" if parts else f"Some of {_holders_text(findings.known)} get {less}")
     return parts
 
 
 def _holders_text(count: int) -> str:
-    return f"{count} real holder{'' if count == 1 else 's'}"
+    return format_count(count, "real holder")
 
 
 def _losses(sells: HolderSells) -> list[int | Missing | None]:

@@ -252,7 +252,7 @@ class _Venue:
         return _State(group_of(completed, self._policy), max(fee_like_bps(completed, self._policy), 0), grows)
 
     def _counting(self, completed: VenueReading) -> list[str]:
-        """The sells whose loss counts, as in ``fee_like_bps``."""
+        """The sells that ``fee_like_bps`` counts."""
         names = ["full", "hour", "day"]
         if not enough(completed.full, self._policy):
             names.append("half")

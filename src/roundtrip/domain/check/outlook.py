@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
@@ -15,11 +16,11 @@ from .holder_sells import gaps, holder_sentence
 from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
 from .verdict import Judgement, shown_index
-from .verdict_text import percent, snipe_left_s
+from .verdict_text import snipe_left_s
 
 Standing = Literal["can", "may", "not_known", "not_tried", "not_found"]
 WORST_FIRST: tuple[Standing, ...] = ("can", "may", "not_known", "not_tried", "not_found")
-_NO_PROMISE = "which is no promise"
+_NO_PROMISE = "That is no promise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +51,26 @@ def _acts(address: Address | Missing | None) -> bool:
 
 
 def _why(gap: Missing) -> str:
-    return names.reason(gap.why).rstrip(".") or "it was not told"
+    return names.reason(gap.why).rstrip(".") or "the node gave no answer"
 
 
 def _owner(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
     owner, calls = evidence.facts.owner, evidence.owner_calls
     if isinstance(owner, Missing):
-        yield Prospect("owner", "not_known", f"Whether it has an owner was not found out: {_why(owner)}.")
+        yield Prospect("owner", "not_known", f"We could not find out whether it has an owner: {_why(owner)}.")
     elif owner is None:
-        text = f"It names no owner, {_NO_PROMISE}: a contract may obey somebody whom it does not name."
+        text = f"It names no owner. {_NO_PROMISE}: a contract can obey an account that it does not name."
         yield Prospect("owner", "not_found", text)
     elif not _acts(owner):
-        text = f"Its owner is a burn address, as whom nobody acts, {_NO_PROMISE}: it may know other roles."
+        text = f"Its owner is a burn address, which cannot act. {_NO_PROMISE}: other accounts may have roles."
         yield Prospect("owner", "not_found", text)
     else:
-        text = f"It has an owner, {owner}, who may call what the token keeps for its owner."
+        text = f"It has an owner, {owner}, who can call the functions that the token reserves for it."
         yield Prospect("owner", "may", text)
     if calls is not None:
         yield _owner_prospect(calls, policy)
     elif _acts(owner) or _acts(evidence.facts.proxy_admin):
-        text = "What that allows was not tried in this check: to stop sells, to set taxes, to bar wallets."
+        text = "This check did not try what that account can do: stop sells, set taxes, block wallets."
         yield Prospect("owner", "not_tried", text)
 
 
@@ -85,23 +86,21 @@ def _owner_prospect(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
     )
     if has_unknown or calls.left_out:
         return Prospect("owner", "not_known", sentence)
-    return Prospect(
-        "owner", "not_found", f"{sentence.rstrip('.')}, {_NO_PROMISE}: what was not tried may do harm."
-    )
+    return Prospect("owner", "not_found", f"{sentence} {_NO_PROMISE}: what was not tried may do harm.")
 
 
 def _code(evidence: Evidence) -> Prospect:
     admin = evidence.facts.proxy_admin
     if isinstance(admin, Missing):
         return Prospect(
-            "code", "not_known", f"Whether its code can be exchanged was not found out: {_why(admin)}."
+            "code", "not_known", f"We could not find out whether its code can be replaced: {_why(admin)}."
         )
     if _acts(admin):
-        text = f"A proxy admin, {admin}, may put other code in its place."
+        text = f"A proxy admin, {admin}, can replace its code."
         return Prospect("code", "may", text)
     text = (
-        f"No proxy admin who could act was found where proxies keep theirs (ERC-1967), {_NO_PROMISE}: "
-        "other ways to exchange code were not looked for."
+        f"We found no proxy admin that can act (ERC-1967). {_NO_PROMISE}: other ways to replace its code "
+        "were not checked."
     )
     return Prospect("code", "not_found", text)
 
@@ -110,49 +109,52 @@ def _launch(evidence: Evidence) -> Iterator[Prospect]:
     launch = evidence.launch
     if isinstance(launch, Missing):
         yield Prospect(
-            "launch", "not_known", f"Whether a launchpad has it was not found out: {_why(launch)}."
+            "launch", "not_known", f"We could not find out whether it is on a launchpad: {_why(launch)}."
         )
     if not isinstance(launch, LaunchRecord):
         return
     if launch.phase == "curve":
         text = (
-            "When its curve is sold out nobody can trade until the pool opens; the launchpad can call it off."
+            "When its curve is sold out, trading stops until its pool opens. "
+            "The launchpad can cancel the launch."
         )
         yield Prospect("launch", "may", text)
     state = launch.curve_state
     if isinstance(state, Curve) and state.snipe_bps and not state.closed:
         left_s = snipe_left_s(state, evidence.block.timestamp_s)
-        ends = "when is not told" if left_s is None else f"{left_s} s after this block"
-        text = f"The tax on a launch's first buyers, {percent(state.snipe_bps)} in this block, ends: {ends}."
+        ends = "at an unknown time" if left_s is None else f"{left_s} s after this block"
+        text = (
+            f"The extra tax on the launch's first buyers, {format_percent(state.snipe_bps)} now, ends {ends}."
+        )
         yield Prospect("launch", "may", text)
 
 
 def _pools(evidence: Evidence, venue: Venue | None) -> Iterator[Prospect]:
     if venue is None:
         if evidence.candidates_complete:
-            yield Prospect("pool", "may", "A pool can be opened at any time. Then it is another check.")
+            yield Prospect("pool", "may", "A pool can open at any time: check again then.")
     else:
         if venue.hook_in_swaps():
-            acts = f"The pool's hook {venue.hook}, a stranger's contract, acts in every swap"
-            yield Prospect("pool", "may", f"{acts}: in a later block it may act otherwise.")
+            acts = f"The pool's hook {venue.hook}, a stranger's contract, runs in every swap"
+            yield Prospect("pool", "may", f"{acts}: it may behave differently in a later block.")
         if venue.dynamic_fee():
-            yield Prospect("pool", "may", "The pool's fee is set swap by swap: the next may be another one.")
+            yield Prospect("pool", "may", "The pool's fee is set for each swap: the next one may be higher.")
         place = "its curve" if venue.is_curve else "the pool"
-        reason = "without it there is nothing to sell for"
-        text = f"Who can take out what lies in {place} was not looked at: {reason}."
+        reason = "without it you cannot sell"
+        text = f"This check did not look at who can take the money out of {place}: {reason}."
         yield Prospect("liquidity", "not_tried", text)
     if evidence.left_out:
-        subject = "1 more pool is" if evidence.left_out == 1 else f"{evidence.left_out} more pools are"
-        yield Prospect("pool", "not_tried", f"{subject} known and not looked at.")
+        pools = format_count(evidence.left_out, "more pool")
+        yield Prospect("pool", "not_tried", f"It has {pools} that the check left out.")
     if not evidence.candidates_complete:
-        yield Prospect("pool", "not_tried", "Only the standard pools were looked at: it may have others.")
+        yield Prospect("pool", "not_tried", "Only the standard pools were checked: it may have others.")
 
 
 def _holders(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
     held = evidence.holder_sells
     if held is None:
         if evidence.venues:
-            text = "No real holder's sell was tried: the wallets of a check are new to the token."
+            text = "No real holder's sell was tried: the wallets of this check are new to the token."
             yield Prospect("holders", "not_tried", text)
         return
     sentence = holder_sentence(held, policy)
@@ -162,7 +164,7 @@ def _holders(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
         return
     findings = holders_found(held, policy)
     harmed = findings.caught() + findings.waiting > 0 or findings.worst_bps >= policy.warn_loss_bps
-    text = sentence if harmed else f"{sentence.rstrip('.')}, {_NO_PROMISE} for the others."
+    text = sentence if harmed else f"{sentence} {_NO_PROMISE} for the others."
     yield Prospect("holders", "can" if harmed else "not_found", text)
 
 
@@ -172,14 +174,6 @@ def _time(evidence: Evidence, index: int) -> Iterator[Prospect]:
     tried = [cell.probe for cell in cells if not isinstance(cell.outcome, Missing)]
     if not tried:
         return
-    longest = _lasting(max(probe.delay_s for probe in tried))
-    text = f"The longest that it was held before a sell was tried is {longest}. Later was not tried."
+    longest = format_duration(max(probe.delay_s for probe in tried))
+    text = f"The check held it for at most {longest} before a sell. Later sells were not tried."
     yield Prospect("time", "not_tried", text)
-
-
-def _lasting(seconds: int) -> str:
-    for unit_s, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= unit_s:
-            count = seconds // unit_s
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"{seconds} s"

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
@@ -65,16 +66,22 @@ def owner_sentence(owner_calls: OwnerCalls | Missing | None, policy: Policy) -> 
         return ""
     gap = owner_calls if isinstance(owner_calls, Missing) else _control_gap(owner_calls)
     if gap is not None:
-        return f"What its owner could change was not found out: {names.reason(gap.why).rstrip('.')}."
+        return f"We could not find out what its owner can change: {names.reason(gap.why).rstrip('.')}."
     assert isinstance(owner_calls, OwnerCalls)
     effect = change(owner_calls, policy)
     if effect is None:
         return _no_harm_text(owner_calls)
     call = effect.call
     if effect.loss_bps is None:
-        return f"Its {call.by} could stop selling with {call.function}."
-    percent = f"{min(BPS, effect.loss_bps) // 100}.{min(BPS, effect.loss_bps) % 100:02d} %"
-    return f"Its {call.by} could raise the loss to {percent} with {call.function}."
+        return f"Its {call.by} can stop you from selling ({_name(call.function)})."
+    loss = format_percent(min(BPS, effect.loss_bps))
+    return f"Its {call.by} can raise your loss to {loss} ({_name(call.function)})."
+
+
+def _name(function: str) -> str:
+    """A function as sentences name it: its signature, or its selector where no name is known."""
+    unknown = ", name unknown" if function.startswith("0x") else ""
+    return f"function {function.partition('(')[0] if unknown else function}{unknown}"
 
 
 def _control_gap(owner_calls: OwnerCalls) -> Missing | None:
@@ -82,9 +89,7 @@ def _control_gap(owner_calls: OwnerCalls) -> Missing | None:
     before = lost_bps(owner_calls.control)
     if isinstance(before, Missing):
         return before
-    return (
-        Missing("token", "the same sell without a call of his did not go through") if before is None else None
-    )
+    return Missing("token", "the same sell failed without any call of its owner") if before is None else None
 
 
 def _no_harm_text(owner_calls: OwnerCalls) -> str:
@@ -98,19 +103,25 @@ def _no_harm_text(owner_calls: OwnerCalls) -> str:
     called, refused = accepted - unknown, functions - accepted
     parts = []
     if called:
-        is_single = len(called) == 1
-        which = "The one function" if is_single else f"None of {_count_text(called)}"
-        parts.append(f"{which} called as its owner {'did not stop' if is_single else 'stopped'} the sell")
+        effect = "it did not stop the sell" if len(called) == 1 else "none stopped the sell"
+        parts.append(f"we called {_count_text(called)} as its {_senders_text(owner_calls)}, and {effect}")
     if unknown:
-        parts.append(f"what {_count_text(unknown)} would do was not found out")
-    if refused:
-        parts.append(f"{_count_text(refused)} took none of the values tried")
+        parts.append(f"we could not find out what {_count_text(unknown)} would do")
+    if refused and parts:
+        parts.append(f"{_count_text(refused)} refused all values that we tried")
+    elif refused:
+        parts.append(f"we could not tell what its {_senders_text(owner_calls)} can change")
     if left_out := owner_calls.left_out:
         parts.append(f"{_functions_text(left_out)} {'was' if left_out == 1 else 'were'} not tried")
     if not parts:
-        return "No function of its owner's was found to try."
+        return "Its owner has no function that we could test."
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _senders_text(owner_calls: OwnerCalls) -> str:
+    senders = {call.by for call in owner_calls.tried}
+    return senders.pop() if len(senders) == 1 else "owner"
 
 
 def _count_text(which: Collection[str]) -> str:
@@ -118,4 +129,4 @@ def _count_text(which: Collection[str]) -> str:
 
 
 def _functions_text(count: int) -> str:
-    return f"{count} function{'' if count == 1 else 's'}"
+    return format_count(count, "function")

@@ -100,11 +100,7 @@ def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missin
     """The sell after a buy that succeeded before. None: it was refused at one of ``steps``, or brought
     nothing. Missing where an earlier step was refused."""
     if isinstance(outcome, RefusedCall):
-        return (
-            None
-            if outcome.step in steps
-            else Missing("token", "the buy was refused that went through before")
-        )
+        return None if outcome.step in steps else Missing("token", "a buy that had worked before was refused")
     return None if isinstance(outcome, Sold) and outcome.back_raw <= 0 else outcome
 
 
@@ -176,7 +172,7 @@ def read_venue(
 
 
 def _plain_pool_fee(venue: Venue) -> int:
-    """The share that the pool's fee takes; 0 for the launchpad, whose fees are no toll."""
+    """The share that the pool's fee takes; 0 for the launchpad: its fees are no toll."""
     return 0 if venue.traits.is_launchpad else pool_keep_bps(venue.fee_pips)
 
 
@@ -287,7 +283,7 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
     if not isinstance(outcome, Sold):
         return outcome
     if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
-        return RefusedCall("sell", "the sell went through and moved nothing", outcome.sell_gas)
+        return RefusedCall("sell", "the sell succeeded but moved no tokens", outcome.sell_gas)
     # The tax on a transfer to the seller is part of the cost of the tokens that could be sold.
     had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
     cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
@@ -318,7 +314,7 @@ def _worst(results: list[SellResult]) -> SellResult:
 
 
 def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedCall | None]:
-    """The results of the environments whose buy succeeded, and the refusal of one whose buy did not.
+    """The results of the environments that bought, and the refusal of one that did not.
 
     A refused buy says nothing about selling, as long as another environment bought.
     """
@@ -384,7 +380,7 @@ def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
             return outcome
         if isinstance(outcome, CompletedBuy) and outcome.received_raw > 0 and outcome.paid_raw > 0:
             return outcome
-    return Missing("token", "smaller buys are refused, so its price impact is not known")
+    return Missing("token", "it refuses smaller buys, so its price impact is unknown")
 
 
 def _impact(main: CompletedBuy, small: BuyOutcome) -> int | Missing:

@@ -1,6 +1,7 @@
 """The short sentence of a verdict, with the deciding figure."""
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
@@ -8,28 +9,40 @@ from .evidence import Curve, Evidence, LaunchRecord, Missing, RefusedCall, Venue
 from .venue_code import enough, fee_like_bps, parts
 from .venue_reading import Sale, VenueReading
 
-_STANDARD_ONLY = "Only the standard pools were looked at."
+_STANDARD_ONLY = "Only the standard pools were checked."
 
 NO_REASON = "no reason given"
+TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
+
+ROUTER_REASONS = frozenset(
+    {
+        "ERC20TransferFailed",
+        "ST",
+        "STF",
+        "TF",
+        "TRANSFER_FAILED",
+        "TRANSFER_FROM_FAILED",
+        "TransferHelper::transferFrom: transferFrom failed",
+        "TransferHelper: TRANSFER_FROM_FAILED",
+        "WrappedError",
+    }
+)
+"""Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
+
+_OUT_OF_GAS = "out of gas"
 
 POOL_GOT_LESS = frozenset({"IIA"})
 """Revert reasons of a v3 pool that received less than was sent to it."""
 
 
-def percent(bps: int) -> str:
-    """Formats bps as a percentage: ``60`` is ``0.60 %``."""
-    sign, bps = ("-" if bps < 0 else ""), abs(bps)
-    return f"{sign}{bps // 100}.{bps % 100:02d} %"
-
-
 def unproven(missing: Missing) -> str:
-    """The sentence for code unproven, with the reason."""
-    subject = (
-        "The chain would not tell just now"
-        if missing.fault == "node"
-        else "The token keeps it from being told"
-    )
-    return f"{subject}: {names.reason(missing.why).rstrip('.')}. This is not a pass."
+    """The sentences for code unproven, with the reason."""
+    why = names.reason(missing.why).rstrip(".")
+    if missing.fault == "token":
+        return f"The token prevented the check: {why}. This is not a pass."
+    if not why[:1].isupper():
+        why = f"The node did not give all of the answer: {why}" if why else "The node gave no answer"
+    return f"{why}. This is not a pass: ask again."
 
 
 def sentence(
@@ -45,10 +58,10 @@ def sentence(
     if code == "not_a_token":
         return "The contract at this address does not answer like a token."
     if code == "quote_asset":
-        return f"This is {evidence.role}, the money side of a trade; there is nothing to prove."
+        return f"This is {evidence.role}, the money that tokens trade against: there is nothing to check."
     text = _venue_sentence(code, index, evidence, readings, policy)
     if evidence.left_out:
-        return f"{text} It has {evidence.left_out} more pools, which were not looked at."
+        return f"{text} It has {format_count(evidence.left_out, 'more pool')} that the check left out."
     return text if evidence.candidates_complete else f"{text} {_STANDARD_ONLY}"
 
 
@@ -65,19 +78,23 @@ def _venue_sentence(
     pools = "Its only pool" if count == 1 else f"None of its {count} pools"
     if code == "empty_pool":
         if any(r.status == "dry" and _is_curve(v) for v, r in zip(evidence.venues, readings, strict=True)):
-            return "Its curve is all but sold out: it closes with the next small buy, until its pool opens."
-        return f"{pools} holds {'no ' if count == 1 else ''}liquidity that fills a buy."
+            return (
+                "Its curve is almost sold out: the next small buy closes it. "
+                "Then you cannot trade until its pool opens."
+            )
+        return f"{pools} has {'no ' if count == 1 else ''}liquidity to buy from."
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
-        why = _in_quotes(buy_reason_text(evidence.venues[refused], readings[refused]))
-        return f"{pools} {'refuses' if count == 1 else 'takes'} a buy at any size{why}."
+        why = buy_refusal_text(evidence.venues[refused], readings[refused])
+        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        return f"{_cannot_sell_text(venue, reading)}{handed_on(reading, policy)}"
+        text = _cannot_sell_text(venue, reading)
+        return f"{text.removesuffix('.')}{_handed_on_text(reading, policy)}."
     smaller = (
-        "" if reading.size == "probe" or reading.closing else " A smaller buy than usual was all it took."
+        "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
     )
     besides = (
         f"{_snipe_text(evidence, venue)}{_larger_trade_text(reading, policy)}{_gas_text(reading, policy)}"
@@ -89,7 +106,7 @@ def _is_curve(venue: VenueEvidence) -> bool:
     return venue.venue.is_curve
 
 
-RESCUED = "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."
+RESCUED = "The launchpad cancelled this launch and emptied its curve: you cannot trade it."
 
 
 def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
@@ -101,12 +118,8 @@ def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
         return RESCUED
     since_s = evidence.block.timestamp_s - launch.swept_at_s if launch.swept_at_s else 0
     is_long = since_s > policy.closed_long_s
-    until = (
-        f" for {since_s // 3600} h {since_s % 3600 // 60} min now"
-        if is_long
-        else "; until it does nobody can trade"
-    )
-    return f"Its curve is sold out and its pool has not opened{until}."
+    since = f" for {since_s // 3600} h {since_s % 3600 // 60} min" if is_long else ""
+    return f"Its curve is sold out and its pool has not opened{since}. You cannot trade it until then."
 
 
 def _snipe_text(evidence: Evidence, venue: VenueEvidence) -> str:
@@ -116,8 +129,8 @@ def _snipe_text(evidence: Evidence, venue: VenueEvidence) -> str:
     if not isinstance(state, Curve) or state.snipe_bps == 0:
         return ""
     remaining_s = snipe_left_s(state, evidence.block.timestamp_s)
-    ends = "" if remaining_s is None else f" and ends in {remaining_s} s"
-    return f"; the tax on a launch's first buyers is {percent(state.snipe_bps)} now{ends}"
+    ends = "" if remaining_s is None else f", for {remaining_s} s more"
+    return f"; first buyers now pay {format_percent(state.snipe_bps)} extra tax{ends}"
 
 
 def snipe_left_s(state: Curve, now_s: int) -> int | None:
@@ -126,34 +139,31 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
 
 
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
-        why = _in_quotes(sell_reason_text(venue, reading))
-        return f"It sold in one simulated block and not in another just like it{why}."
+        return f"The same sell worked in one simulated block and failed in another.{refusal}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
-        return f"It can be bought, and within a day no more than {percent(sold)} of it can be sold."
+        return f"You can buy it, but within a day you can sell at most {format_percent(sold)} of it."
     if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
         return (
-            "It can be bought and not sold: the token takes a cut of every sell, "
-            "and this kind of pool refuses to be paid short."
+            "You can buy it but not sell it: the token takes a cut of every sell, "
+            "and its pool refuses to receive less than was sent."
         )
-    why = _in_quotes(sell_reason_text(venue, reading))
-    return f"It can be bought and not sold, at once or within a day{why}."
+    return f"You can buy it but not sell it: not now, not within a day.{refusal}"
 
 
-def handed_on(reading: VenueReading, policy: Policy) -> str:
-    """A sentence where another wallet can sell what the buyer cannot; else empty."""
+def _handed_on_text(reading: VenueReading, policy: Policy) -> str:
+    """The end of a sentence where another wallet can sell what the buyer cannot; else empty."""
     sells = reading.inconsistent is not True and enough(reading.handed_on, policy)
-    return " Another wallet that the buyer hands it on to can sell it." if sells else ""
+    return "; a wallet that you send it to can sell it" if sells else ""
 
 
 def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     """The cleaned reason of the refused buy: the token's before the router's. None: it was not refused."""
     if reading.status == "bought" or reading.buy_refusal is None:
         return None
-    transfer = venue.told_on_buy
-    refusal = transfer if isinstance(transfer, RefusedCall) and transfer.reason else reading.buy_refusal
-    return names.reason(refusal.reason or "") or NO_REASON
+    return _reason_text(venue, venue.told_on_buy, reading.buy_refusal)
 
 
 def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
@@ -161,14 +171,49 @@ def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     refused."""
     if not isinstance(reading.full, RefusedCall):
         return None
-    transfer = venue.told_on_sell
-    refusal = transfer if isinstance(transfer, RefusedCall) and transfer.reason else reading.full
-    return names.reason(refusal.reason or "") or NO_REASON
+    return _reason_text(venue, venue.told_on_sell, reading.full)
 
 
-def _in_quotes(reason: str | None) -> str:
-    """`` ("reason")``, or empty when there is none."""
-    return f' ("{reason}")' if reason and reason != NO_REASON else ""
+def _reason_text(venue: VenueEvidence, direct: RefusedCall | Missing | None, routed: RefusedCall) -> str:
+    """``direct``: the refusal of the transfer alone, without the router."""
+    refusal = direct if isinstance(direct, RefusedCall) and direct.reason else routed
+    reason = names.reason(refusal.reason or "")
+    if reason in ROUTER_REASONS:
+        # A stranger's hook can revert inside the same wrapper.
+        is_transfer = isinstance(direct, RefusedCall) or not venue.venue.hook_in_swaps()
+        return TRANSFER_REFUSED if is_transfer else NO_REASON
+    return reason or NO_REASON
+
+
+def buy_refusal_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    """`` The token says "paused".`` with its leading space; empty where no reason is known."""
+    return _as_sentence(_refusal("buy", buy_reason_text(venue, reading), venue.told_on_buy))
+
+
+def sell_refusal_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    """The same for the refused full sell."""
+    return _as_sentence(_refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell))
+
+
+def sell_refusal_clause(venue: VenueEvidence, reading: VenueReading) -> str:
+    """The same in brackets, for the middle of a sentence: `` (the token says "paused")``."""
+    refusal = _refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell)
+    return f" ({refusal})" if refusal else ""
+
+
+def _refusal(side: str, reason: str | None, direct: RefusedCall | Missing | None) -> str:
+    """``direct``: as in ``_reason_text``. A reason that came only through the router can be a hook's."""
+    if reason is None or reason == NO_REASON:
+        return ""
+    if reason == TRANSFER_REFUSED:
+        return TRANSFER_REFUSED
+    if isinstance(direct, RefusedCall) and direct.reason and reason != _OUT_OF_GAS:
+        return f'the token says "{reason}"'
+    return f'the {side} fails with "{reason}"'
+
+
+def _as_sentence(refusal: str) -> str:
+    return f" {refusal[0].upper()}{refusal[1:]}." if refusal else ""
 
 
 def _cost_text(
@@ -178,23 +223,24 @@ def _cost_text(
     losses = parts(reading, policy)
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
-        return f"{subject} keeps {percent(losses.pool_fee_bps)} of a round trip for itself"
+        return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
     if code == "thin_pool" and _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps):
-        return (
-            f"What is bought where it is cheapest does not sell there, and on its other pool "
-            f"{percent(_bps_or_zero(reading.cross_venue_loss_bps))} of it is lost"
-        )
+        lost = format_percent(_bps_or_zero(reading.cross_venue_loss_bps))
+        return f"The cheapest pool to buy it on accepts no sell; selling it on the other loses {lost}"
     if code == "thin_pool":
-        impact = percent(losses.impact_bps)
-        return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
+        impact = format_percent(losses.impact_bps)
+        return (
+            f"The pool is thin: a buy of this size gets {impact} fewer tokens for its money than a small one"
+        )
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
         small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
-        for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        for when, later in (("an hour", reading.hour), ("a day", reading.day)):
             at_once = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
             if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, small):
-                return f"Sold {when}, fees and taxes take {percent(worst)} of a round trip"
-        return f"Fees and taxes take {percent(worst)} of a round trip"
+                left = format_percent(max(0, BPS - worst))
+                return f"It loses value while you hold it: after {when} you get {left} of your money back"
+        return f"Fees and taxes take {format_percent(worst)} of a round trip"
     return _ok_text(evidence, venue, reading, policy)
 
 
@@ -206,31 +252,40 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     """For code ok: which sells succeeded, and which did not."""
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
         return _sells_at_once_text(reading.full, reading)
-    why = _in_quotes(sell_reason_text(venue, reading))
+    why = sell_refusal_clause(venue, reading)
     if enough(reading.half, policy):
-        return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does"
+        return f"Not all of it sells at once{why}; {_supply_share(evidence, reading)} does"
     when = "an hour" if enough(reading.hour, policy) else "a day"
-    return f"It does not sell at once{why}; it sells after {when}"
+    return f"You cannot sell it at once{why}; you can after {when}"
 
 
 def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
-    loss = percent(full.loss_bps)
+    loss = format_percent(full.loss_bps)
     if reading.refused_elsewhere is not None:
-        why = _in_quotes(names.reason(reading.refused_elsewhere.reason or ""))
-        return f"One wallet bought and sold it for a loss of {loss}; another was refused the buy{why}"
+        reason = names.reason(reading.refused_elsewhere.reason or "")
+        refusal = TRANSFER_REFUSED if reason in ROUTER_REASONS else f'"{reason}"'
+        why = f" ({refusal})" if reason else ""
+        return f"One test wallet bought and sold it for a loss of {loss}; another could not buy it{why}"
     if reading.closing:
         usual = "A buy of the usual size would sell its curve out"
         return f"{usual}; a smaller one sold straight back for a loss of {loss}"
     if not full.whole:
-        return f"It was bought and {percent(full.share_bps)} of it sold straight back, no more"
-    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
-        if not (isinstance(later, Sale) and later.whole):
-            return f"It sells at once for a loss of {loss}, and no longer {when}"
+        return f"Only {format_percent(full.share_bps)} of what was bought sold straight back"
+    for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+        if isinstance(later, Missing):
+            return f"It sells now for a loss of {loss}; we could not find out whether it does after {when}"
+        if not isinstance(later, Sale):
+            return f"It sells now for a loss of {loss}, but not after {when}"
+        if not later.whole:
+            share = format_percent(later.share_bps)
+            return f"It sells now for a loss of {loss}, but after {when} only {share} of it sells"
     for part_text, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, RefusedCall):
-            return f"All of it sells for a loss of {loss}, and {part_text} of it does not"
+            return f"All of it sells for a loss of {loss}, but {part_text} of it does not"
         if isinstance(part, Missing):
-            return f"All of it sells for a loss of {loss}; it is not known whether {part_text} of it does"
+            return (
+                f"All of it sells for a loss of {loss}; we could not find out whether {part_text} of it does"
+            )
     return f"It was bought and sold straight back for a loss of {loss}"
 
 
@@ -239,7 +294,7 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
     supply = evidence.facts.total_supply_raw
     if reading.bought is None or not isinstance(supply, int) or supply <= 0:
         return "half of it"
-    return f"half of it ({percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
+    return f"half of it ({format_percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
 
 
 def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
@@ -247,16 +302,16 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     if not enough(reading.full, policy):
         return ""
     if isinstance(reading.large, RefusedCall):
-        return "; 1 eth of it does not sell"
+        return "; what 1 eth buys cannot be sold"
     if isinstance(reading.large, Missing):
-        return "; it is not known whether 1 eth of it sells"
+        return "; we could not find out whether what 1 eth buys can be sold"
     worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
-        return f"; 1 eth of it loses {percent(reading.large.loss_bps)}"
+        return f"; a round trip of 1 eth loses {format_percent(reading.large.loss_bps)}"
     return ""
 
 
 def _gas_text(reading: VenueReading, policy: Policy) -> str:
     if reading.most_gas <= policy.named_gas:
         return ""
-    return f"; one leg burns {reading.most_gas:,} gas"
+    return f"; one step uses {reading.most_gas:,} gas"

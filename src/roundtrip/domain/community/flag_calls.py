@@ -15,9 +15,9 @@ Kind = Literal["runs", "drains", "dead"]
 KINDS: tuple[Kind, ...] = ("runs", "drains", "dead")
 State = Literal["open", "seen", "proved", "failed", "void"]
 Event = Literal["fits", "held", "fell", "proved", "late", "lost"]
-"""``fits``: of runs, it pays three times as much. ``held``: it still does, long enough after. ``fell``: it no
-longer does. ``proved``: of drains and dead, it is so. ``late``: its week is over. ``lost``: its week is over,
-and near the end its state could not be read."""
+"""``fits``: for runs, it pays three times as much. ``held``: it still does, long enough after. ``fell``: it
+no longer does. ``proved``: for drains and dead, it came true. ``late``: its week is over. ``lost``: its week
+is over, and near the end its state could not be read."""
 By = Literal["price", "liquidity", "deployer"]
 
 LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
@@ -41,9 +41,9 @@ MOST_OPEN, MOST_A_DAY = 10, 5
 RUNS_WEI = 3 * 10**17
 """A token runs when what 0.1 eth bought sells for this."""
 DEAD_WEI = 10**16
-"""A token is dead when it sells for no more: it is down 90 %."""
+"""A token is dead when what 0.1 eth bought sells for this or less: it is down 90 %."""
 APART_S = 600
-"""The least time between the two readings that prove a run: a momentary pump is none."""
+"""The least time between the two readings that prove a run: a momentary pump is not a run."""
 SETTLED_S = 600
 """The age from which facts count: newer ones may be reorged out, or reversed."""
 CROWD = 3
@@ -74,8 +74,8 @@ class FlagWeek:
     answered_s: int | None = None
 
     def end(self, newest_s: int) -> Event | None:
-        """The event that ends an unproved flag, as of ``newest_s``; None: it still waits. A flag whose state
-        could not be read in its last day was not shown to be wrong."""
+        """The event that ends an unproved flag, as of ``newest_s``; None: it still waits. If the
+        state could not be read in the flag's last day, the flag is void: nothing shows that it was wrong."""
         if newest_s <= self.ends_s + SETTLED_S:
             return None
         is_known = self.answered_s is not None and self.answered_s >= self.ends_s - DAY_S
@@ -142,7 +142,7 @@ def run_event(state: State, seen_s: int | None, reading: FlagReading, ends_s: in
 
 
 def is_dead(reading: FlagReading) -> bool:
-    """Whether it sells for so little. That it was not traded for a day is checked elsewhere."""
+    """Whether it sells for ``DEAD_WEI`` or less. Another check tests that it had no trade for a day."""
     return reading.pays_wei <= DEAD_WEI
 
 
@@ -189,7 +189,7 @@ class FlagScore:
 
     @property
     def level(self) -> int:
-        """1 + floor(log2(1 + proved)). It counts how much was right, not how much of it was luck."""
+        """1 + floor(log2(1 + proved)). It counts what proved right, including what was luck."""
         return (1 + self.proved).bit_length()
 
     @property

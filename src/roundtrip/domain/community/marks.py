@@ -31,8 +31,8 @@ def name_key(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WalletMark:
-    """The mark and the name that an account of age, whose wallet has traded, gave a wallet. ``wallet``,
-    ``by``: the marked wallet and the account's."""
+    """The mark and the name that an account gave a wallet. The account is old enough, and its wallet has
+    traded. ``wallet``, ``by``: the marked wallet and the account's."""
 
     wallet: Address
     by: Address

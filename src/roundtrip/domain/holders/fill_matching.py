@@ -42,7 +42,7 @@ _MOST_RUNS = 10_000
 _Key = TypeVar("_Key")
 
 _MANAGER = ""
-"""All v4 pools: their tokens lie in the manager."""
+"""All v4 pools: the manager holds their tokens."""
 
 
 class FillParcel(NamedTuple):

@@ -134,7 +134,7 @@ def balance_raw(inputs: HolderInputs, wallet: Address) -> int:
 
 
 def outside(inputs: HolderInputs) -> frozenset[Address]:
-    """Addresses that are not wallets: pools, the machinery beside them, burn addresses, and the token
+    """Addresses that are not wallets: pools, the contracts that belong to them, burn addresses, and the token
     itself."""
     places = inputs.book.beginning.places
     return places.pools | places.beside | BURN_ADDRESSES | {inputs.book.beginning.token}
@@ -203,7 +203,7 @@ def top(
 
 
 def biggest(inputs: HolderInputs, limit: int) -> list[tuple[Address, int]]:
-    """As ``top``, with only address and balance; also tells which wallets to ask for ``balances``."""
+    """As ``top``, with only address and balance; also used to choose the wallets to read ``balances`` of."""
     reported, skipped = inputs.balances, outside(inputs)
     wallets = inputs.book.wallets
     by_logs: Iterable[tuple[Address, HolderColumns]] = ()
@@ -229,7 +229,7 @@ def _holder(
 
 
 def shares(inputs: HolderInputs) -> Shares:
-    """Where the supply lies. An address that is a pool and something else counts as a pool."""
+    """How the supply is divided. An address that is a pool and something else counts as a pool."""
     places = inputs.book.beginning.places
     burning = BURN_ADDRESSES - places.pools
     return Shares(

@@ -212,7 +212,7 @@ class Launching:
             self.window, self.first_buys = _join_windows(self.recent_windows[-1:]), None
         if self.window is not None:
             self.outside_raw += latest.bought_raw - bought_before_raw
-            # The crowd may have come in within the last window, so its buys do not count here.
+            # Most buyers may have bought within the last window, so its buys do not count here.
             slowly_raw = self.outside_raw - self.recent_raw
             is_open = existing_raw <= slowly_raw * OPEN_PART
             if existing_raw > 0 and (is_open or existing_raw <= self.window.bought_raw * LAUNCHED_PART):

@@ -35,7 +35,7 @@ class Disagreement:
 
 
 def ties(inputs: HolderInputs, launch: LaunchBuys | None) -> list[HolderTie]:
-    """Every tie, the most telling kinds first."""
+    """Every tie, the strongest kinds first."""
     all_ties = []
     if inputs.maker is not None:
         all_ties.append(HolderTie(inputs.maker.deployer, "deployed", None, inputs.maker.tx_hash))

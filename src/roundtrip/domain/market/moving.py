@@ -121,7 +121,7 @@ def rank_flows(flows: Iterable[MoneyFlow]) -> list[MoneyFlow]:
 
 
 def flows_to_count(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
-    """The flows whose buyers' purses are counted: of each sort those with most money."""
+    """The flows for which buyers' purses are counted: those with the most money of each sort."""
     counts: dict[tuple[Standing, bool], int] = {}
     counted = []
     for flow in rank_flows(flows):

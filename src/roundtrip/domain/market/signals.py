@@ -1,4 +1,4 @@
-"""Odd events of launches: one function a signal.
+"""Unusual events of launches: one function a signal.
 
 Each looks at what one wallet did to one token within an hour, summed up, and returns whether that is worth
 showing; None: it cannot be decided, because its measure is unknown.
@@ -86,7 +86,7 @@ def liquidity_left(facts: SignalFacts, policy: Policy) -> bool | None:
 
 
 def serial_launcher(facts: SignalFacts, policy: Policy) -> bool | None:
-    """A wallet launched once more, of whose many launches few became a pool."""
+    """A wallet with many launches, few of which became a pool, launched another token."""
     few = facts.graduated * policy.serial_graduated_divisor < facts.launches
     return facts.launches >= policy.serial_launches and few
 
@@ -107,8 +107,8 @@ def is_traded_in(place: Turnover, everywhere: Iterable[Turnover]) -> bool:
 
 
 def interleave(kinds: Iterable[Sequence[T]], limit: int) -> list[T]:
-    """The first ``limit`` items, taken in turn from each kind, whose largest come first: many of one kind
-    leave room for the others."""
+    """The first ``limit`` items, taken in turn from each kind, its largest first, so that many items of one
+    kind leave room for the others."""
     rows = itertools.zip_longest(*kinds)
     return [item for row in rows for item in row if item is not None][:limit]
 

@@ -1,7 +1,7 @@
 """Winners: the most profit closed in a span of time, of closings that cannot be self-made.
 
 A closing counts where its token is fair, and its wallet is independent of the token's deployer. A board of
-winners is advice on whom to follow, so whatever a deployer could arrange alone counts for nothing:
+winners advises which wallets to follow, so nothing counts that a deployer could arrange alone:
 
 - A young token: its first day may be the deployer's own doing.
 - A crowd from one purse: buyers are counted as in ``domain/market/fairness.py``, by what existed a day before

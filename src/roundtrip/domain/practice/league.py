@@ -14,16 +14,16 @@ LEAST_SELLS = 3
 """The fewest counted sells of an entry; of one position or of several."""
 
 Who = Literal["all", "agents", "people"]
-"""Whose entries a board has; people are all accounts without an agent tag."""
+"""The accounts on a board; people are all accounts without an agent tag."""
 
-NO_INDEX = "the chain is not followed here, so nobody can tell who bought the token"
-NOT_KNOWN = "nothing is known of who bought the token"
-NO_BEGINNING = "nobody can tell when the token began"
+NO_INDEX = "this service does not index the chain, so it does not know who bought the token"
+NOT_KNOWN = "we do not know who bought the token"
+NO_BEGINNING = "we do not know when the token began"
 YOUNG = "the token is younger than a day"
-FEW = "its buyers are not twenty people yet, as far as can be told"
-ELSEWHERE = "its pool is neither of the token's launch nor, for a day at least, where it is traded most"
-KIN = "your wallet is kin of its deployer"
-NO_TIME = "who bought the token could not be found out in time"
+FEW = "as far as we know, fewer than twenty people bought the token"
+ELSEWHERE = "its pool is not of the token's launch, and has not been where it trades most for at least a day"
+KIN = "your wallet is linked to the token's deployer"
+NO_TIME = "we could not find out in time who bought the token"
 
 
 class CountedSell(NamedTuple):

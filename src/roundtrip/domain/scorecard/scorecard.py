@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold
 from roundtrip.domain.check.venue_code import enough, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_size
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import percent
 
 Claim = Literal["sells", "costs", "stuck", "held", "no_buy", "no_market", "nothing"]
 """What a verdict claims. ``sells``: it can be sold. ``costs``: it can, at a cost that is the verdict.
@@ -75,7 +75,7 @@ class VerdictClaim:
     tried; for ``no_buy`` and ``no_market`` ``sizes_wei``, the amounts offered for it. ``until_s``: the last
     second of the chain that it covers. ``places``: where it was tried, or where it sells best. ``paid``: wei,
     and the amount of the token that they bought. ``line_bps``: a loss from which a sell contradicts the
-    claim; None: there is no such limit. ``waits``: it was said to sell later, and not at once."""
+    claim; None: there is no such limit. ``waits``: the verdict says that it sells later, not at once."""
 
     code: str
     claim: Claim
@@ -359,23 +359,26 @@ def _decided_by(outcome: Outcome, cause: Cause, trade: RealTrade) -> VerdictScor
 # --- in words --------------------------------------------------------------------------------------
 
 WHY: dict[tuple[Outcome, Cause], str] = {
-    ("right", "sold"): "A plain wallet really sold so much of it, and lost no more than the verdict allows.",
-    ("wrong", "sold"): "A plain wallet really sold what was said to be stuck. Either it was wrong "
-    "at its block, or something changed within the day; both count.",
-    ("wrong", "changed"): "It held for its block and changed within the day: a plain wallet really sold it.",
-    ("wrong", "cost"): "A plain wallet really sold it, and lost far more than was said.",
-    ("wrong", "failed"): "A plain wallet's real sell of so much failed, for no reason of its own.",
-    ("wrong", "bought"): "A plain wallet really bought what was said to refuse every buy.",
-    ("wrong", "traded"): "A plain wallet really traded it where it was said that nobody could.",
-    ("wrong", "turned"): "Within the time that it spoke of, a later check of ours found that it could not be "
-    "sold, and no plain wallet's sell was seen after that.",
-    ("undecided", "no_sell"): "No plain wallet was seen trading such an amount in that time.",
-    ("undecided", "not_told"): "There were such sells, elsewhere or at a cost that cannot be told.",
-    ("undecided", "one_leg"): "There were such sells; one sell alone does not show what a round trip costs.",
-    ("undecided", "sometimes"): "It was said to sell only sometimes: one sell does not speak against that.",
-    ("undecided", "silent"): "It said that nothing was proven: nothing can speak for or against it.",
+    ("right", "sold"): "A plain wallet really sold that much, and lost no more than the verdict allows.",
+    ("wrong", "sold"): "A plain wallet really sold it, although the verdict said that it cannot be sold. "
+    "Either the verdict was wrong at its block, or something changed within the day; both count.",
+    ("wrong", "changed"): "The verdict held at its block, and something changed within the day: a plain "
+    "wallet really sold it.",
+    ("wrong", "cost"): "A plain wallet really sold it, and lost far more than the verdict said.",
+    ("wrong", "failed"): "A plain wallet's real sell of such an amount failed, for no reason of its own.",
+    ("wrong", "bought"): "A plain wallet really bought it, although the verdict said that every buy fails.",
+    ("wrong", "traded"): "A plain wallet really traded it, although the verdict said that no one could.",
+    ("wrong", "turned"): "A later check of ours, within the time that the verdict covers, found that it "
+    "could not be sold. We saw no sell by a plain wallet after that.",
+    ("undecided", "no_sell"): "We saw no plain wallet trade such an amount in that time.",
+    ("undecided", "not_told"): "There were such sells, but elsewhere or at a cost that is not known.",
+    ("undecided", "one_leg"): "There were such sells, but one sell does not show what a round trip costs.",
+    ("undecided", "sometimes"): "The verdict said that it sells only sometimes: one sell does not "
+    "contradict that.",
+    ("undecided", "silent"): "The verdict said that nothing was proven: there is nothing to confirm or "
+    "contradict.",
     ("undecided", "not_followed"): "The index does not have all blocks of that time.",
-    ("undecided", "unreadable"): "Its evidence is of an older form, or no longer tells what was tried.",
+    ("undecided", "unreadable"): "Its evidence has an older format, or no longer shows what was tried.",
 }  # fmt: skip
 """The sentence for each outcome and cause that occur together."""
 
@@ -386,5 +389,5 @@ def sentence(score: VerdictScore) -> str:
     if score.cost_bps is None or score.cause not in ("sold", "cost"):
         return text
     if score.cost_bps < 0:
-        return f"{text} That sell brought more than the price before it."
-    return f"{text} That sell lost {percent(score.cost_bps)} against the price before it."
+        return f"{text} That sell paid more than the price before it."
+    return f"{text} That sell lost {format_percent(score.cost_bps)} against the price before it."

@@ -188,8 +188,8 @@ def judge_exit(exit_: Exit, policy: Policy) -> ExitFinding:
     return ExitFinding(exit_, worst, venue, reading, _worst_loss_bps(reading, policy) if has_loss else None)
 
 
-_NOT_SOLD = Missing("node", "a sell was not tried")
-_NOT_EVERYWHERE = Missing("token", "the calls burn so much gas that it was not tried everywhere")
+_NOT_SOLD = Missing("node", "one of the sells was not run")
+_NOT_EVERYWHERE = Missing("token", "the calls use so much gas that the sell was not tried in every pool")
 
 
 def _badness(code: str) -> int:

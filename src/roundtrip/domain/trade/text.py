@@ -1,18 +1,30 @@
-"""The sentence of a simulation or a trade, with the figure that decided. Allowances come first."""
+"""The sentences of a simulation or a trade, with the figure that decided. Allowances come first."""
 
 from typing import Literal
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.venue_code import enough
-from roundtrip.domain.check.venue_reading import Sale, VenueReading
-from roundtrip.domain.check.verdict_text import NO_REASON, percent, sell_reason_text, unproven
+from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading
+from roundtrip.domain.check.verdict_text import (
+    NO_REASON,
+    POOL_GOT_LESS,
+    ROUTER_REASONS,
+    TRANSFER_REFUSED,
+    sell_refusal_clause,
+    sell_refusal_text,
+    unproven,
+)
 
-from .judge import Allowance, CallResult, ExitFinding, RunResult, TradeOutcome
+from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
+
+_NOT_THE_TOKENS = frozenset({"WrappedError"})
+"""Router reasons behind which a pool's hook may be, so that nothing is said of the token."""
 
 
 def sentence(
@@ -23,29 +35,40 @@ def sentence(
     if outcome.code == "tx_reverts":
         return short or _reverts(ran)
     if outcome.code == "unproven":
-        return unproven(outcome.missing or Missing("node", "it gave no answer"))
+        return unproven(outcome.missing or Missing("node", ""))
     if outcome.code == "nothing_received":
-        return "It goes through; something leaves the wallet and nothing comes back."
+        return "It goes through, but something leaves the wallet and nothing comes back."
     finding = outcome.decided
     if finding is None:
         return _without_token(outcome, ran)
-    which = "" if tokens == 1 else f" of the {tokens} tokens that it brings {finding.exit.token} decides:"
-    sell_text = _sell_text(outcome.code, finding, policy)
-    if outcome.code == "cannot_sell" or finding.impact_bps() < policy.warn_loss_bps:
-        size = "" if outcome.code == "cannot_sell" else impact(finding.impact_bps(), "buy")
-        return f"It goes through;{which} {sell_text}{size}."
-    less = percent(finding.impact_bps())
-    return f"It goes through;{which} this size gets {less} less for its money than a small one; {sell_text}."
+    return _with_token(outcome.code, finding, policy, tokens)
+
+
+def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) -> str:
+    sell_text, size, why = _sell_text(code, finding, policy), "", ""
+    if code == "cannot_sell" and finding.venue is not None and finding.reading is not None:
+        why = "" if _pool_got_less(finding.reading) else sell_refusal_text(finding.venue, finding.reading)
+    elif finding.impact_bps() < policy.warn_loss_bps:
+        size = impact(finding.impact_bps(), "buy")
+    else:
+        less = format_percent(finding.impact_bps())
+        sell_text = f"this size gets {less} fewer tokens for its money than a small one; {sell_text}"
+    if tokens > 1:
+        decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
+        return f"It goes through. {decides}: {sell_text}{size}.{why}"
+    is_small_loss = finding.impact_bps() < policy.warn_loss_bps
+    is_good = finding.exit.free or (finding.sold_straight_back() and is_small_loss)
+    return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
 def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
     if outcome.lost_bps is not None:
-        worth = percent(outcome.lost_bps)
-        return f"It goes through; what comes back is worth {worth} less than what is spent."
+        worth = format_percent(outcome.lost_bps)
+        return f"It goes through, but what comes back is worth {worth} less than what it spends."
     if outcome.unpriced:
-        return "It goes through; what is spent has no known price, so what that loses is not known."
+        return "It goes through; what it spends has no known price, so we do not know what it loses."
     if not ran.moved and not ran.allowances:
-        return "It goes through; no balance and no allowance of the wallet that is looked at changes."
+        return "It goes through and changes no balance and no allowance of the wallet that we read."
     return "It goes through."
 
 
@@ -62,73 +85,119 @@ def opening(
         elif allowance.via == "item":
             sentences.append(f"It lets {spender} take an item of the collection {token} from you.")
         elif allowance.is_unlimited():
-            sentences.append(f"It lets {spender} take all you have, and will have, of {token}.")
+            sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
         elif spender not in known_spenders:
-            sentences.append(f"It lets {spender}, whose code is not known here, take some of your {token}.")
+            sentences.append(f"It lets {spender}, whose code we do not know, take some of your {token}.")
     return " ".join(sentences)
 
 
-def reason(call: CallResult) -> str:
-    """Why a call failed, cleaned."""
-    return names.reason(call.reason or "") or NO_REASON
+def reason(given: str | None) -> str:
+    """Why a call failed, cleaned. A router's code for a refused transfer is replaced by what it means.
+    ``given``: the reason as decoded."""
+    text = names.reason(given or "")
+    if text in ROUTER_REASONS:
+        return NO_REASON if text in _NOT_THE_TOKENS else TRANSFER_REFUSED
+    return text or NO_REASON
+
+
+def failure_clause(given: str | None) -> str:
+    """Why something fails, for the end of a sentence: `` with "paused"``, and the like where the call gave no
+    reason of its own. ``given``: the reason as decoded."""
+    text = reason(given)
+    if text == NO_REASON:
+        return "; it gives no reason"
+    return f": {TRANSFER_REFUSED}" if text == TRANSFER_REFUSED else f' with "{text}"'
 
 
 def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
-    cause = names.reason(ran.calls[number].reason or "")
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
-    return f'{which} would fail ("{cause}").' if cause else f"{which} would fail; no reason was given."
+    return f"{which} would fail{failure_clause(ran.calls[number].reason)}."
 
 
 def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
+    """What selling came to, without the full stop."""
     if code == "no_route":
         if finding.venue is None:
-            return "no pool was found to sell what it buys on"
-        return "what was spent for it has no known price, so what selling it loses is not known"
+            return "we found no pool that buys what it brings"
+        return "what it spends has no known price, so we do not know what selling back loses"
     assert finding.venue is not None
     assert finding.reading is not None
-    why = sell_reason_text(finding.venue, finding.reading)
-    quoted = f' ("{why}")' if why and why != NO_REASON else ""
     if code == "cannot_sell":
-        if finding.reading.inconsistent is True:
-            return f"what it buys sold in one block and not in another just like it{quoted}"
-        via_other = "; another wallet that it is handed on to can sell it"
-        addition = via_other if enough(finding.reading.handed_on, policy) else ""
-        return f"what it buys cannot be sold, at once or within a day{quoted}{addition}"
-    return f"{_sell_cost_text(finding, finding.reading, quoted, policy)}{_opening_text(finding)}"
+        return _cannot_sell_text(finding.reading, policy)
+    clause = sell_refusal_clause(finding.venue, finding.reading)
+    return f"{_sell_cost_text(finding, finding.reading, clause, policy)}{_opening_text(finding)}"
 
 
-def _sell_cost_text(finding: ExitFinding, reading: VenueReading, quoted: str, policy: Policy) -> str:
+def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
+    if reading.inconsistent is True:
+        return "the same sell worked in one simulated block and failed in another"
+    handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
+    sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
+    if sold_bps:
+        return f"you can sell at most {format_percent(sold_bps)} of what it buys within a day{handed_on}"
+    if _pool_got_less(reading):
+        cut = "the token takes a cut of every sell, and its pool refuses to receive less than was sent"
+        return f"you cannot sell what it buys: {cut}{handed_on}"
+    return f"you cannot sell what it buys: not now, not within a day{handed_on}"
+
+
+def _pool_got_less(reading: VenueReading) -> bool:
+    return isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS
+
+
+def _sell_cost_text(finding: ExitFinding, reading: VenueReading, clause: str, policy: Policy) -> str:
     if finding.exit.free:
-        return "what it brings, for nothing, can be sold"
+        return "you can sell what it brings, for which it spends nothing"
     lost = loss(finding.loss_bps or 0)
-    if not enough(reading.full, policy):
-        if enough(reading.half, policy):
-            return f"what it buys does not sell whole at once{quoted}; half of it does, for {lost}"
-        return f"what it buys does not sell at once{quoted}; it sells within a day, for {lost}"
-    assert isinstance(reading.full, Sale)
-    at_once = loss(reading.full.loss_bps)
-    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+    full = reading.full
+    if not isinstance(full, Sale) or not enough(full, policy):
+        return _later_or_part_text(reading, clause, lost, policy)
+    at_once = loss(full.loss_bps)
+    for when, later in _laters(reading):
+        if isinstance(later, Missing):
+            unknown = f"we could not find out whether it does after {when}"
+            return f"what it buys sold straight back for {at_once}; {unknown}"
         if not enough(later, policy):
-            return f"sold straight back for {at_once}, and {when} it no longer sells"
-    if not reading.full.whole:
-        share = percent(reading.full.share_bps)
-        return f"only {share} of what it buys sells straight back, for {lost} in all"
-    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
-        if isinstance(later, Sale) and later.loss_bps == finding.loss_bps != reading.full.loss_bps:
-            return f"sold straight back for {at_once}, and {when} for {lost}"
-    return f"what it buys was sold straight back for {lost}"
+            return f"what it buys sold straight back for {at_once}, but it does not sell after {when}"
+    if not full.whole:
+        share = format_percent(full.share_bps)
+        return f"only {share} of what it buys sold straight back, for {lost} in all"
+    for when, later in _laters(reading):
+        if isinstance(later, Sale) and later.loss_bps == finding.loss_bps != full.loss_bps:
+            return f"what it buys sold straight back for {at_once}, and after {when} for {lost}"
+    return f"what it buys sold straight back for {lost}"
+
+
+def _laters(reading: VenueReading) -> tuple[tuple[str, SellResult], ...]:
+    return ("an hour", reading.hour), ("a day", reading.day)
+
+
+def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: Policy) -> str:
+    """Where not enough of it sells straight back, or that is not known."""
+    is_unknown = isinstance(reading.full, Missing)
+    if enough(reading.half, policy):
+        whole = "not all of what it buys sells at once"
+        if is_unknown:
+            whole = "we could not find out whether all of what it buys sells at once"
+        return f"{whole}{clause}; half of it does, for {lost}"
+    if not any(enough(later, policy) for _, later in _laters(reading)):
+        return f"what it buys sold only in a small part{clause}"
+    whole = "you cannot sell what it buys at once"
+    if is_unknown:
+        whole = "we could not find out whether you can sell what it buys at once"
+    return f"{whole}{clause}; you can within a day, for {lost}"
 
 
 def loss(bps: int) -> str:
     """``a loss of 0.60 %``, or a gain."""
-    return f"a loss of {percent(bps)}" if bps >= 0 else f"a gain of {percent(-bps)}"
+    return f"a loss of {format_percent(bps)}" if bps >= 0 else f"a gain of {format_percent(-bps)}"
 
 
 def _opening_text(finding: ExitFinding) -> str:
     if not finding.exit.through_opening:
         return ""
-    return ", in the pool that opens now that its curve is sold out; until it opens nobody can sell"
+    return ", in the pool that opens now that its curve is sold out; until it opens you cannot sell"
 
 
 def impact(bps: int, side: Literal["buy", "sell"]) -> str:
@@ -137,4 +206,4 @@ def impact(bps: int, side: Literal["buy", "sell"]) -> str:
     if bps < _NAMED_IMPACT_BPS:
         return ""
     effect = "gets that much less for its money" if side == "buy" else "brings that much less for each token"
-    return f". Price impact {percent(bps)}: this size {effect} than a small one"
+    return f". The price impact is {format_percent(bps)}: this size {effect} than a small one"

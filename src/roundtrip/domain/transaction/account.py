@@ -12,7 +12,7 @@ from roundtrip.domain.base.events import Event
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 
-# --- decoded logs, beside the indexed events ------------------------------------------------------------
+# --- decoded logs, besides the indexed events -----------------------------------------------------------
 
 
 class AllowanceGiven(NamedTuple):

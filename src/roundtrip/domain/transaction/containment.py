@@ -2,7 +2,7 @@
 
 A trade, a launch or a change of liquidity consists of smaller moves that are no steps of their own: token
 transfers between its party and pools or the network's contracts, eth wrapped on the way, allowances that were
-used. A move with an end outside of these is kept: a drain may stand beside a tiny trade."""
+used. A move with an end outside of these is kept: a drain may accompany a tiny trade."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

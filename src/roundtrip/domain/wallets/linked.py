@@ -95,7 +95,7 @@ def money_score(money: Money) -> int:
 
 
 def tokens_score(same: SameTokens) -> int:
-    """Of 100: how telling the shared tokens are, by their part of what either wallet traded."""
+    """Of 100: how strong the evidence of shared tokens is, by their part of what either wallet traded."""
     weight = min(same.weight_bps, FULL_WEIGHT_BPS) * BPS // FULL_WEIGHT_BPS
     share_of_both = _of_both_bps(same)
     if share_of_both < LEAST_SHARE_BPS:

@@ -1,34 +1,44 @@
 """The sentences of alerts. Tokens are shown by their full addresses: a symbol is a stranger's text, and an
 address with the same first and last digits can be made."""
 
-from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.base.figures import format_amount, format_count, format_eth
+from roundtrip.domain.base.types import Address
 
 from .alerts import Draft
 from .rule_index import AlertSource
 from .rules import DECIMALS, WITHOUT_SHARE, Happening, Verb
 
-_DIGITS = 4
 _SENTENCES: dict[Verb, str] = {
-    "buying": "bought{} of {}",
-    "selling": "sold{} of {}",
-    "launching": "launched {1}, and bought{0} of it at once",
-    "graduating": "{1} graduated, with{0} raised",
-    "moving": "moved{} of {}",
-    "draining": "took{} of the liquidity of {} away",
+    "buying": "{who} bought {token} for {worth}{share}.",
+    "selling": "{who} sold {token} for {worth}{share}.",
+    "launching": "{who} launched {token} with a first buy of {worth}.",
+    "graduating": "{token} graduated with {worth} raised.",
+    "moving": "{who} moved {token} worth {worth}{share}.",
+    "draining": "{who} removed liquidity worth {worth} from a pool of {token}{share}.",
 }
-_SENTENCES_WITHOUT_AMOUNT: dict[Verb, str] = {
-    "buying": "bought {1}",
-    "selling": "sold {1}",
-    "launching": "launched {1}",
-    "graduating": "{1} graduated",
-    "moving": "moved {1}",
-    "draining": "took liquidity of {1} away",
+"""``share`` is empty or ", 1.5 % of its supply"."""
+_SENTENCES_OF_A_SHARE: dict[Verb, str] = {
+    "buying": "{who} bought {share} of {token}.",
+    "selling": "{who} sold {share} of {token}.",
+    "launching": "{who} launched {token}.",
+    "graduating": "{token} graduated.",
+    "moving": "{who} moved {share} of {token}.",
+    "draining": "{who} removed {share} of a pool of {token}.",
 }
-"""Used where the value is unknown."""
+"""Used where the value is unknown. ``share`` is "1.5 % of the supply"."""
+_SENTENCES_WITHOUT_FIGURES: dict[Verb, str] = {
+    "buying": "{who} bought {token}.",
+    "selling": "{who} sold {token}.",
+    "launching": "{who} launched {token}.",
+    "graduating": "{token} graduated.",
+    "moving": "{who} moved {token}.",
+    "draining": "{who} removed liquidity from a pool of {token}.",
+}
+"""Used where neither the value nor the share is known."""
 
 
 def draft_alert(source: AlertSource, happening: Happening) -> Draft:
-    """The alert row of a happening, for an account whose rule or follow it matches, or that holds the
+    """The alert row of a happening, for an account with a matching rule or follow, or one that holds the
     token."""
     spot = happening.spot
     return Draft(
@@ -61,54 +71,55 @@ def _who(source: AlertSource, happening: Happening) -> str:
 def _alert_text(source: AlertSource, happening: Happening) -> str:
     if source.kind != "bag_guard":
         return describe_happening(happening, source.name if source.kind == "follow" else None)
-    worth, share_ppm, token = _worth(happening), happening.share_ppm(), happening.token
-    amount = worth or "some"
+    worth, share, token = _worth(happening), _share(happening), happening.token
     if happening.verb == "selling":
-        sentence, whole = f"The deployer of {token}, which you hold, sold {amount} of it", "the supply"
-    else:
-        sentence = f"{happening.wallet} took {amount} of the liquidity of {token}, which you hold, away"
-        whole = "what the pool had"
-    if share_ppm is None or worth.endswith("%"):
-        return f"{sentence}."
-    return f"{sentence}: {_round_amount(share_ppm, DECIMALS['%'])}% of {whole}."
+        sold = f"{share} of the supply" if share else "some of it"
+        return f"The deployer of {token}, which you hold, sold {sold}{f' for {worth}' if worth else ''}."
+    of_pool = f", {share} of what the pool had" if share else ""
+    liquidity = f"liquidity worth {worth}" if worth else "liquidity"
+    return f"{happening.wallet} removed {liquidity} from a pool of {token}, which you hold{of_pool}."
 
 
 def verdict_change_text(token: Address, old: str, new: str, why: str) -> str:
-    """A held token's verdict has changed. ``old``, ``new``: level and code. ``why``: the sentence of the
+    """The verdict on a held token has changed. ``old``, ``new``: level and code. ``why``: the sentence of the
     check that shows it, with strangers' words in quotes; empty: unknown."""
     because = f" {why}" if why else ""
-    return f"The verdict on {token}, which you hold, was {old} and is {new} now.{because}"
+    return f"You hold {token}: its verdict changed from {old} to {new}.{because}"
 
 
 def describe_happening(happening: Happening, name: str | None = None) -> str:
-    """``name``: the account's name for the wallet; None: it has none."""
-    # A launch whose deployer bought nothing, a graduation of a pool that raised nothing.
-    is_zero = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
-    worth = "" if is_zero else _worth(happening)
-    template = (_SENTENCES if worth else _SENTENCES_WITHOUT_AMOUNT)[happening.verb]
-    sentence = template.format(f" {worth}", happening.token)
-    if happening.verb == "graduating":
-        return f"{sentence}."
-    return f"{name or happening.wallet} {sentence}."
+    """One sentence: who did what, for how much. ``name``: the account's name for the wallet; None: it has
+    none."""
+    has_share = happening.verb not in WITHOUT_SHARE
+    # Skips the figure for a launch without a first buy, and for a graduation that raised nothing.
+    worth = "" if happening.eth_wei == 0 and not has_share else _worth(happening)
+    share = _share(happening) if has_share else ""
+    who, token, is_draining = name or happening.wallet, happening.token, happening.verb == "draining"
+    if worth:
+        whole = "what the pool had" if is_draining else "its supply"
+        of_whole = f", {share} of {whole}" if share else ""
+        return _SENTENCES[happening.verb].format(who=who, token=token, worth=worth, share=of_whole)
+    templates = _SENTENCES_OF_A_SHARE if share else _SENTENCES_WITHOUT_FIGURES
+    of_whole = f"{share} of the {'liquidity' if is_draining else 'supply'}"
+    return templates[happening.verb].format(who=who, token=token, share=of_whole)
 
 
 def more_alerts_text(name: str, more: int) -> str:
     """``name``: the rule's canonical text, or the account's name for the wallet. ``more``: alerts of that
-    minute that were left out."""
-    return f"And {more} more in that minute: {name}."
+    minute that got no row."""
+    return f"{format_count(more, 'more alert')} in that minute, not listed: {name}."
 
 
 def _worth(happening: Happening) -> str:
-    """The value, as far as it is known: in eth, in dollars, as a share."""
-    share_ppm = happening.share_ppm()
+    """The value in eth, else in dollars; empty: unknown."""
     if happening.eth_wei is not None:
-        return f"{_round_amount(happening.eth_wei, DECIMALS['eth'])} eth"
+        return format_eth(happening.eth_wei)
     if happening.micro_usd is not None:
-        return f"{_round_amount(happening.micro_usd, DECIMALS['usd'])} usd"
-    return "" if share_ppm is None else f"{_round_amount(share_ppm, DECIMALS['%'])}%"
+        return f"{format_amount(happening.micro_usd, DECIMALS['usd'])} usd"
+    return ""
 
 
-def _round_amount(raw: int, decimals: int) -> str:
-    """Keeps at most ``_DIGITS`` significant digits; digits before the point stay. Rounded down."""
-    cut = max(0, min(len(str(raw)) - _DIGITS, decimals))
-    return plain_decimal(raw // 10**cut * 10**cut, decimals)
+def _share(happening: Happening) -> str:
+    """The percentage of the supply, or of the pool's liquidity; empty: unknown or too small to show."""
+    share_ppm = happening.share_ppm()
+    return f"{format_amount(share_ppm, DECIMALS['%'])} %" if share_ppm else ""

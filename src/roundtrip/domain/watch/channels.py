@@ -136,8 +136,8 @@ def smooth_answer_ms(before: int, took_ms: int) -> int:
 
 
 def host_of(shown: str) -> str:
-    """The host whose limits a target counts against, from the shown form of the target. Discord's webhooks
-    count one by one, since all of them share its host."""
+    """The host that a target's row limit applies to, from the shown form of the target. Each Discord webhook
+    has its own limit, because all of them share one host."""
     return urlsplit(shown).netloc or shown
 
 

@@ -1,4 +1,4 @@
-"""Standing rules: what they watch for, their text, and whether a happening matches."""
+"""Alert rules: what they watch for, their text, and whether a happening matches."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -60,8 +60,7 @@ class Happening(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """``address``: the wallet; of ``deployer`` and ``creator``, the token whose deployer or creator is
-    meant."""
+    """``address``: the wallet; for ``deployer`` and ``creator`` the token that was launched."""
 
     kind: WhoKind
     address: Address | None = None

@@ -31,9 +31,9 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
     async def write(connection: Connection) -> None:
         for review in reviews:
             await review.put(connection, now)
-        if run is not None and (run.scored or run.untold or run.to_id != run.from_id):
-            written = await store.put(connection, run.scored, run.from_id, run.to_id, now, run.untold)
-            log.info("verdicts scored", scored=written, waiting=len(run.untold))
+        if run is not None and (run.scored or run.waiting or run.to_id != run.from_id):
+            written = await store.put(connection, run.scored, run.from_id, run.to_id, now, run.waiting)
+            log.info("verdicts scored", scored=written, waiting=len(run.waiting))
         is_more = len(reviews) == MOST_AGAIN or (run is not None and run.is_more)
         run_at = now + timedelta(seconds=SOON_S if is_more else EVERY_S)
         next_at = await verdict_reports.next_again(connection)

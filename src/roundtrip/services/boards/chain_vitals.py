@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.base.figures import format_amount, format_count, format_gas_price
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import (
     DAY_S,
@@ -129,37 +129,39 @@ def _read_head(ctx: Context) -> ChainHead | None:
 
 
 def _describe(vital: ChainVitals, head: ChainHead | None, followed_s: int, is_whole: bool) -> str:
-    parts = [f"The figures are of block {vital.block}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
+    parts = [f"Figures as of block {vital.block:,}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
     if vital.block_time_ms is not None:
-        parts.append(f"A block is made every {_format_duration(vital.block_time_ms)}.")
+        parts.append(f"A block takes {_format_block_time(vital.block_time_ms)}.")
     if vital.gas_price_wei is not None:
-        parts.append(f"A unit of gas costs {plain_decimal(int(vital.gas_price_wei), 9)} gwei.")
+        parts.append(f"Gas costs {format_gas_price(int(vital.gas_price_wei))}.")
     if vital.eth_usd is not None:
-        parts.append(f"An eth is worth {vital.eth_usd:,.2f} dollars.")
+        parts.append(f"1 eth is worth {format_amount(int(vital.eth_usd * 10**6), 6)} dollars.")
     elif head is not None:
-        parts.append("What an eth is worth in dollars could not be found out.")
-    parts.append(f"{_format_launches(vital.launches_last_hour)} launched in the last hour.")
-    parts.append(_format_graduations(vital.graduations_last_day))
+        parts.append("We could not find out what 1 eth is worth in dollars.")
+    parts.append(f"The last hour had {_format_count(vital.launches_last_hour, 'launch', 'launches')}.")
+    graduations = _format_count(vital.graduations_last_day, "graduation", "graduations")
+    parts.append(f"The last day had {graduations} from a curve to a pool.")
     if vital.trades_per_minute is not None:
-        parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
+        trades = format_amount(round(vital.trades_per_minute * 10), 1)
+        parts.append(f"The last ten minutes had {trades} trades a minute.")
     return " ".join([*parts, _describe_lag(vital, head), *_describe_gaps(vital, followed_s, is_whole)])
 
 
 def _describe_lag(vital: ChainVitals, head: ChainHead | None) -> str:
     if head is None:
         return (
-            "The chain's node does not answer just now: what gas costs, what an eth is worth and how far "
-            "behind the chain this is are not known."
+            "The node does not answer: the gas price, the price of eth and how far the index is behind the "
+            "chain are unknown."
         )
     if vital.blocks_behind is None:
         return (
-            f"The chain's node is only at block {head.block.number}, behind what was followed: it does not "
-            "know the newest blocks, or they were taken back, and what is said of them may no longer hold."
+            f"The node is only at block {head.block.number:,}, behind the index: it does not have the newest "
+            "blocks, or a reorg removed them. Figures about those blocks may no longer hold."
         )
     if not vital.blocks_behind:
         return "The service is not behind the chain."
-    blocks = "one block" if vital.blocks_behind == 1 else f"{vital.blocks_behind} blocks"
-    return f"The service is {blocks} behind the chain, which are {vital.seconds_behind} s."
+    blocks = format_count(vital.blocks_behind, "block")
+    return f"The service is {blocks} ({vital.seconds_behind:,} s) behind the chain."
 
 
 def _describe_gaps(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
@@ -176,17 +178,12 @@ def _describe_gaps(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[
     *first, last = parts
     missing = f"{', '.join(first)} and {last}" if first else last
     since = f"{vital.followed_from.time:%Y-%m-%d %H:%M:%S}"
-    return [f"The chain is followed only since {since}: there may have been more {missing} before that."]
+    return [f"The index begins at {since} UTC: earlier {missing} are not counted."]
 
 
-def _format_launches(count: int) -> str:
-    return "One token was" if count == 1 else f"{count or 'No'} tokens were"
+def _format_count(count: int, noun: str, plural: str) -> str:
+    return format_count(count, noun, plural) if count else f"no {noun}"
 
 
-def _format_graduations(count: int) -> str:
-    curves = "One token's curve was" if count == 1 else f"{count or 'No'} tokens' curves were"
-    return f"{curves} filled and followed by a pool in the last day."
-
-
-def _format_duration(ms: int) -> str:
-    return f"{ms} ms" if ms < 10_000 else f"{ms // 1000} s"
+def _format_block_time(ms: int) -> str:
+    return f"{ms:,} ms" if ms < 10_000 else f"{ms // 1000:,} s"

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check.curve import raised_bps
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -28,7 +29,7 @@ from roundtrip.venues.base import Contracts, quote_name
 
 MOST_SHOWN = 20
 MOST_NAMED = 3
-"""So many are named in the text; the rows hold all of them."""
+"""Launches of each kind that the text names; the rows hold all of them."""
 TRADED_WITHIN_S = 86_400
 """A launch without a trade for a day does not graduate soon, however full its curve is."""
 BUYS_WITHIN_S = 600
@@ -196,32 +197,37 @@ def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) ->
 
 
 def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor: Cursor) -> str:
-    sentences = []
-    if not shown:
-        sentences.append("No launch on a curve was launched or traded within the last day.")
-    else:
-        pairs = list(zip(shown, shown_labels, strict=True))
-        full = [quote_token(label) for curve, label in pairs if curve.fill_bps >= BPS]
+    lines, notes = ["No launch on a curve was launched or traded within the last day."], []
+    if shown:
+        rows = list(enumerate(zip(shown, shown_labels, strict=True), 1))
         filling = [
-            f"{quote_token(label)}, {_format_percent(curve.fill_bps)} full"
-            for curve, label in pairs
+            f"{rank}. {quote_token(label)}: {_describe_filling(curve)}."
+            for rank, (curve, label) in rows
             if curve.fill_bps < BPS
         ]
-        if filling:
-            sentences.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
-        if full:
-            rest = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
-            sentences.append(
-                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{rest}."
-            )
-        sentences.append(
-            "A full curve is closed and then becomes a pool; until that is open the token cannot be traded. "
-            "A full curve is no sign that a token can be sold later: check it."
+        full = [f"{rank}. {quote_token(label)}" for rank, (curve, label) in rows if curve.fill_bps >= BPS]
+        lines = _list_rows("Closest to filling their curve:", filling)
+        lines += _list_rows("Already full, their pool is not open yet:", full)
+        notes.append(
+            "A full curve is closed and then becomes a pool; until the pool is open, the token cannot be "
+            "traded. A full curve does not show that you can sell the token later: check it."
         )
     if index_cursor.start_number > 0:
-        sentences.append(f"Launches from before block {index_cursor.start_number} are not counted.")
-    return " ".join(sentences)
+        notes.append(f"Launches before block {index_cursor.start_number:,} are not counted.")
+    return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
 
 
-def _format_percent(bps: int) -> str:
-    return f"{bps / 100:.2f} %"
+def _list_rows(heading: str, rows: list[str]) -> list[str]:
+    """The heading and the first rows, one a line; empty where there are none."""
+    rest = [f"The rows hold {len(rows) - MOST_NAMED} more."] if len(rows) > MOST_NAMED else []
+    return [heading, *rows[:MOST_NAMED], *rest] if rows else []
+
+
+def _describe_filling(curve: CurveFilling) -> str:
+    buys, buyers = format_count(curve.buys, "buy"), format_count(curve.buyers, "wallet")
+    recent = f"{buys} by {buyers} in ten minutes" if curve.buys else "no buy in ten minutes"
+    launches, graduated = curve.deployer.launches, curve.deployer.graduated
+    record = f"{graduated} of its deployer's newest {launches} launches graduated"
+    if launches == 1:
+        record = "no other launch of its deployer is known"
+    return f"{format_percent(curve.fill_bps)} full, {recent}; {record}"

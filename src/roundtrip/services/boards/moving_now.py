@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.moving import (
@@ -27,7 +28,6 @@ from roundtrip.services.support.index_reader import (
     Nothing,
     TokenNamed,
     eth,
-    eth_text,
     present_token,
     quote_token,
     reading,
@@ -38,7 +38,7 @@ from roundtrip.store.index import vitals
 from roundtrip.store.index.tokens import Label, labels
 
 _NAMED = 3
-"""Tokens of each sort that the text names; the rows hold all of them."""
+"""Tokens of each kind that the text names; the rows hold all of them."""
 
 
 class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
@@ -174,34 +174,35 @@ def _describe(
     followed_s: int,
 ) -> str:
     span = f"In the ten minutes up to {when(window[1]):%Y-%m-%d %H:%M:%S} UTC"
-    parts = [_describe_first(moving_board, names, span)]
+    notes = []
     if followed_s > window[0]:
-        parts.append(
-            f"The chain is followed only since {when(followed_s):%H:%M:%S}, so there may have been more."
-        )
+        notes.append(f"The index begins at {when(followed_s):%H:%M:%S} UTC: earlier trades are not counted.")
     if followed_s > window[0] - FAIRNESS.young_s:
-        parts.append(
-            "The chain is followed for less than a day, so no wallet is known to be old, and "
-            f"{SHARED_PURSE} new ones count as one person."
+        notes.append(
+            "The index is younger than a day, so it knows no wallet to be old: "
+            f"{SHARED_PURSE} new wallets count as one person."
         )
-    parts += _describe_cautions(moving_board, names, now_s)
-    parts += _describe_left_out(moving_board)
-    return " ".join(parts)
+    notes += _describe_cautions(moving_board, names, now_s)
+    notes += _describe_left_out(moving_board)
+    return "\n".join([*_describe_rows(moving_board, names, span), *([" ".join(notes)] if notes else [])])
 
 
-def _describe_first(moving_board: MovingBoard, names: Mapping[int, Label], span: str) -> str:
-    people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
-    if not moving_board.rows:
-        return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
-    listed = "; ".join(
-        f"{quote_token(names[flow.token_id])} with {eth_text(flow.net_wei())} more"
-        f" from {len(flow.buyers)} buyers"
-        for flow in moving_board.rows[:_NAMED]
-    )
-    if len(moving_board.rows) == 1:
-        return f"{span} one token took in more eth than came out, bought by {people}. It is {listed}."
-    tokens = f"{len(moving_board.rows)} tokens took in more eth than came out, each bought by {people}"
-    return f"{span} {tokens}. The first of them: {listed}."
+def _describe_rows(moving_board: MovingBoard, names: Mapping[int, Label], span: str) -> list[str]:
+    """A heading, and a line for each of the first rows."""
+    rows = moving_board.rows
+    people = f"by at least {CROWD} different people, judged by who first paid their wallets"
+    if not rows:
+        listed = f"one that took in more eth than came out and was bought {people}"
+        return [f"{span} there was no token to list, which is {listed}."]
+    each = "bought" if len(rows) == 1 else "each bought"
+    lines = [f"{span} {format_count(len(rows), 'token')} took in more eth than came out, {each} {people}:"]
+    for rank, flow in enumerate(rows[:_NAMED], 1):
+        buyers = format_count(len(flow.buyers), "buyer")
+        token, net = quote_token(names[flow.token_id]), format_eth(flow.net_wei())
+        lines.append(f"{rank}. {token}: {net} more in than out, {buyers}.")
+    if len(rows) > _NAMED:
+        lines.append(f"The rows hold {len(rows) - _NAMED} more.")
+    return lines
 
 
 def _describe_cautions(moving_board: MovingBoard, names: Mapping[int, Label], now_s: float) -> list[str]:
@@ -215,19 +216,17 @@ def _describe_cautions(moving_board: MovingBoard, names: Mapping[int, Label], no
             by_level[fresh.level].append(flow)
     parts = []
     if by_level["danger"]:
-        parts.append(
-            f"Whoever buys and sells loses half or more of {_name_tokens(by_level['danger'], names)}."
-        )
+        tokens = _name_tokens(by_level["danger"], names)
+        parts.append(f"You lose half or more of your money when you buy and sell {tokens}.")
     if by_level["unknown"]:
         tokens = _name_tokens(by_level["unknown"], names)
-        parts.append(f"Whether it can be sold could not be found out of {tokens}: treat that as a no.")
+        parts.append(f"We could not find out whether you can sell {tokens}: treat that as a no.")
     if unchecked:
-        tokens = (
-            "One token of the launchpad was"
-            if unchecked == 1
-            else f"{unchecked} tokens of the launchpad were"
+        was = "was" if unchecked == 1 else "were"
+        parts.append(
+            f"{format_count(unchecked, 'launchpad token')} {was} not checked in the last hour: "
+            "run check_token before you buy."
         )
-        parts.append(f"{tokens} not checked in the last hour: ask check_token before you buy.")
     return parts
 
 
@@ -239,21 +238,15 @@ def _name_tokens(flows: list[MoneyFlow], names: Mapping[int, Label]) -> str:
 def _describe_left_out(moving_board: MovingBoard) -> list[str]:
     parts = []
     if moving_board.unproven:
-        parts.append(
-            "One token was left out because no sell of it is proven yet."
-            if moving_board.unproven == 1
-            else f"{_format_count(moving_board.unproven)} tokens were left out because no sell of them is "
-            "proven yet."
-        )
+        it = "it" if moving_board.unproven == 1 else "them"
+        parts.append(f"{_left_out(moving_board.unproven)} no sell of {it} is proven yet.")
     if moving_board.traps:
-        parts.append(
-            "One token was left out because a check found that it cannot be sold."
-            if moving_board.traps == 1
-            else f"{_format_count(moving_board.traps)} tokens were left out because a check found that they "
-            "cannot be sold."
-        )
+        it = "it" if moving_board.traps == 1 else "them"
+        parts.append(f"{_left_out(moving_board.traps)} a check found that you cannot sell {it}.")
     return parts
 
 
-def _format_count(count: int) -> str:
-    return f"{count} or more" if count >= MOST_OF_A_SORT else str(count)
+def _left_out(count: int) -> str:
+    if count == 1:
+        return "1 token is left out:"
+    return f"{count} {'or more ' if count >= MOST_OF_A_SORT else ''}tokens are left out:"

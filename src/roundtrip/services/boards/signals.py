@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.base.events import Price
+from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.market.price_history import worth_usdg, worth_wei
@@ -28,7 +29,6 @@ from roundtrip.services.support.index_reader import (
     Nothing,
     TokenNamed,
     eth,
-    eth_text,
     present_token,
     quote_token,
     reading,
@@ -55,7 +55,7 @@ from roundtrip.venues.base import Contracts
 WITHIN_S = 3600
 MOST_SHOWN = 50
 MOST_SAID = 3
-"""Sentences in the text; each row has its own."""
+"""Rows that the text quotes; every row has its own sentence."""
 
 Kind = Literal["insider_sold", "insider_moved", "liquidity_left", "serial_launcher", "large_burn"]
 _DEEDS: Mapping[str, Kind] = {"sold": "insider_sold", "moved": "insider_moved", "burned": "large_burn"}
@@ -211,7 +211,7 @@ async def _read_withdrawals(
         wei = _convert_to_wei(labels_by_id[row.quote_id].address, row.quote_raw, prices, ctx.contracts)
         signal = _from_withdrawal(row, wei, labels_by_id[row.token_id].supply_raw)
         by_pool.setdefault(row.pool_id, []).append(signal)
-    # Only pools whose withdrawals may be shown need their turnover.
+    # The turnover decides only for pools with a withdrawal that may be shown.
     token_pools = {
         (row.token_id, row.pool_id)
         for row in withdrawals
@@ -374,38 +374,37 @@ def _describe_signal(
 ) -> str:
     facts = signal.facts
     supply, worth = facts.supply_bps(), facts.eth_wei
-    much = "some" if supply is None else f"{_format_percent(supply)} of the supply"
-    brought = "" if worth is None else f" for {eth_text(worth)}"
+    much = f"{'an unknown share' if supply is None else format_percent(supply)} of the supply"
+    brought = "" if worth is None else f" for {format_eth(worth)}"
+    insider = f"{wallet} (deployer of {token}, or first paid by the deployer)"
     match signal.kind:
         case "insider_sold":
-            return f"{wallet}, who is behind {token}, sold {much} of it{brought}."
+            return f"{insider} sold {much}{brought}."
         case "insider_moved":
             recipients = _describe_recipients(signal, top_recipient)
-            return f"{wallet}, who is behind {token}, moved {much} of it to {recipients}."
+            return f"{insider} moved {much} to {recipients}."
         case "large_burn":
             return f"{wallet} burned {much} of {token}."
         case "liquidity_left":
             part = (
-                "liquidity"
+                "liquidity from"
                 if facts.pool_bps is None
-                else f"{_format_percent(facts.pool_bps)} of the liquidity"
+                else f"{format_percent(facts.pool_bps)} of the liquidity of"
             )
-            with_eth = "" if worth is None else f", {eth_text(worth)} of its money side"
-            return f"{wallet} took {part} out of a pool of {token}{with_eth}."
+            with_eth = "" if worth is None else f", {format_eth(worth)} of it on the quote side"
+            return f"{wallet} removed {part} a pool of {token}{with_eth}."
         case "serial_launcher":
-            times = "" if signal.launches < 2 else f", the last of {signal.launches} within the hour"
-            return (
-                f"{wallet} launched {token}{times}; of its {facts.launches} launches {facts.graduated} "
-                "became a pool."
-            )
+            last = "" if signal.launches < 2 else f", the last of {signal.launches:,} within the hour"
+            launches = format_count(facts.launches, "launch", "launches")
+            return f"{wallet} launched {token}{last}. It made {launches}; {facts.graduated:,} became a pool."
 
 
 def _describe_recipients(signal: _PossibleSignal, top_recipient: Address | None) -> str:
     if signal.recipients <= 1:
         return str(top_recipient)
     share = share_bps(signal.most_raw, signal.facts.supply_raw)
-    of_supply = "" if share is None else f" ({_format_percent(share)})"
-    return f"{signal.recipients:,} addresses, the most to {top_recipient}{of_supply}"
+    of_supply = "" if share is None else f" ({format_percent(share)})"
+    return f"{signal.recipients:,} addresses, the largest part to {top_recipient}{of_supply}"
 
 
 def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | None) -> str:
@@ -413,27 +412,22 @@ def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | 
     if shown:
         counts = Counter(signal.kind for signal in shown)
         parts = ", ".join(f"{_NAMES[kind]} ({count})" for kind, count in counts.most_common())
-        sentences = [f"Odd things on launches within the last hour: {parts}."]
-        sentences += ["The newest:", *(signal.text for signal in shown[:MOST_SAID])]
-        if odd > len(shown):
-            sentences.append(f"{odd - len(shown)} smaller ones are left out.")
+        lines = [f"Unusual events on launches within the last hour: {parts}. The newest:"]
+        lines += [f"{number}. {signal.text}" for number, signal in enumerate(shown[:MOST_SAID], 1)]
     elif followed_s is None:
-        sentences = ["Nothing odd happened on launches within the last hour."]
+        lines = ["We found no unusual event on launches within the last hour."]
     else:
-        sentences = ["Nothing odd was seen on launches."]
+        lines = ["We found no unusual event on launches."]
+    notes = []
+    if odd > len(shown):
+        notes.append(f"Left out: {format_count(odd - len(shown), 'smaller event')}.")
     if followed_s is not None:
         since = f"{when(followed_s):%Y-%m-%d %H:%M:%S}"
-        sentences.append(
-            f"The chain is followed only since {since} UTC: there may have been more before that."
-        )
+        notes.append(f"The index begins at {since} UTC: earlier events are not counted.")
     if unmeasured:
-        at_least = "At least " if unmeasured >= MOST_DEEDS else ""
-        sentences.append(
-            f"{at_least}{unmeasured} more could not be measured, since the token's supply or the pool's "
-            "liquidity is not known yet."
+        at_least = "at least " if unmeasured >= MOST_DEEDS else ""
+        notes.append(
+            f"Not measured: {at_least}{format_count(unmeasured, 'event')}, because the token's supply or the "
+            "pool's liquidity is not known yet."
         )
-    return " ".join(sentences)
-
-
-def _format_percent(bps: int) -> str:
-    return f"{bps / 100:.2f} %"
+    return "\n".join([*lines, *([" ".join(notes)] if notes else [])])

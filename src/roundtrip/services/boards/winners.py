@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -13,7 +14,6 @@ from roundtrip.services.support.index_reader import (
     Nothing,
     TokenNamed,
     eth,
-    eth_text,
     present_token,
     quote_token,
     reading,
@@ -33,11 +33,11 @@ _DESCRIBED = 3
 _LIVE_S = 20.0
 """Database timeout when a request counts the board: all callers share the answer."""
 _DAY_S = 86_400
-_PEOPLE = f"{FAIRNESS.least_buyers} different people, as far as can be told by who paid for their wallets"
+_PEOPLE = f"{FAIRNESS.least_buyers} different people, judged by who first paid their wallets"
 _TOKENS = f"A token counts once it is a day old and was bought by at least {_PEOPLE}."
 _WALLETS = (
-    "Its deployer does not count, nor does the wallet that first sent him eth, nor whom either of them was "
-    "the first to send eth."
+    "Its deployer does not count, nor the wallet that sent the deployer its first eth, nor any wallet that "
+    "got its first eth from either of them."
 )
 
 
@@ -137,50 +137,46 @@ def _compute_multiple(profit_wei: int, spent_wei: int) -> float | None:
 def _describe_board(
     board: WinnersBoard, rows: tuple[RankedClosings, ...], tokens: dict[int, Label], age_s: int
 ) -> str:
-    first = " ".join(
-        f"{rank}. {_describe_row(row, tokens[row.best_token_id])}"
-        for rank, row in enumerate(rows[:_DESCRIBED], 1)
-    )
-    rest = f" {len(rows) - _DESCRIBED} more are in the rows." if len(rows) > _DESCRIBED else ""
-    since = f", {age_s} seconds before the newest block" if age_s else ""
-    return (
-        f"Who closed the most profit in the 24 hours up to block {board.block_number}{since}: "
-        f"{first}{rest} {_TOKENS} {_WALLETS}"
-    )
+    since = f" ({format_count(age_s, 'second')} before the newest block)" if age_s else ""
+    lines = [f"Most profit closed in the 24 hours up to block {board.block_number:,}{since}:"]
+    for rank, row in enumerate(rows[:_DESCRIBED], 1):
+        lines.append(f"{rank}. {_describe_row(row, tokens[row.best_token_id])}")
+    if len(rows) > _DESCRIBED:
+        lines.append(f"The rows hold {len(rows) - _DESCRIBED} more.")
+    return "\n".join([*lines, f"{_TOKENS} {_WALLETS}"])
 
 
 def _describe_row(row: RankedClosings, best: Label) -> str:
-    times = "once" if row.closed == 1 else f"{row.closed} times"
-    won = "" if row.closed == 1 else f", {row.won} of them with a profit"
+    won = "" if row.closed == 1 else f" ({row.won:,} with a profit)"
     return (
-        f"{row.wallet} made {eth_text(row.profit_wei)}: it sold out of a token {times}{won}; "
-        f"its best was {quote_token(best)}, {eth_text(row.best_spent_wei)} became"
-        f" {eth_text(row.best_got_wei)}."
+        f"{row.wallet} made {format_eth(row.profit_wei)} with {format_count(row.closed, 'closed position')}"
+        f"{won}. Best: {quote_token(best)}, {format_eth(row.best_spent_wei)} became"
+        f" {format_eth(row.best_got_wei)}."
     )
 
 
 async def _describe_empty(connection: Connection, board: WinnersBoard, newest: BlockRef) -> str:
     """Says why a board is empty."""
     totals = await boards.closings(connection, SPAN, board.at_s)
-    span = f"the 24 hours up to block {board.block_number}"
-    text = f"Nobody is on the board of {span}. {_explain_empty(totals, board)}"
+    span = f"the 24 hours up to block {board.block_number:,}"
+    text = f"The board of {span} is empty. {_explain_empty(totals, board)}"
     if totals.first_s is not None and totals.first_s > board.at_s - _DAY_S:
-        text += f" The index itself began only at {when(totals.first_s):%Y-%m-%d %H:%M} UTC."
+        began = f"{when(totals.first_s):%Y-%m-%d %H:%M} UTC"
+        text += f" The index begins at {began}: earlier trades are not counted."
     return text
 
 
 def _explain_empty(totals: ClosingTotals, board: WinnersBoard) -> str:
     if not totals.closings:
         return f"No wallet sold out of a token in that time. {_TOKENS}"
-    times = "once" if totals.closings == 1 else f"{totals.closings:,} times"
-    text = f"Wallets sold out of a token {times}"
+    text = f"Wallets sold out of a token {format_count(totals.closings, 'time')}"
     # A worker that runs jobs stores the tokens that it found fair just now.
     if totals.fair or board.found:
-        return f"{text}, and nobody who counts made a profit of it. {_WALLETS}"
+        return f"{text}, but no wallet that counts made a profit. {_WALLETS}"
     if totals.young == totals.tokens:
-        return f"{text}, all of tokens younger than a day, which do not count."
+        return f"{text}. All those tokens are younger than a day, so they do not count."
     few = f"bought by fewer than {_PEOPLE}"
     if totals.young:
-        young = f"{totals.young:,} of the {totals.tokens:,} tokens are younger than a day"
-        return f"{text}, but no token of them counts: {young}, the others were {few}."
-    return f"{text}, but no token of them counts: all were {few}."
+        young = f"{totals.young:,} of {format_count(totals.tokens, 'token')} are younger than a day"
+        return f"{text}, but none of those tokens counts: {young}, and the others were {few}."
+    return f"{text}, but none of those tokens counts: all were {few}."

@@ -79,7 +79,7 @@ class CheckInputs:
 
 @dataclass(frozen=True, slots=True)
 class BuyRoundData:
-    """The data of the buy round. ``implementation``: the address whose code runs behind ``code``; read for
+    """The data of the buy round. ``implementation``: the contract that ``code`` delegates to; read for
     deep checks only."""
 
     facts: TokenFacts
@@ -188,7 +188,7 @@ async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[Chec
 
 
 def _is_unfunded(venue: VenueTrial) -> bool:
-    """True for an existing pool whose quote no swap brought at the judged size."""
+    """True for an existing pool where no swap brought its quote at the judged size."""
     outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
     return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
 
@@ -269,7 +269,7 @@ def _is_block_number_fixed(run: CheckSession) -> bool:
 
 
 def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
-    """Contracts beside the token that take part in its trades and whose code is not known: hooks, and quotes
+    """Contracts beside the token that take part in its trades and have unknown code: hooks, and quotes
     other than eth, weth and usdg. Empty where the node's block number advances."""
     if not _is_block_number_fixed(run):
         return ()

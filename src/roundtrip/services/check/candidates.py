@@ -11,8 +11,8 @@ from roundtrip.venues.base import Contracts
 
 @dataclass(frozen=True, slots=True)
 class KnownVenues:
-    """The venues known before the node is asked. ``others``: the number of pools whose quote is not money.
-    ``complete``: no pool is unknown."""
+    """The venues known before the node is asked. ``others``: the number of pools with a quote
+    that is not money. ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...] = ()
     others: int = 0

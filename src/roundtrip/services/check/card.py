@@ -65,7 +65,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class KeptCard(msgspec.Struct, frozen=True):
-    """``card`` null: the evidence of this check is not kept any more."""
+    """``card`` null: the evidence of this check is no longer stored."""
 
     card: CheckCard | None
 
@@ -86,7 +86,7 @@ async def _load_check(
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             return await evidence_store.made_at(connection, token, checked_at)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "Checks that were made cannot be read just now.", 5) from error
+        raise ServiceFull("busy", "Stored checks are unavailable; retry in 5 s.", 5) from error
 
 
 def _card(stored: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:

@@ -183,7 +183,7 @@ async def _plan_owner_calls(
     assert isinstance(implementation_code, bytes)
     assert isinstance(sell, OwnerProbeSell)
     if _READING.full():
-        return Missing("node", "too many contracts are being read")
+        return Missing("node", "this service is reading too many contracts at once")
     try:
         functions = await _READING.find(code, implementation_code)
     except UnreadableCode:

@@ -148,4 +148,6 @@ async def _store(
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))
-        raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error
+        raise ServiceFull(
+            "busy", "The evidence of this check could not be stored; retry in 5 s.", 5
+        ) from error

@@ -24,14 +24,14 @@ from roundtrip.domain.check.evidence import (
 
 from .buy_round import BuyRoundResult
 
-NOT_TOLD = "what its holders have could not be read"
-UNREAD = "who holds it could not be read"
+NOT_TOLD = "the balances of its holders could not be read"
+UNREAD = "its holders could not be read"
 _BALANCES = "holders' balances"
 
 
 @dataclass(frozen=True, slots=True)
 class HolderWallets:
-    """The holders that are wallets. ``unread``: holders whose code or balance is unknown."""
+    """The holders that are wallets. ``unread``: holders with unknown code or balance."""
 
     wallets: tuple[PinnedHolder, ...]
     unread: tuple[Address, ...] = ()

@@ -18,8 +18,8 @@ Came = Literal["sells", "refused", "unknown"]
 
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
-    """What came of one probe. ``loss_bps``: what the sell lost; null where there was none. ``level``: how bad
-    that alone would be, by the policy's lines."""
+    """The result of one probe. ``loss_bps``: what the sell lost; null where it did not sell. ``level``: the
+    level of this result alone."""
 
     delay_s: int
     came: Came
@@ -64,7 +64,7 @@ def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> li
 def _label(cell: ProbeCell) -> str:
     probe = cell.probe
     share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
-    seller_text = "" if probe.seller == "buyer" else ", by whom it was handed to"
+    seller_text = "" if probe.seller == "buyer" else ", by a wallet that it was sent to"
     return f"{SIZES[probe.size]}, {share}{seller_text}"
 
 

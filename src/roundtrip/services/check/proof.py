@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckProof]:
-    """The proof of the latest stored check whose block is still on the chain; else of a check that is made
+    """The proof of the latest stored check if its block is still on the chain; else of a check that is made
     now. Concurrent requests share that check. The proof is not cached in memory, because it may be a
     megabyte. Raises NodeFault where the node does not answer which block is on the chain."""
     token, counted = params.token(), True
@@ -32,7 +32,7 @@ async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckP
         counted = (await check(ctx, params)).counted
         proof = await _load_latest(ctx, token)
     if proof is None:
-        raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
+        raise ServiceFull("busy", "The proof of this check is no longer stored; ask again.", 1)
     return UseCaseAnswer(proof, counted=counted)
 
 
@@ -44,7 +44,7 @@ async def _load_latest(ctx: Context, token: Address) -> CheckProof | None:
             stored = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
     except DATABASE_FAULTS as error:
         log.warning("proof could not be read", error=repr(error))
-        raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error
+        raise ServiceFull("busy", "Stored proofs are unavailable; retry in 5 s.", 5) from error
     with contextlib.suppress(ValueError):
         return None if stored is None else await asyncio.to_thread(present, stored)
     return None
@@ -60,4 +60,4 @@ async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
         return read_header(header).hash.lower() == block.hash
     if header is NO_ANSWER or concern(header) in ("behind", "pruned"):
         return False
-    raise NodeFault(f"it does not tell its block {block.number} ({describe_error(header)})")
+    raise NodeFault(f"the node did not return block {block.number} ({describe_error(header)})")

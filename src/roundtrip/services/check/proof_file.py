@@ -61,7 +61,7 @@ class Claim:
         """The inputs of the check. Raises ValueError where no check can have them."""
         evidence = self.evidence
         if not evidence.environments:
-            raise ValueError("it names no wallets")
+            raise ValueError("it has no wallets")
         head = ChainHead(
             block=evidence.block,
             base_fee_wei=evidence.block_base_fee_wei,
@@ -81,29 +81,31 @@ class Claim:
 def read_claim(document: bytes) -> Claim:
     """Decodes the bytes of a proof file. Raises UnreadableProof."""
     if len(document) > MOST_FILE_BYTES:
-        raise UnreadableProof(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
+        raise UnreadableProof(
+            f"The file is larger than {MOST_FILE_BYTES // 2**20} MiB: it cannot be a proof."
+        )
     try:
         proof = msgspec.json.decode(document, type=CheckProof)
         trips = [[[_entry(request) for request in batch] for batch in trip] for trip in proof.trips]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if refusal := _refusal(document):
-            raise UnreadableProof(f"It is no proof but an error: {refusal}") from None
+            raise UnreadableProof(f"The file holds an error answer, not a proof: {refusal}") from None
         where = str(error).partition(" - at `")[2].rstrip("`")
-        at = f": it does not fit at {printable(where)}" if where else ""
-        raise UnreadableProof(f"It has not the shape of a proof{at}.") from None
+        at = f" at {printable(where)}" if where else ""
+        raise UnreadableProof(f"The file does not have the shape of a proof{at}.") from None
     try:
         schema = msgspec.json.decode(proof.evidence, type=_SchemaNumber).schema
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise UnreadableProof("Its evidence is none.") from None
+        raise UnreadableProof("The file holds no evidence.") from None
     if schema != EVIDENCE_SCHEMA:
         raise UnreadableProof(
-            f"Its evidence has schema {printable(schema)}; this release reads {EVIDENCE_SCHEMA}."
+            f"The evidence has schema {printable(schema)}; this release reads schema {EVIDENCE_SCHEMA}."
         )
     try:
         evidence = canonical_json.load(Evidence, bytes(proof.evidence))
         inputs = canonical_json.load(ProofInputs, bytes(proof.begun))
     except (ValueError, RecursionError):
-        raise UnreadableProof("Its evidence has not the shape of a check's.") from None
+        raise UnreadableProof("The evidence does not have the shape of a check's.") from None
     return Claim(proof, evidence, inputs, trips)
 
 
@@ -167,16 +169,18 @@ def rejudge(claim: Claim, policy: Policy) -> ProofFinding:
         return ProofFinding("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
     if judged == proof.verdict:
         policy_note = (
-            "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
+            ""
+            if evidence.policy_version == policy.version
+            else f" (judged here under policy {policy.version})"
         )
         return ProofFinding("verdict", True, f"{judged.code}, {judged.level}: {judged.text}{policy_note}")
     claimed = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
     rejudged = printable(f"{judged.code}, {judged.level}: {judged.text}")
     if evidence.policy_version != policy.version:
         version = printable(evidence.policy_version)
-        text = f"policy {version} said {claimed} Policy {policy.version}, which is here, says {rejudged}"
+        text = f"under policy {version}: {claimed} Under {policy.version}, the policy here: {rejudged}"
         return ProofFinding("verdict", None, text)
-    return ProofFinding("verdict", False, f"the file says {claimed} Its evidence says {rejudged}")
+    return ProofFinding("verdict", False, f"the file says {claimed} Its evidence gives {rejudged}")
 
 
 def _envelope_mismatch(claim: Claim) -> str | None:
@@ -186,7 +190,7 @@ def _envelope_mismatch(claim: Claim) -> str | None:
     try:
         time = datetime.fromtimestamp(block.timestamp_s, UTC)
     except (ValueError, OverflowError, OSError):
-        return "the evidence has no time that a block can have"
+        return "the time in the evidence is not a block's time"
     for subject, claimed, expected in (
         ("address", proof.address.lower(), evidence.token),
         ("chainId", proof.chain_id, evidence.chain_id),
@@ -205,43 +209,45 @@ def find_mismatch(claim: Claim, chain_id: int, contracts: Contracts, policy: Pol
     """Why no check on this network can have sent the requests; None: no reason found yet."""
     proof = claim.proof
     if proof.chain_id != chain_id:
-        return f"it is of chain {proof.chain_id}, and the contracts that are trusted here of chain {chain_id}"
+        return (
+            f"the proof is for chain {proof.chain_id}, and this command trusts contracts of chain {chain_id}"
+        )
     ours = name_contracts(contracts)
     for name in sorted(ours.keys() | proof.contracts.keys()):
         if (claimed := proof.contracts.get(name, "none")) != (trusted := ours.get(name, "none")):
             values = f"{printable(claimed)} in the file and {trusted} here"
-            return f"{printable(name)} is {values}: that proves nothing"
+            return f"contract {printable(name)} is {values}, so the file proves nothing"
     for trip in claim.trips:
         for request in (entry for batch in trip for entry in batch):
             if request["method"] not in READ_METHODS:
-                return f"{printable(request['method'])} is among the requests: a check only reads"
+                return f"the requests include {printable(request['method'])}, and a check only reads"
     try:
         return _inputs_mismatch(claim, contracts, policy) or _market_mismatch(claim, contracts)
     except (ValueError, OverflowError, AssertionError, TypeError) as error:
-        return f"no check begins like this ({printable(str(error))})"
+        return f"no check can start from these inputs ({printable(str(error))})"
 
 
 def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
     """Why no check can start with these inputs: address, wallets, holders; None: it can."""
     evidence, inputs = claim.evidence, claim.check_inputs()
     if parse_address(evidence.token) != evidence.token or not _HASH.fullmatch(evidence.block.hash):
-        return "the token's address or the block's hash is not written as a check writes it"
+        return "the token's address or the block's hash is malformed"
     if len(inputs.seed) != 32 or environments.draw(inputs.seed, inputs.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
     if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
-        return "it asks more venues than a check does"
+        return "it tries more venues than a check does"
     holders = inputs.indexed.holders
     if (inputs.indexed.deployer is None) != (inputs.indexed.record is None):
-        return "the index knows a deployer by how his launches went, and neither without the other"
+        return "a check has a deployer and its launches together, and the file has one of them"
     if inputs.indexed.unread and holders:
-        return "it asks holders that could not be read"
+        return "it tries holders and says that they could not be read"
     if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
-        return "it asks more holders than a check does, or one of them twice"
+        return "it tries more holders than a check does, or one of them twice"
     for holder in holders:
         if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.all_addresses() | {
             evidence.token
         }:
-            return f"{printable(holder)} is nobody who holds a token"
+            return f"{printable(holder)} cannot be a holder of the token"
     return None
 
 
@@ -250,19 +256,21 @@ def _market_mismatch(claim: Claim, contracts: Contracts) -> str | None:
     evidence, inputs = claim.evidence, claim.check_inputs()
     for rate in evidence.market.rates:
         if not _is_check_route(rate, evidence, contracts):
-            return f"{printable(rate.asset)} is had by a way that a check does not go"
+            return f"{printable(rate.asset)} is priced by a route that a check does not use"
     if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
-        return "usdg is had by a way that a check does not go"
+        return "usdg is priced by a route that a check does not use"
     for venue in inputs.candidates.venues:
         if not is_genuine(venue, evidence, contracts):
-            return f"{printable(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
+            return (
+                f"{printable(venue.pool or venue.pool_id or venue.kind)} is not an {venue.kind} of this token"
+            )
         if not _is_paid_in_money(venue, evidence):
-            return f"{printable(venue.quote_address)} is nobody's money: no check trades for it"
+            return f"{printable(venue.quote_address)} is not money that a check trades for"
     return None
 
 
 def _is_paid_in_money(venue: Venue, evidence: Evidence) -> bool:
-    """The rule by which a check skips pools: anybody can make one against a token of their own. The
+    """A check skips pools against other quotes, because anyone can make one against a token of their own. The
     launchpad's quote is proven with the answers."""
     launch = evidence.launch
     if isinstance(launch, LaunchRecord | PoolLaunch) and launch.quote_address == venue.quote_address:

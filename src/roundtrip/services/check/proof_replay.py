@@ -25,7 +25,7 @@ from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
 _MOST_DIFFERENCES = 3
 _MOST_VALUE = 60
-NOT_ASKED = "no node was asked: give one with --rpc"
+NOT_ASKED = "not checked: name a node with --rpc"
 
 
 class CannotReplayHere(Exception):
@@ -57,7 +57,7 @@ async def _verify_requests(claim: Claim, trusted: TrustedSetting) -> list[ProofF
     if mismatch is not None:
         return [
             _requests_finding(mismatch, other_policy),
-            ProofFinding("answers", None, "not asked: see the requests"),
+            ProofFinding("answers", None, "not checked: see the requests"),
         ]
     if trusted.node is None:
         return [ProofFinding("requests", None, NOT_ASKED), ProofFinding("answers", None, NOT_ASKED)]
@@ -77,17 +77,17 @@ async def _verify_requests(claim: Claim, trusted: TrustedSetting) -> list[ProofF
     if isinstance(replayed, str):
         return [
             _requests_finding(replayed, other_policy),
-            ProofFinding("answers", None, "not asked: see the requests"),
+            ProofFinding("answers", None, "not checked: see the requests"),
         ]
-    same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
+    same = f"all {comparing.calls} in {comparing.trip} rounds are the requests that a check sends"
     requests = ProofFinding("requests", True, same)
     if comparing.difference is not None:
-        requests = _requests_finding(f"they part: {comparing.difference}", other_policy)
+        requests = _requests_finding(f"the file differs: {comparing.difference}", other_policy)
     answers = _compare_answers(claim.evidence, replayed, other_policy)
     if comparing.failed is None:
         return [requests, answers]
     # A missing answer changes the next requests.
-    reason = f"that node did not answer all of it ({printable(comparing.failed)})"
+    reason = f"your node did not answer all requests ({printable(comparing.failed)})"
     return [
         finding if finding.holds else replace(finding, holds=None, seen=f"{reason}: {finding.seen}")
         for finding in (requests, answers)
@@ -96,7 +96,9 @@ async def _verify_requests(claim: Claim, trusted: TrustedSetting) -> list[ProofF
 
 def _requests_finding(mismatch: str, other_policy: bool) -> ProofFinding:
     if other_policy:
-        return ProofFinding("requests", None, f"made under another policy than is here ({mismatch})")
+        return ProofFinding(
+            "requests", None, f"made under a policy that this release does not have ({mismatch})"
+        )
     return ProofFinding("requests", False, mismatch)
 
 
@@ -110,7 +112,7 @@ async def _replay(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> 
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.
-        return f"no check can be made of this beginning ({type(error).__name__})"
+        return f"no check can start from these inputs ({type(error).__name__})"
 
 
 # --- chain, block and market -----------------------------------------------------------------------
@@ -123,13 +125,12 @@ async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
     try:
         await _check_block(claim, trusted, node)
         if await _state_is_gone(claim, node):
-            raise CannotReplayHere(f"that node no longer has the state of block {block.number}")
+            raise CannotReplayHere(f"your node no longer has the state of block {block.number}")
         probed = await probe(node, block, claim.evidence.block_base_fee_wei)
         if probed.dialect.name != claim.proof.dialect:
             raise CannotReplayHere(
-                f"that node speaks as {probed.dialect.name}, and the check was made on one that speaks as "
-                f"{printable(claim.proof.dialect)}: waits are other block numbers there,"
-                " and so are the requests"
+                f"your node is of kind {probed.dialect.name}, and the check was made on one of kind "
+                f"{printable(claim.proof.dialect)}, for which the requests are different"
             )
         await _check_market(claim, trusted, node)
     except RoundtripError as fault:
@@ -147,15 +148,15 @@ async def _check_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
     )
     if quantity(chain) != trusted.chain_id:
         raise CannotReplayHere(
-            f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}"
+            f"your node is on chain {quantity(chain)}, and the proof is for chain {trusted.chain_id}"
         )
     if isinstance(by_hash, RpcError):
         if not isinstance(by_number, RpcError):
             other = read_header(by_number).hash
             raise NodeContradicts(
-                f"the chain's block {block.number} is {other}, and the file's is {block.hash}"
+                f"block {block.number} is {other} on the chain and {block.hash} in the file"
             )
-        raise CannotReplayHere(f"that node does not know block {block.number}")
+        raise CannotReplayHere(f"your node does not know block {block.number}")
     header = read_header(by_hash)
     actual = header.head(evidence.market, 0.0)
     for subject, claimed, expected in (
@@ -171,7 +172,7 @@ async def _check_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
                 f" and {printable(expected)} on the chain"
             )
     if isinstance(by_number, RpcError) or read_header(by_number).hash.lower() != block.hash:
-        raise NodeContradicts(f"block {block.hash} is on the chain no more: another has its number")
+        raise NodeContradicts(f"block {block.hash} was reorged out: another block has its number")
 
 
 async def _state_is_gone(claim: Claim, node: RpcNode) -> bool:
@@ -214,11 +215,11 @@ def _check_routes(claimed: MarketRates, actual: MarketRates) -> None:
     routes = {rate.asset: rate.route for rate in actual.rates}
     claimed_fee_pips = claimed.pool_fee_pips
     if claimed_fee_pips is not None and claimed_fee_pips != actual.pool_fee_pips:
-        raise CannotReplayHere("usdg was bought in another pool than that block's prices name")
+        raise CannotReplayHere("usdg was bought in another pool than the best one at that block")
     for rate in claimed.rates:
         if routes.get(rate.asset) != rate.route:
             raise CannotReplayHere(
-                f"{printable(rate.asset)} was bought in other pools than that block's prices name"
+                f"{printable(rate.asset)} was bought in other pools than the best ones at that block"
             )
 
 
@@ -236,7 +237,7 @@ def _compare_answers(claimed: Evidence, replayed: Evidence, other_policy: bool) 
     """Compares the file's evidence with the evidence from the answers here."""
     replayed = replace(replayed, policy_version=claimed.policy_version)
     if canonical_json.dump(replayed) == canonical_json.dump(claimed):
-        return ProofFinding("answers", True, "the evidence that comes of them is the file's, byte for byte")
+        return ProofFinding("answers", True, "they give the evidence of the file, byte for byte")
     found_differences = list(
         differences(json.loads(canonical_json.dump(claimed)), json.loads(canonical_json.dump(replayed)))
     )
@@ -244,7 +245,7 @@ def _compare_answers(claimed: Evidence, replayed: Evidence, other_policy: bool) 
     further = len(found_differences) - _MOST_DIFFERENCES
     text += f"; and {further} more" if further > 0 else ""
     if other_policy:
-        return ProofFinding("answers", None, f"asked under another policy than is here: {text}")
+        return ProofFinding("answers", None, f"made under a policy that this release does not have: {text}")
     return ProofFinding("answers", False, text)
 
 

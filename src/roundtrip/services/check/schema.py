@@ -9,7 +9,14 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
+from roundtrip.domain.base.types import (
+    BPS,
+    BURN_ADDRESSES,
+    EXAMPLE_ADDRESS,
+    Address,
+    parse_address,
+    plain_decimal,
+)
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
 from roundtrip.domain.check.evidence import (
@@ -69,12 +76,15 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return parse_address(self.address)
         except ValueError:
-            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+            raise CallerFault(
+                "bad_address",
+                f"address must be the token's address: 0x and 40 hex digits, such as {EXAMPLE_ADDRESS}.",
+            ) from None
 
     def asks_deep(self) -> bool:
         """True for 1 and true. Raises CallerFault (bad_input)."""
         if self.deep not in ("0", "1", "false", "true"):
-            raise CallerFault("bad_input", "deep is 1 or left out.")
+            raise CallerFault("bad_input", "deep must be 0, 1, false or true, such as ?deep=1.")
         return self.deep in ("1", "true")
 
     def shared_as(self) -> str:

@@ -35,7 +35,7 @@ ReadAnswers = Mapping[str, msgspec.Raw | RpcError]
 PlanResult = Results | Missing | RefusedCall
 
 BlockDependent = Mapping[Address, Missing]
-"""Contracts whose code may read the block number, on a node whose simulations cannot advance it, and the
+"""Contracts that may read the block number, where the node's simulations cannot advance it, and the
 reason why their later sells are unknown."""
 
 
@@ -64,7 +64,7 @@ class CheckSession:
         return read(plan, answer, self.head.block, self.head.known_dialect())
 
     async def ask_later(self, plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> dict[Name, PlanResult]:
-        """Sends one batch of plans that sell in a later block. A plan whose contracts may read the block
+        """Sends one batch of plans that sell in a later block. A plan with contracts that may read the block
         number is not sent where the node cannot advance it: its result is Missing. Raises NodeFault."""
         gaps = {name: self._block_gap(place, plan) for name, (place, plan) in plans.items()}
         sendable = {name: plan for name, plan in plans.items() if gaps[name] is None}

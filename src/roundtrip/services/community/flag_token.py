@@ -12,6 +12,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
+from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import (
@@ -27,7 +28,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import eth_text, quote_token, reading, when
+from roundtrip.services.support.index_reader import quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
@@ -41,14 +42,14 @@ from roundtrip.store.server.rows import Connection
 _DRAWS = 3
 """How many random tokens are tried as a control: some cannot be sold or priced."""
 _CLAIMS = {
-    "runs": "that a sell of what 0.1 eth buys now will pay 0.3 eth",
-    "drains": "that half of its liquidity will leave, or its deployer sell half of what he holds",
-    "dead": "that nobody will trade it for a day, and a sell of what 0.1 eth buys now pay 0.01 eth or less",
+    "runs": "what 0.1 eth buys now will sell for 0.3 eth",
+    "drains": "half of its liquidity will leave, or its deployer will sell half of what it holds",
+    "dead": "it will have no trade for a day, and what 0.1 eth buys now will sell for 0.01 eth or less",
 }
 _FULL = {
-    "same": "You have flagged it so already, and that still waits.",
-    "open": f"You have {MOST_OPEN} flags waiting, which is all you can: each ends within a week.",
-    "day": f"You made {MOST_A_DAY} flags today, which is all you can in a day of UTC.",
+    "same": "You have already flagged this token like this, and that flag is still waiting.",
+    "open": f"You have {MOST_OPEN} flags waiting, the maximum: each ends within a week.",
+    "day": f"You made {MOST_A_DAY} flags today, the maximum: flag again after 00:00 UTC.",
 }
 
 
@@ -119,8 +120,8 @@ async def flag_token(
         raise CallerFault("bad_input", _FULL[full.why]) from None
     ends_at = when(new.ends_s)
     text = (
-        f"You say of {token_text} {_CLAIMS[kind]}, by {ends_at:%Y-%m-%d %H:%M} UTC. "
-        "What your own wallets trade of it proves nothing."
+        f"You flagged {token_text} as {kind}: until {ends_at:%Y-%m-%d %H:%M} UTC, {_CLAIMS[kind]}. "
+        "Trades of your own wallets prove nothing."
     )
     return UseCaseAnswer(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
 
@@ -133,7 +134,7 @@ def _new_flag(token: Address, kind: Kind, indexed: Cursor, basis: flags.FlagBasi
 def _check_index_is_near(head: ChainHead, indexed: Cursor) -> None:
     """Blocks that are not indexed yet would count as coming after the flag. Raises ServiceFull."""
     if head.block.timestamp_s - indexed.block.timestamp_s > SETTLED_S:
-        raise ServiceFull("busy", "The index is too far behind the chain for a flag just now.", 60)
+        raise ServiceFull("busy", "The index is too far behind the chain to take a flag. Retry in 60 s.", 60)
 
 
 # --- by facts --------------------------------------------------------------------------------------
@@ -144,16 +145,18 @@ async def _read_subject(connection: Connection, token: Address, account: Account
     token_id = await id_of(connection, token)
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
         raise _CannotFlag(
-            "That token cannot be flagged: only those count that are older than a day and that "
-            f"{FAIRNESS.least_buyers} different people bought, as far as can be told by who paid for their "
-            "wallets, and of which somebody has sold out."
+            "You cannot flag this token yet. A token must be older than a day, at least "
+            f"{FAIRNESS.least_buyers} different people, judged by who first paid their wallets, must have "
+            "bought it, and at least one wallet must have sold out of it."
         )
     flagger_id = (await ids_of(connection, [account.wallet])).get(account.wallet)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if flagger_id is not None and deployer_id is not None:
         purses = await moving.read_origins(connection, {flagger_id, deployer_id})
         if purses.is_kin(flagger_id, deployer_id):
-            raise _CannotFlag("That token is your own wallet's, or of one that shares money with it.")
+            raise _CannotFlag(
+                "You cannot flag your own token: its deployer is your own wallet, or shares money with it."
+            )
     return _Subject(token, token_id, flagger_id)
 
 
@@ -167,21 +170,23 @@ async def _read_basis(
         basis = await _read_drainable(ctx, connection, subject, indexed)
         if basis == flags.FlagBasis():
             raise _CannotFlag(
-                "That could not be proved: the index does not know of all the liquidity of the pool where it "
-                "is traded most, or that pool is younger than a day; and its deployer holds none that he "
-                "bought."
+                "This flag could not be proved. The index does not know all the liquidity of the token's "
+                "most traded pool, or that pool is younger than a day; and the deployer holds no tokens that "
+                "it bought."
             )
         return basis
     if kind == "dead":
         traders = await flag_facts.traded_by(connection, token_id, indexed.block.timestamp_s - DAY_S)
         deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
         if traders is not None and not await without_kin(connection, traders, deployer_id):
-            raise _CannotFlag("That token is dead already: nobody traded it for a day.")
+            raise _CannotFlag(
+                "This token is dead already: no wallet independent of its deployer traded it in the last day."
+            )
     pool = await reference_pools.common(connection, token_id, indexed.block.timestamp_s, ctx.contracts)
     if pool is None:
         raise _CannotFlag(
-            "That could not be proved: nobody traded it for a day, or the pool where it is traded most is "
-            "younger than that."
+            "This flag could not be proved: the token had no trade in the last day, or its most traded pool "
+            "is younger than a day."
         )
     return flags.FlagBasis(pool=pool)
 
@@ -249,18 +254,20 @@ class _Pricing:
             raise NodeFault(probed.why)
         if isinstance(probed, RefusedCall):
             reason = (
-                "0.1 eth does not buy it"
+                "0.1 eth does not buy the token"
                 if probed.step in ("buy", "arrive")
                 else "what 0.1 eth buys cannot be sold"
             )
-            raise _CannotFlag(f"That could not be proved: {reason} just now.")
+            raise _CannotFlag(f"This flag could not be proved: {reason} now.")
         if self.kind == "dead" and probed.pays_wei <= DEAD_WEI:
             raise _CannotFlag(
-                f"That is so already: selling what 0.1 eth buys pays {eth_text(probed.pays_wei)}."
+                f"This token is dead already: what 0.1 eth buys sells for {format_eth(probed.pays_wei)}."
             )
         slot = await self.prices.slot_of(self.ctx, self.head, token, self.meter)
         if slot is None:
-            raise _CannotFlag("That could not be proved: where the token keeps its balances is not known.")
+            raise _CannotFlag(
+                "This flag could not be proved: we could not find where the token stores its balances."
+            )
         return replace(basis, held_raw=probed.token_raw, slot=(slot.layout, slot.base))
 
     async def first_priced(

@@ -36,12 +36,15 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
             return None
         try:
             return agent_name(self.name)
-        except ValueError as error:
-            raise CallerFault("bad_input", f"That is no name: {error}.") from None
+        except ValueError:
+            raise CallerFault(
+                "bad_input",
+                f"name must have at most {MOST_NAME} Latin letters, digits and spaces, such as Old fox.",
+            ) from None
 
 
 class Marked(msgspec.Struct, frozen=True, rename="camel"):
-    """How the wallet stands with the account."""
+    """The account's name and mark for the wallet."""
 
     text: AnswerText
     address: str
@@ -57,9 +60,13 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
     CallerFault (bad_address, bad_input), ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     if params.off == (name is not None or params.mark is not None):
-        raise CallerFault("bad_input", f"Give a name, a mark ({', '.join(MARKS)}), or both; or off alone.")
+        raise CallerFault(
+            "bad_input",
+            f"Give a name, a mark ({', '.join(MARKS)}) or both, such as mark: scam. To remove both, give "
+            "only off: true.",
+        )
     if wallet == account.wallet:
-        raise CallerFault("bad_input", "That is your own wallet: what you say of it counts for nobody.")
+        raise CallerFault("bad_input", "This is your own wallet: you cannot name or mark it.")
     async with accounts(ctx) as connection:
         if params.off:
             was_there = await marks.delete_mark(connection, account.id, wallet)
@@ -71,7 +78,8 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
             except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
-                    f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
+                    f"You have named or marked {MOST_MARKS} wallets, the maximum: remove one first "
+                    "with off: true.",
                 ) from None
             text = _mark_text(wallet, mark)
         wallets = await marks.count(connection, account.id)
@@ -79,9 +87,9 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
 
 
 def _mark_text(wallet: str, mark: marks.OwnWalletMark) -> str:
-    name_text = [] if mark.name is None else [f'call it "{mark.name}"']
-    mark_text = [] if mark.mark is None else [f"mark it {mark.mark}"]
+    name_text = [] if mark.name is None else [f'name {wallet} "{mark.name}"']
+    mark_text = [] if mark.mark is None else [f"mark {'it' if name_text else wallet} as {mark.mark}"]
     return (
-        f"Of {wallet}: you {' and '.join([*name_text, *mark_text])}. It is public once {PEOPLE} people say "
-        "the same, whose accounts are seven days old and whose wallets have traded."
+        f"You {' and '.join([*name_text, *mark_text])}. A name or mark becomes public once {PEOPLE} people "
+        "give it. Their accounts must be seven days old, and their wallets must have traded."
     )

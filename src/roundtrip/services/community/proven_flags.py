@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_duration, format_eth
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.check.schema import AddressText
@@ -13,7 +14,6 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
     eth,
-    eth_text,
     present_token,
     quote_token,
     reading,
@@ -27,10 +27,9 @@ from roundtrip.store.index.tokens import Label
 SHOWN = 50
 _QUOTED = 3
 """The most proved flags that the text describes."""
-_DAY_S, _HOUR_S, _MINUTE_S = 86_400, 3600, 60
 _NO_ADVICE = (
-    "A flag is what somebody thinks, and one that was right says nothing of the next: hold the accuracy "
-    "against the base rate, which chance alone has."
+    "A flag is an opinion, and a proved one says nothing about the next. Compare accuracy with baseRate, "
+    "which is what chance alone gives."
 )
 
 
@@ -209,44 +208,37 @@ def _text(
 ) -> str:
     subject = "any token" if token is None else str(token)
     if not proved:
-        sentences = [f"No flag on {subject} was proved yet."]
+        lines = [f"No flag on {subject} is proved yet."]
     else:
-        count = f"The latest {len(proved)} flags" if len(proved) > 1 else "One flag"
-        sentences = [f"{count} on {subject} proved right."] if token is None else []
-        sentences += [_sentence(flag, scores[flag.account_id]) for flag in proved[:_QUOTED]]
+        latest = "The latest flag" if len(proved) == 1 else f"The latest {len(proved)} flags"
+        lines = [f"{latest} on {subject} that proved right:"]
+        for number, flag in enumerate(proved[:_QUOTED], 1):
+            lines.append(f"{number}. {_sentence(flag, scores[flag.account_id])}")
         if len(proved) > _QUOTED:
-            sentences.append(f"{len(proved) - _QUOTED} more are in the rows.")
+            lines.append(f"The rows hold {len(proved) - _QUOTED} more.")
     if waiting:
-        count = "1 flag on it is" if len(waiting) == 1 else f"{len(waiting)} flags on it are"
         kinds = [flag.kind for flag in waiting]
-        counts = ", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
-        sentences.append(f"{count} still waiting: {counts}.")
-    return " ".join([*sentences, _NO_ADVICE])
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        are = "is" if len(waiting) == 1 else "are"
+        lines.append(f"{format_count(len(waiting), 'flag')} on it {are} still waiting: {counts}.")
+    return "\n".join([*lines, _NO_ADVICE])
 
 
 def _sentence(flag: PublicFlag, score: FlagScore) -> str:
     proof = flag.proof
     assert proof is not None
     event = {
-        "price": f"what 0.1 eth had bought sold for {eth_text(proof.wei or 0)}",
+        "price": f"what 0.1 eth had bought sold for {format_eth(proof.wei or 0)}",
         "liquidity": "half of its liquidity left",
-        "deployer": "its deployer sold half of what he held",
+        "deployer": "its deployer sold half of what it held",
     }[proof.by]
     return (
-        f"{flag.designation} flagged {quote_token(_label(flag))} {flag.kind}"
-        f" {_duration(proof.at_s - flag.at_s)} before "
-        f"{event} ({score.proved} of {score.decided} proved right{_chance_text(score)})."
+        f"{flag.designation} flagged {quote_token(_label(flag))} as {flag.kind}"
+        f" {format_duration(proof.at_s - flag.at_s)} before {event}. "
+        f"{score.proved:,} of {format_count(score.decided, 'decided flag')} of that account proved "
+        f"right{_chance_text(score)}."
     )
 
 
 def _chance_text(score: FlagScore) -> str:
-    return f"; chance {score.by_chance} of {score.drawn}" if score.drawn else ""
-
-
-def _duration(seconds: int) -> str:
-    """A duration in its largest whole unit."""
-    for unit_s, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
-        if seconds >= unit_s:
-            count = seconds // unit_s
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"{max(0, seconds)} seconds"
+    return f"; by chance {score.by_chance:,} of {score.drawn:,}" if score.drawn else ""

@@ -25,7 +25,7 @@ MOST_IF_DRIFTING = 1000
 
 @dataclass(frozen=True, slots=True)
 class Balances:
-    """At the block ``at``. ``by_wallet``: of wallets that were asked and answered. ``unread``: wallets
+    """At the block ``at``. ``by_wallet``: of wallets whose balance was read. ``unread``: wallets
     without an answer. ``contracts``: whether each wallet is one, None: not known. ``drifts``: the logs are
     wrong."""
 

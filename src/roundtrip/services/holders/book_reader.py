@@ -40,7 +40,7 @@ CONFIRMED_AFTER_S = 60.0
 """A book is restarted because the node has pruned the next logs only if the node still says so after this
 time: one of several nodes may say so once."""
 PROBED_EVERY_S = 3600.0
-"""How often the node is asked whether pruned logs are available again; the first time after
+"""How often to check whether the node has pruned logs again; the first time after
 ``CONFIRMED_AFTER_S``. ``PROBE_S``: the timeout."""
 PROBE_S = 4.0
 
@@ -117,7 +117,7 @@ async def read_piece(ctx: Context, token: Address, clock: Clock = time.perf_coun
         with _restore_on_error(ctx, source, open_book) as is_reread:
             if open_book is None or not open_book.is_begun:
                 open_book = await _start_book(ctx, source, PIECE)
-                # So requests in the meantime do not wait for this piece.
+                # Otherwise concurrent requests would wait for this piece.
                 ctx.books.put(token, open_book)
             block_before = open_book.book.block
             try:
@@ -205,13 +205,13 @@ async def _is_on_chain(ctx: Context, source: TokenSource, open_book: OpenBook) -
     assert block is not None
     if block == head:
         return True
-    # Asked with a block that the node has: a node that knows neither block proves nothing.
+    # The batch includes a block that the node has: a node that knows neither block proves nothing.
     _, ref = await read_refs(ctx.node, [min(head.number, block.number), block.number])
     if ref is not None:
         return ref[0].hash == block.hash
     if block.number > head.number and open_book.book.transfers <= AT_ONCE.logs:
         return False
-    raise NodeFault("it has not got as far as the token was read before")
+    raise NodeFault("it is behind the block up to which the token was read")
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _placeholder_book(source: TokenSource) -> OpenBook:
 
 async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
     """Whether the node has the first and the last of the pruned transfers again. Whatever it answers, it is
-    not asked again for some time."""
+    not read again for some time."""
     now_s, probe_times = ctx.now_s(), ctx.books.probe_times(source.token)
     if not open_book.pruned or now_s - (probe_times.probed_s or 0.0) < PROBED_EVERY_S:
         return False
@@ -290,7 +290,7 @@ async def _read_or_restart(
             open_book.state = step(open_book.state, "advanced")
         return open_book, lost_block.hash
     except ForkSeen as forked:
-        raise ReadFailed(NodeFault("the chain became another one meanwhile")) from forked
+        raise ReadFailed(NodeFault("blocks were reorganized while the transfers were read")) from forked
     except HistoryPruned as fault:
         raise _LogsPruned(fault) from fault
     except NodeFault as fault:
@@ -298,7 +298,7 @@ async def _read_or_restart(
 
 
 def _is_confirmed_pruned(ctx: Context, source: TokenSource) -> bool:
-    """Whether the node first said some time ago that it has pruned the next logs, and has returned none
+    """Whether the node first reported some time ago that it has pruned the next logs, and has returned none
     since."""
     probe_times, now_s = ctx.books.probe_times(source.token), ctx.now_s()
     if probe_times.gone_s is None:
@@ -383,10 +383,12 @@ async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, l
     start = open_book.book.beginning
     number = await find_oldest_logs(reading_node(ctx), source.log_sources, low, source.head.number)
     if number is None:
-        raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
+        raise ServiceFull(
+            "holders_no_archive", "No node of this service keeps the token's oldest transfers.", 3600
+        )
     open_book.book.beginning = replace(start, first_number=number, launch_number=None)
     probe_times, now_s = ctx.books.probe_times(source.token), ctx.now_s()
-    # One of several nodes may be behind this answer, so the first time it is soon asked again.
+    # The answer may be of one node of several, so the first repetition is soon.
     probe_times.probed_s = (
         now_s if probe_times.probed_s is not None else now_s - PROBED_EVERY_S + CONFIRMED_AFTER_S
     )

@@ -18,12 +18,12 @@ from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
 MOST_JOBS = 50
-"""No more busy tokens are accepted: each may have a million transfers."""
+"""Limit of waiting reads of busy tokens: each may have a million transfers."""
 _GIVEN_UP = timedelta(minutes=10)
 """How long after a job was given up callers get an error instead of another job."""
 _SOON_S = 60
 """If a job is scheduled later than this, the caller gets an error instead of waiting for it."""
-_FAILED = "it failed again and again while transfers were read"
+_FAILED = "reading the transfers failed repeatedly"
 _DATABASE_S = 5.0
 _SMALL = 20_000
 """Books with up to this many wallets are packed in about 50 ms; larger ones in a thread."""
@@ -53,7 +53,7 @@ async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) ->
                     await books.delete_book(connection, token, stored.block.hash)
                 return open_book
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
+        raise ServiceFull("busy", "Saved holder data is unavailable; retry in 5 seconds.", 5) from error
     open_book = OpenBook(book, stored.state, stored.pruned, stored.transfers)
     probe_times = ctx.books.probe_times(token)
     if probe_times.probed_s is None and stored.pruned:
@@ -127,7 +127,7 @@ async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, 
                 )
             await jobs.enqueue(connection, JOB, token)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "What was read cannot be kept just now.", 5) from error
+        raise ServiceFull("busy", "Holder data cannot be saved just now; retry in 5 seconds.", 5) from error
 
 
 def _raise_if_late(job: PendingJob, now: datetime) -> None:

@@ -62,7 +62,7 @@ MOST_BELOW_ZERO = 20
 MANY_WALLETS = 50_000
 """Computing their concentration takes 30 ms."""
 MOST_WINS = 40
-"""How many winners' biggest wins are looked up: for a wallet with many thousand closings it takes 3 ms."""
+"""Limit of winners of which the biggest win is read: with many thousand closings it takes 3 ms a wallet."""
 
 
 async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRecord:
@@ -115,7 +115,7 @@ async def _collect_launch(
     ctx: Context, source: TokenSource, open_book: OpenBook, meter: Meter
 ) -> HolderRecord:
     """Only the launch, once its block is final and all its buyers are known; their balances are read from the
-    token. A job may read on meanwhile, even to the end; nothing of that is used here."""
+    token. A job may read on at the same time, even to the end; this answer uses nothing of that."""
     at, book = source.head, open_book.book
     is_known = not open_book.pruned and book.launching.window is not None and book.launch_is_over()
     is_known = is_known and not await _may_lack_trades(ctx, source, open_book)

@@ -98,7 +98,7 @@ class HolderRecord:
 
     def __post_init__(self) -> None:
         if (self.status == "partial") != bool(self.why):
-            raise ValueError("what is partial has a reason, and nothing else has")
+            raise ValueError("a partial record needs a reason, and no other record has one")
 
     @property
     def full_inputs(self) -> HolderInputs | None:
@@ -222,7 +222,7 @@ def _smart(record: HolderRecord, inputs: HolderInputs) -> SmartFindings | None:
 
 
 def funders_unknown(record: HolderRecord) -> tuple[Address, ...]:
-    """Launch buyers whose funder, or whose funder's other wallets, could not be found out."""
+    """Launch buyers of which the funder, or the funder's other wallets, are not known."""
     if record.launch is None:
         return ()
     known = {} if record.inputs is None else record.inputs.wallets

@@ -76,7 +76,7 @@ async def trace_wallets(
     origins_by_wallet = {
         wallet: origin for wallet, origin in index.origins.items() if not had_before_index.get(wallet)
     }
-    # The index alone does not tell a wallet's age: it does not see eth that comes out of contracts.
+    # The index alone does not show a wallet's age: it does not see eth that contracts send.
     aged = {wallet for wallet, had in had_before_index.items() if had is False}
     unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
@@ -132,8 +132,8 @@ def _known_wallet(
     aged: Collection[Address],
     is_contract: bool | None,
 ) -> KnownWallet:
-    """The token itself may be the first thing that reached the wallet. ``aged``: wallets whose age is
-    known."""
+    """The token itself may be the first thing that reached the wallet. ``aged``: wallets of known
+    age."""
     if wallet not in origins_by_wallet:
         return KnownWallet(is_contract=is_contract)
     origin, holding = origins_by_wallet[wallet], book.wallets.get(wallet)

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, summarize
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
@@ -18,7 +19,7 @@ from roundtrip.services.holders.present import (
 from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import eth_text, quote_token
+from roundtrip.services.support.index_reader import quote_token
 from roundtrip.store.index.tokens import Label
 
 _READING_TTL_MS = 2000
@@ -90,7 +91,7 @@ def present_smart_money(record: HolderRecord) -> SmartMoney:
     """Builds the answer."""
     summary = summarize(record)
     return SmartMoney(
-        **common_fields(record, _text(record, summary)),
+        **common_fields(record, *_text(record, summary)),
         market_cap_usd=market_cap_usd(record),
         holding=None if summary.smart is None else len(summary.smart.holding),
         sold_out=None if summary.smart is None else summary.smart.sold_out,
@@ -98,29 +99,25 @@ def present_smart_money(record: HolderRecord) -> SmartMoney:
     )
 
 
-def _text(record: HolderRecord, summary: HolderFindings) -> list[str]:
+def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], list[str]]:
+    """The sentences about all winners, and a row for each of the first three."""
     sentences = status_text(record)
     if record.full_inputs is None:
-        return [*sentences, "Which wallets of the winners list hold it is not known before that."]
-    smart = summary.smart
-    if smart is None:
-        return [*sentences, *smart_text(record, summary)]
-    sentences += [f"This is about {token_text(record)}.", *smart_text(record, summary)]
-    sentences += [_winner_text(win) for win in smart.holding[:_MOST_NAMED]]
-    not_listed = len(smart.holding) - MOST_LISTED
-    if not_listed > 0:
-        sentences.append(f"{not_listed:,} more hold it and are not listed.")
-    if smart.holding:
-        sentences.append(
-            "That winners hold it is no proof that it can be sold, and they may sell at any moment."
-        )
-    return sentences
+        return [*sentences, "Which wallets on the winners list hold it is not known before that."], []
+    sentences += smart_text(record, summary, token_text(record))
+    holding = [] if summary.smart is None else summary.smart.holding
+    if len(holding) > MOST_LISTED:
+        more = format_count(len(holding) - MOST_LISTED, "more holds it and is", "more hold it and are")
+        sentences.append(f"{more} not listed.")
+    if holding:
+        sentences.append("That does not prove that you can sell it, and they may sell at any moment.")
+    return sentences, [_winner_text(win) for win in holding[:_MOST_NAMED]]
 
 
 def _winner_text(win: HolderWin) -> str:
     board = "of all time" if win.window == "all" else f"of the last {win.window}"
-    sentence = f"{win.wallet} is rank {win.rank} {board} with {eth_text(win.profit_wei)}"
+    sentence = f"{win.wallet} is rank {win.rank:,} {board} with a profit of {format_eth(win.profit_wei)}"
     if win.best is None:
         return f"{sentence}."
     label = Label(win.best.token, win.best.symbol, None, None, None)
-    return f"{sentence}; its best ever was {quote_token(label)} with {eth_text(win.best.profit_wei)}."
+    return f"{sentence}. Its best token ever was {quote_token(label)} with {format_eth(win.best.profit_wei)}."

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
@@ -156,7 +157,7 @@ def present_launch_bundle(record: HolderRecord) -> LaunchBundle:
             rows = [_buyer(record, summary, buys[wallet]) for wallet in listed]
             groups.append(_group(record, bundle, is_bundle, rows))
     return LaunchBundle(
-        **common_fields(record, _text(record, summary)),
+        **common_fields(record, *_text(record, summary)),
         launch=launch_answer(record),
         buyers=None if record.launch is None else len(buys) + record.launch.left_out,
         bought_bps=_bought_bps(record),
@@ -230,33 +231,31 @@ def _held_bps(record: HolderRecord, wallets: Iterable[Address]) -> int | None:
 # --- text --------------------------------------------------------------------------------------
 
 
-def _text(record: HolderRecord, summary: HolderFindings) -> list[str]:
+def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], list[str]]:
+    """The sentences about all launch buyers, and a row for each of the first three bundles."""
     sentences, launch = status_text(record), record.launch
-    if record.status != "reading":
-        sentences.append(f"This is about {token_text(record)}.")
-    sentences += launch_text(record)
+    # While it is read, the first sentence names the token.
+    sentences += launch_text(record, "" if record.status == "reading" else token_text(record))
     if launch is None:
-        return sentences
+        return sentences, []
     if not launch.buys:
-        return [*sentences, no_buyers_text(record)]
-    buyers = len(launch.buys) + launch.left_out
-    count = "1 wallet" if buyers == 1 else f"{buyers:,} wallets"
+        return [*sentences, no_buyers_text(record)], []
+    count = format_count(len(launch.buys) + launch.left_out, "wallet")
     bought = percent(record, sum(buy.bought_raw for buy in launch.buys))
     held_raw = _held_raw(record, (buy.wallet for buy in launch.buys))
     held = "" if held_raw is None else f"; together they now have {percent(record, held_raw)}"
     sentences.append(f"In its launch window {count} bought {bought} of the supply{held}.")
     if summary.bundles is None:
-        return [*sentences, "Who of them belong together is not known yet."]
-    sentences += [bundle_text(record, bundle) for bundle in summary.bundles[:_MOST_NAMED]]
+        return [*sentences, "Which of them belong together is not known yet."], []
     if not summary.bundles:
         sentences.append(f"No {MIN_BUNDLE} of them are known to share a funder or a transaction.")
     sentences += busy_funder_text(record) + unpaid_text(record)
     unknown = len(funders_unknown(record))
     if unknown:
         sentences.append(
-            f"Who funded {unknown:,} of them is not known: there may be more of a bundle than is seen."
+            f"The funders of {unknown:,} of them are not known: a bundle may be bigger than shown, or hidden."
         )
     not_listed = max(0, len(launch.buys) - MOST_LISTED) + launch.left_out
     if not_listed:
         sentences.append(f"{not_listed:,} more bought and are not listed.")
-    return sentences
+    return sentences, [bundle_text(record, bundle) for bundle in summary.bundles[:_MOST_NAMED]]

@@ -90,10 +90,12 @@ class HolderAnswerFields(TypedDict):
     token: HeldToken
 
 
-def common_fields(record: HolderRecord, sentences: Iterable[str]) -> HolderAnswerFields:
-    """``sentences``: the answer's text."""
+def common_fields(
+    record: HolderRecord, sentences: Iterable[str], rows: Iterable[str] = ()
+) -> HolderAnswerFields:
+    """The text is ``sentences``, then each of ``rows`` on a line of its own."""
     return HolderAnswerFields(
-        text=" ".join(sentences),
+        text="\n".join([" ".join(sentences), *rows]),
         chain_id=record.chain_id,
         block=record.block.number,
         block_time=when(record.block.timestamp_s),

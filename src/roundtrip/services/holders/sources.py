@@ -59,7 +59,7 @@ class TokenSource:
 
     @property
     def token(self) -> Address:
-        """The token whose holders are read."""
+        """The token that the source is about."""
         return self.buy_round.run.token
 
     def usd_a_unit(self, policy: Policy) -> Fraction | None:
@@ -93,11 +93,15 @@ async def _read_source(ctx: Context, token: Address, meter: Meter) -> TokenSourc
     buy_round = await start_check(ctx, head, token, meter)
     facts, launch = buy_round.data.facts, buy_round.data.launch
     if isinstance(facts.code_bytes, Missing) or isinstance(facts.total_supply_raw, Missing):
-        raise NodeFault("it did not tell what the token is")
+        raise NodeFault("no usable data about the token returned")
     if facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None:
-        raise CallerFault("not_a_token", "There is no token at this address.")
+        raise CallerFault(
+            "not_a_token",
+            "There is no token at this address. Use the contract address of an ERC-20 token, 0x and 40 hex "
+            "digits, such as the one that look_up finds for its symbol.",
+        )
     if isinstance(launch, Missing) or isinstance(facts.decimals, Missing):
-        raise NodeFault("it did not tell what the token is")
+        raise NodeFault("no usable data about the token returned")
     spot, pools = await _read_index(ctx, token)
     venues = _known_venues(ctx, buy_round, launch, pools)
     return TokenSource(
@@ -120,7 +124,7 @@ async def _read_target_block(ctx: Context, head: BlockRef) -> BlockRef:
         return head
     (ref,) = await read_refs(ctx.node, [max(0, head.number - ctx.books.behind_blocks)])
     if ref is None:
-        raise NodeFault("it does not have a block of some seconds ago")
+        raise NodeFault("no block of some seconds ago returned")
     return ref[0]
 
 
@@ -165,7 +169,7 @@ def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
 
 
 def find_non_wallets(token: Address, venues: Mapping[str, VenueSides], contracts: Contracts) -> NonWallets:
-    """Addresses that are not wallets: those whose tokens can be bought, and the network's own machinery."""
+    """Addresses that are not wallets: the token's venues, and the network's own contracts."""
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
         pools.add(contracts.launchpad_hook)
@@ -218,7 +222,7 @@ async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
     try:
         first = await find_first_block(reading_node(ctx), source.token, source.head)
         if first is None:
-            raise ReadFailed(NodeFault("it did not tell where the token's transfers begin"))
+            raise ReadFailed(NodeFault("the first block of the token's transfers not returned"))
         return first
     except NoArchive:
         pass
@@ -229,7 +233,7 @@ async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
     if first_log_block is None:
         raise ServiceFull(
             "holders_no_archive",
-            "This token is older than the index, and no node here tells where its transfers begin.",
+            "This token is older than the index, and no node of this service keeps its first transfers.",
             _NO_ARCHIVE_S,
         )
     return first_log_block
@@ -243,7 +247,7 @@ async def _find_maker(ctx: Context, source: TokenSource, first: BlockRef | None)
             return await _read_launcher(ctx, source, source.launch)
         creation = None if first is None else await find_creation(ctx.node, source.token, first)
     except NodeFault as fault:
-        # The maker is looked for once, when the book is begun; a maker missed then stays unknown.
+        # The maker is searched once, when the book is started; a maker missed then stays unknown.
         raise ReadFailed(fault) from fault
     return None if creation is None else Maker(creation.sender, creation.how, (), creation.tx_hash)
 
@@ -284,5 +288,5 @@ async def _read_sender(ctx: Context, spot: LaunchSpot | None) -> Address | None:
         return None
     operated = (await find_entry_point_txs(ctx.node, [spot.tx_hash], Meter()))[spot.tx_hash]
     if operated is None:
-        raise NodeFault("it did not tell of the launch's transaction")
+        raise NodeFault("the launch's transaction not returned")
     return None if operated else spot.sender

@@ -1,6 +1,7 @@
 """Formats who holds a token as plain sentences, warnings first."""
 
-from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.figures import format_count, format_percent
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
@@ -13,14 +14,14 @@ from .findings import HolderFindings, HolderRecord, Why, funders_unknown, launch
 _PERCENT_BPS = BPS // 100
 
 WHY_TEXT: dict[Why, str] = {
-    "drifts": "Its transfers do not add up to what it tells: what wallets got, sold and moved may be more "
-    "than is told, and the biggest holders are by what it says of them.",
-    "pruned": "The node no longer has its oldest transfers: who had it only then is missing.",
-    "capped": "It has more transfers than are read: what is missing is not known.",
-    "venues_unread": "Not all of its pools could be read: some buys and sells may be told as moves.",
-    "claims": "Some of it was bought and left in the v4 manager, as claims or liquidity whose owners no "
-    "transfer tells: they are not among its holders, buyers or sellers.",
-    "unverified": "What its transfers add up to could not be held against the balances that it tells.",
+    "drifts": "Its transfers do not add up to the balances that it reports. Wallets may have got, sold or "
+    "moved more than is shown here. The biggest holders are ranked by the reported balances.",
+    "pruned": "The node no longer has its oldest transfers: wallets that held it only then are missing.",
+    "capped": "It has more transfers than we read: what is missing is not known.",
+    "venues_unread": "Some of its pools could not be read: some buys and sells may be shown as moves.",
+    "claims": "Some of it was bought and left in the v4 pool manager, as claims or liquidity. No transfer "
+    "shows the owners of that: they are not among its holders, buyers or sellers.",
+    "unverified": "Its transfers could not be compared with the balances that it reports.",
 }
 
 
@@ -35,7 +36,7 @@ def percent(record: HolderRecord, raw: int) -> str:
     if raw > 0 and record.supply_raw <= 0:
         return "an unknown share"
     bps = record.bps(raw)
-    return f"{plain_decimal(bps, 2)} %" if bps or raw <= 0 else "under 0.01 %"
+    return format_percent(bps) if bps or raw <= 0 else "under 0.01 %"
 
 
 def status_text(record: HolderRecord) -> list[str]:
@@ -43,10 +44,13 @@ def status_text(record: HolderRecord) -> list[str]:
     if record.status == "reading":
         return [
             f"{token_text(record)} is a busy token: {record.transfers_read:,} of its transfers are read "
-            "so far, and only its launch is told yet. Ask again in half a minute."
+            "so far. This answer covers only its launch. Ask again in 30 seconds."
         ]
     if record.status == "partial":
-        return ["This is not all there is, and counts are a floor.", *(WHY_TEXT[why] for why in record.why)]
+        return [
+            "This answer is incomplete: every count is a minimum.",
+            *(WHY_TEXT[why] for why in record.why),
+        ]
     return []
 
 
@@ -71,13 +75,14 @@ def text_of(record: HolderRecord, summary: HolderFindings) -> str:
     )
 
 
-def launch_text(record: HolderRecord) -> list[str]:
-    """The launch block, or that no launch was found so far."""
+def launch_text(record: HolderRecord, name: str = "") -> list[str]:
+    """The launch block, or that no launch was found so far. ``name``: of the token; empty: "it"."""
+    subject, its_launch = (name, f"the launch of {name}") if name else ("It", "its launch")
     if record.launch is None and record.status == "reading":
         return ["Its launch is not known yet."]
     if record.launch is None:
-        return ["Its launch was not found: who bought first is not known."]
-    return [f"It was launched in block {record.launch.block_number}."]
+        return [f"We did not find {its_launch}: who bought first is not known."]
+    return [f"{subject} was launched in block {record.launch.block_number:,}."]
 
 
 def _holders_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
@@ -85,13 +90,15 @@ def _holders_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
     if shares is None:
         return []
     floor = "At least " if record.status == "partial" else ""
-    count = "1 wallet holds" if shares.wallets == 1 else f"{shares.wallets:,} wallets hold"
+    count = format_count(shares.wallets, "wallet holds", "wallets hold")
     biggest = "the biggest has" if len(summary.top) == 1 else f"the {len(summary.top)} biggest have"
-    holders = f"{floor}{count} {token_text(record)}: {biggest} {percent(record, shares.top_raw)} of all, "
+    holders = (
+        f"{floor}{count} {token_text(record)}: {biggest} {percent(record, shares.top_raw)} of the supply, "
+    )
     if not summary.top:
         holders = f"No wallet {'is known to hold' if floor else 'holds'} {token_text(record)}: "
     sentences = [
-        f"{holders}{percent(record, shares.in_pools_raw)} lies in pools, "
+        f"{holders}{percent(record, shares.in_pools_raw)} is in pools, "
         f"{percent(record, shares.burned_raw)} is burned."
     ]
     sentences += [*_rest_text(record, shares), *_beside_text(record, shares), *_token_deeds_text(record)]
@@ -111,18 +118,21 @@ def _scam_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
 
 
 def _ages_text(summary: HolderFindings) -> list[str]:
-    """How many of the biggest holders were made for this token, and of how many the age is known."""
-    if summary.top and not summary.aged_in_top:
-        return ["How old the biggest wallets are is not known."]
-    unknown = len(summary.top) - summary.aged_in_top
+    """How many of the biggest holders are new wallets, and of how many the age is not known."""
+    top, aged = len(summary.top), summary.aged_in_top
+    if top and not aged:
+        return ["We do not know how old the biggest wallets are."]
     if summary.fresh_in_top:
-        known = f" of {summary.aged_in_top} whose age is known" if unknown else ""
+        known = " whose age is known" if top - aged else ""
         were = "was" if summary.fresh_in_top == 1 else "were"
         return [
-            f"Of the biggest {summary.fresh_in_top}{known} {were} made within three days before the first "
-            "buy."
+            f"Of the {format_count(aged, 'biggest wallet')}{known}, {summary.fresh_in_top} {were} first seen "
+            "within the three days before the first buy."
         ]
-    return [f"How old {unknown} of the {len(summary.top)} biggest are is not known."] if unknown else []
+    if top > aged:
+        verb = "is" if top - aged == 1 else "are"
+        return [f"We do not know how old {top - aged} of the {format_count(top, 'biggest wallet')} {verb}."]
+    return []
 
 
 def _rest_text(record: HolderRecord, shares: Shares) -> list[str]:
@@ -131,16 +141,16 @@ def _rest_text(record: HolderRecord, shares: Shares) -> list[str]:
     rest_raw = record.supply_raw - shares.burned_raw - shares.in_pools_raw
     if shares.burned_raw * 2 < record.supply_raw or rest_raw <= 0 or shares.top_raw <= 0:
         return []
-    part = plain_decimal(min(BPS, shares.top_raw * BPS // rest_raw), 2)
-    return [f"Of what is neither burned nor in pools the biggest have {part} %."]
+    part = format_percent(min(BPS, shares.top_raw * BPS // rest_raw))
+    return [f"The biggest have {part} of what is neither burned nor in pools."]
 
 
 def _beside_text(record: HolderRecord, shares: Shares) -> list[str]:
     if record.bps(shares.beside_raw) < _PERCENT_BPS:
         return []
     return [
-        f"{percent(record, shares.beside_raw)} lies at the token itself or in routers, lockers and the "
-        "launchpad's machinery."
+        f"{percent(record, shares.beside_raw)} is held by the token contract itself, routers, lockers or the "
+        "launchpad's contracts."
     ]
 
 
@@ -152,11 +162,11 @@ def _token_deeds_text(record: HolderRecord) -> list[str]:
     if record.bps(book.minted_into_pools_raw) >= _PERCENT_BPS:
         minted = percent(record, book.minted_into_pools_raw)
         sentences.append(
-            f"{minted} was minted straight into pools after the token was made: whoever can do so can take "
-            "what they hold."
+            f"{minted} was minted straight into pools after the token was created. An account that can do "
+            "that can take what the pools hold."
         )
     if record.bps(book.sold_by_token_raw) >= _PERCENT_BPS:
-        sentences.append(f"{percent(record, book.sold_by_token_raw)} was sold by the token itself.")
+        sentences.append(f"The token contract itself sold {percent(record, book.sold_by_token_raw)}.")
     return sentences
 
 
@@ -166,19 +176,18 @@ def _token_deeds_text(record: HolderRecord) -> list[str]:
 def _deployer_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
     maker = record.maker
     if maker is None:
-        return ["Who deployed it is not known."]
+        return ["Its deployer is not known."]
     if summary.deeds is None and record.unsure_maker is not None:
         return [
-            f"Who deployed it is not known for sure: {maker.deployer} sent the transaction of its first "
-            "transfer, and it may be older than that."
+            f"Its deployer is not certain: {maker.deployer} sent the transaction of its first transfer, but "
+            "the token may be older than that."
         ]
     if summary.deeds is None:
-        return [f"What its deployer {maker.deployer} did with it is not known for sure."]
+        return [f"What its deployer {maker.deployer} did with it is not certain."]
     sentences = [f"Its deployer {maker.deployer} {_deeds_text(record, summary.deeds)}."]
     if record.unsure_maker is not None:
         sentences.append(
-            "That it was deployed by this wallet is not known for sure: it may be older than its first "
-            "transfer."
+            "It is not certain that this wallet deployed it: the token may be older than its first transfer."
         )
     return sentences + _liquidity_text(record, summary.deeds, summary.shares)
 
@@ -190,7 +199,7 @@ def _liquidity_text(record: HolderRecord, deeds: DeployerDeeds, shares: Shares |
     if record.bps(shares.in_pools_raw) >= _PERCENT_BPS:
         return []
     return [
-        f"Of the {percent(record, deeds.pooled_raw)} that it put into pools next to nothing lies in any "
+        f"The deployer put {percent(record, deeds.pooled_raw)} into pools, and almost nothing is in any pool "
         "now: the liquidity was taken out, or all of it was bought."
     ]
 
@@ -202,19 +211,19 @@ def _deeds_text(record: HolderRecord, deeds: DeployerDeeds) -> str:
     if deeds.burned_raw > 0:
         outflows += f", {percent(record, deeds.burned_raw)} burned"
     if deeds.status == "never_held":
-        return "never held any"
+        return "never held any of it"
     if deeds.status == "holds_all":
-        return f"still holds {held}, as good as all that ever reached it"
+        return f"still holds {held}: all or almost all that ever reached it"
     if deeds.status == "holds_some":
-        return f"still holds {held} of the {received} that reached it; {outflows}"
+        return f"still holds {held} of the {received} that reached it: {outflows}"
     if deeds.status == "sold_out":
         return f"has sold out: of the {received} that reached it {outflows}"
     nothing_left = f"has nothing left: of the {received} that reached it {outflows}"
     if deeds.status == "burned_out":
         return nothing_left
     if deeds.pooled_raw > deeds.moved_raw:
-        return f"{nothing_left}; who put it there may take it out again"
-    return f"{nothing_left}; who has it now may be the same person"
+        return f"{nothing_left}. What was put into pools may be taken out again"
+    return f"{nothing_left}. The wallets that have it now may belong to the same person"
 
 
 # --- the launch ------------------------------------------------------------------------------------
@@ -226,20 +235,19 @@ def _snipers_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
     if not record.launch.buys:
         return [no_buyers_text(record)]
     if summary.snipers is None:
-        return ["Nobody else than its deployer bought in its launch window."]
+        return ["Only its deployer bought in its launch window."]
     count = len(summary.snipers.wallets)
-    wallets = "1 wallet" if count == 1 else f"{count:,} wallets"
     bought, held = percent(record, summary.snipers.bought_raw), percent(record, summary.snipers.held_raw)
     return [
-        f"In its launch window {wallets} bought {bought} and now {'has' if count == 1 else 'have'} {held}; "
-        f"{summary.snipers.sold_out or 'none'} sold out."
+        f"{format_count(count, 'wallet')} bought {bought} in its launch window and now "
+        f"{'has' if count == 1 else 'have'} {held}; {summary.snipers.sold_out or 'none'} sold everything."
     ]
 
 
 def no_buyers_text(record: HolderRecord) -> str:
     """That a launch has no buyers, as far as known."""
     verb = "bought" if record.status == "complete" else "is known to have bought"
-    return f"Nobody {verb} in its launch window."
+    return f"No wallet {verb} in its launch window."
 
 
 def busy_funder_text(record: HolderRecord) -> list[str]:
@@ -247,8 +255,8 @@ def busy_funder_text(record: HolderRecord) -> list[str]:
     if record.inputs is None or record.launch is None:
         return []
     return [
-        f"{count} launch buyers share a funder that paid over {findings.MOST_FUNDED} wallets, {funder}: an "
-        "exchange, or somebody who hides a bundle so."
+        f"{format_count(count, 'launch buyer')} share the funder {funder}, which paid over "
+        f"{findings.MOST_FUNDED:,} wallets: it may be an exchange, or it may hide a bundle."
         for funder, count in findings.busy_funders(record.inputs, record.launch)[:1]
     ]
 
@@ -262,8 +270,8 @@ def unpaid_text(record: HolderRecord) -> list[str]:
     if not unpaid:
         return []
     return [
-        f"No wallet paid {unpaid:,} of the launch buyers their first eth in a plain transfer: it may have "
-        "come from a contract, a bridge or an exchange, and these tie nobody."
+        f"No wallet sent {format_count(unpaid, 'launch buyer')} the first eth in a plain transfer. It may "
+        "have come from a contract, a bridge or an exchange, which link no wallets."
     ]
 
 
@@ -278,19 +286,18 @@ def _bundle_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
 def _bundles_text(record: HolderRecord, bundles: tuple[Bundle, ...]) -> list[str]:
     unknown = len(funders_unknown(record))
     if bundles:
-        others_count = len(bundles) - 1
-        others = (
-            f" {others_count} more like that {'was' if others_count == 1 else 'were'} found."
-            if others_count
-            else ""
-        )
-        return [bundle_text(record, bundles[0]) + others]
+        sentences = [bundle_text(record, bundles[0])]
+        if len(bundles) > 1:
+            sentences.append(f"We found {format_count(len(bundles) - 1, 'more bundle')}.")
+        return sentences
     if unknown:
         return [
-            f"No bundle was found, but who funded {unknown} of the launch buyers is not known: one may be "
-            "hidden."
+            f"We found no bundle, but the funders of {format_count(unknown, 'launch buyer')} are not known: "
+            "a bundle may be hidden."
         ]
-    none_found = "No three launch buyers share a transaction, or a funder that is no exchange or contract."
+    none_found = (
+        "No three launch buyers share a transaction, or a funder that is not an exchange or a contract."
+    )
     return [none_found, *unpaid_text(record)]
 
 
@@ -300,7 +307,7 @@ def bundle_text(record: HolderRecord, bundle: Bundle) -> str:
     links += ["filled in one transaction"] if bundle.tx_hash else []
     bought, held = percent(record, bundle.bought_raw), percent(record, bundle.held_raw)
     return (
-        f"{len(bundle.wallets)} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} and "
+        f"{len(bundle.wallets):,} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} and "
         f"now have {held}."
     )
 
@@ -313,30 +320,30 @@ def _suspicious_text(record: HolderRecord, summary: HolderFindings) -> list[str]
     if not raw:
         return []
     buyers = "launch buyers" if record.launch and record.launch.buys else None
-    kinds = ["deployer", buyers, "whom the deployer funded"] if inputs.maker else [buyers]
+    kinds = ["the deployer", buyers, "wallets funded by the deployer"] if inputs.maker else [buyers]
     *first, last = [kind for kind in kinds if kind is not None]
     subject = f"{', '.join(first)} and {last}" if first else last
-    return [f"{subject[0].upper()}{subject[1:]} hold {percent(record, raw)} in all."]
+    return [f"{subject[0].upper()}{subject[1:]} hold {percent(record, raw)} together."]
 
 
 # --- winners and the crowd -------------------------------------------------------------------------
 
 
-def smart_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
-    """How many winners hold it."""
+def smart_text(record: HolderRecord, summary: HolderFindings, name: str = "it") -> list[str]:
+    """How many winners hold it. ``name``: of the token."""
     if summary.smart is None:
-        return ["Which wallets of the winners list hold it could not be looked up."]
+        return [f"We could not look up which wallets on the winners list hold {name}."]
     holding, sold_out = len(summary.smart.holding), summary.smart.sold_out
     if not holding and not sold_out:
         if record.status != "complete":
-            return ["No wallet of the winners list is known to hold what it bought, or to have sold it all."]
-        return ["No wallet of the winners list bought it and holds it, or sold out of it."]
-    hold = (
-        "1 wallet of the winners list bought it and holds"
-        if holding == 1
-        else f"{holding or 'No'} wallets of the winners list bought it and hold"
-    )
-    return [f"{hold} it; {sold_out or 'none'} sold out of it."]
+            return [
+                f"No wallet on the winners list is known to have bought {name} and to hold it, or to have "
+                "sold everything."
+            ]
+        return [f"No wallet on the winners list bought {name} and holds it, or sold everything again."]
+    wallets = format_count(holding, "wallet") if holding else "No wallet"
+    verbs = "bought {} and hold it" if holding > 1 else "bought {} and holds it"
+    return [f"{wallets} on the winners list {verbs.format(name)}; {sold_out or 'none'} sold everything."]
 
 
 def _crowd_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
@@ -345,6 +352,6 @@ def _crowd_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
         return []
     launches = record.crowd.deployer_launches
     return [
-        f"{count} of the {len(summary.top)} biggest bought other launches of its deployer, too, who launched "
-        f"{launches:,} token{'' if launches == 1 else 's'} in all."
+        f"{count} of the {len(summary.top)} biggest also bought other launches of its deployer, who launched "
+        f"{format_count(launches, 'token')} in all."
     ]

@@ -178,11 +178,11 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
 
 
 MOST_STEPS, MOST_OTHERS = 40, 10
-"""Steps in the answer, and wallets beside the first."""
+"""Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
 _NOT_FOUND = (
-    "The chain knows no such transaction: it was never sent here, was dropped, or is so new that it has not "
-    "come round yet."
+    "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Check the "
+    "hash, or ask again in a few seconds."
 )
 
 
@@ -321,7 +321,7 @@ async def _explain_mined(
 
 
 def _find_wallet(sent: SentTransaction, summary: TransactionSummary) -> Address | None:
-    """The sender, or the one account whose operation it carried; None: there are several."""
+    """The sender, or the only account with an operation in it; None: there are several."""
     if not summary.accounts:
         return sent.sender
     return summary.accounts[0] if len(summary.accounts) == 1 else None
@@ -398,24 +398,24 @@ def _explain_failed(
     tried = describe_call(transaction.texts, sent, "tried")
     fee = describe_fee(sent, mined, around)
     if reason == OUT_OF_GAS and mined.gas_used >= sent.gas_limit:
-        why = "It used all the gas it was given: it ran out of it."
+        why = "It ran out of gas: it used all of its gas limit."
     elif reason:
-        why = f'Run again on the state before its block it fails with "{reason}".'
+        why = f'We ran it again on the state before its block: it fails with "{reason}".'
     elif mined.gas_used >= sent.gas_limit:
-        why = "It used all the gas it was given: it ran out, or hit an instruction that takes all of it."
+        why = "It used all of its gas limit: it ran out, or hit an instruction that takes all of it."
         reason = None
     elif reason == "":
-        why = "Run again on the state before its block it fails, too, and no reason is given."
+        why = "We ran it again on the state before its block: it fails and gives no reason."
         reason = None
     else:
-        why = "Why cannot be told: on the state before its block it does not fail, or cannot be run."
-    text = f"It failed: nothing moved but its fee. {tried} {why} {fee}"
+        why = "We could not find out why: on the state before its block it does not fail, or cannot be run."
+    text = f"It failed: only its fee was paid. {tried} {why} {fee}"
     return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason)
 
 
 def _explain_pending(ctx: Context, transaction: _TransactionRecord) -> Explanation:
     wants = describe_call(transaction.texts, transaction.sent, "wants")
-    text = f"It is in no block yet: it may go through, fail, or be dropped. {wants}"
+    text = f"It is not in a block yet: it may go through, fail, or be dropped. {wants}"
     return _build_answer(ctx, transaction, _classify_call(transaction.sent), text)
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 from roundtrip.chain.wallet.transactions import BlockAround, MinedTransaction, SentTransaction
 from roundtrip.domain.base.events import CurveTraded, LaunchedToken, LaunchMoved, PoolOpened
-from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.figures import format_amount, format_count, format_eth
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import (
     TRADES,
@@ -28,8 +29,6 @@ from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 
 _MOST_DIGITS = 30
 """Whole tokens with more digits are an invention of their contract."""
-_DIGITS = 6
-"""Significant digits of a number of tokens in a sentence."""
 
 EthBy = Literal["balance", "events"]
 
@@ -62,25 +61,25 @@ class StepsText:
     def format_amount(self, moved: MovedAsset) -> str:
         """An amount of an asset, such as "0.1 eth"."""
         if moved.asset == ZERO_ADDRESS:
-            return format_wei(moved.raw)
+            return format_eth(moved.raw)
         decimals = self.find_decimals(moved.asset)
         if abs(moved.raw) >= 10 ** (_MOST_DIGITS + (decimals or 0)):
-            return f"more {self.name_asset(moved.asset)} than any token has"
+            return f"an impossible amount of {self.name_asset(moved.asset)}"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.name_asset(moved.asset)}"
-        return f"{format_tokens(moved.raw, decimals)} {self.name_asset(moved.asset)}"
+        return f"{format_amount(moved.raw, decimals)} {self.name_asset(moved.asset)}"
 
     def format_amounts(self, moved: list[MovedAsset]) -> str:
         """A list of amounts, the first five of them."""
         shown = [self.format_amount(asset) for asset in moved[:5]]
         if len(moved) > len(shown):
-            shown.append(f"{len(moved) - len(shown)} more tokens")
+            shown.append(format_count(len(moved) - len(shown), "more token"))
         return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
 
     def name_address(self, address: Address | None) -> str:
         """An address in a sentence; the network's own contracts by their role."""
         if address is None:
-            return "nobody"
+            return "an unknown account"
         if address in ENTRY_POINTS:
             return f"the account-abstraction entry point ({address})"
         if address == self.contracts.permit2:
@@ -130,7 +129,7 @@ class StepsText:
             much = f" of {self.format_amounts(sides)}" if sides else ""
             return f"Liquidity{much} was {action} {at}"
         if step.kind == "contract_made":
-            return f"{actor} made the contract {step.at}"
+            return f"{actor} deployed the contract {step.at}"
         paid = f" with {self.format_amount(step.paid)}" if step.paid is not None else ""
         return f"{actor} called {self.name_address(step.to)}{paid}"
 
@@ -141,9 +140,9 @@ class StepsText:
         at = f"{_find_preposition(step)} {self.name_place(step)}"
         log = step.log
         if isinstance(log, CurveTraded) and log.wallet == self.contracts.launchpad_router:
-            return f"{got} was bought for {self.name_address(log.recipient)}, with {paid} {at}"
+            return f"{got} was bought for {self.name_address(log.recipient)} with {paid} {at}"
         if step.to is not None:
-            at += f", for {self.name_address(step.to)} to have"
+            at += f", delivered to {self.name_address(step.to)}"
         if step.kind == "buy":
             if step.actor is None:
                 return f"{got} was bought for {paid} {at}"
@@ -157,11 +156,11 @@ class StepsText:
         assert step.paid is not None
         amount, claimed = self.format_amount(step.paid), self._attribute(step)
         if not step.paid.raw:
-            trick = "" if step.actor in self.actors else ", and a transfer of 0 is a known trick"
+            trick = "" if step.actor in self.actors else _ZERO_TRICK
             sent = f"{self.name_address(step.actor)} sent {amount} to {self.name_address(step.to)}"
             return f"{claimed}{sent}: nothing moved{trick}"
         if step.paid.asset != ZERO_ADDRESS and step.actor == ZERO_ADDRESS:
-            return f"{claimed}{amount} was made for {self.name_address(step.to)}"
+            return f"{claimed}{amount} was minted to {self.name_address(step.to)}"
         if step.to in BURN_ADDRESSES:
             return f"{claimed}{self.name_address(step.actor)} burned {amount} (sent it to {step.to})"
         return f"{claimed}{self.name_address(step.actor)} sent {amount} to {self.name_address(step.to)}"
@@ -179,7 +178,7 @@ class StepsText:
         claimed = self._attribute(step)
         item = f"{count}item {step.log.item} of the collection {step.log.collection}"
         if step.actor == ZERO_ADDRESS:
-            return f"{claimed}{item} was made for {self.name_address(step.to)}"
+            return f"{claimed}{item} was minted to {self.name_address(step.to)}"
         return f"{claimed}{self.name_address(step.actor)} sent {item} to {self.name_address(step.to)}"
 
     def _describe_approval(self, step: TransactionStep) -> str:
@@ -189,34 +188,35 @@ class StepsText:
         owner = f"{claimed}{self.name_address(step.actor)}"
         if isinstance(log, CollectionAllowed):
             if log.allowed:
-                return f"{owner} let {spender} take everything it holds of the collection {log.collection}"
-            return f"{owner} took back from {spender} the right to all of the collection {log.collection}"
+                return f"{owner} allowed {spender} to take all its items of the collection {log.collection}"
+            return f"{owner} revoked the right of {spender} to its items of the collection {log.collection}"
         assert isinstance(log, AllowanceGiven)
         token = self.name_asset(log.token)
-        condition = "" if not log.by_permit2 else ", by Permit2"
+        condition = "" if not log.by_permit2 else ", through Permit2"
         if log.by_permit2 and log.until_s is not None and log.until_s < 2**33:
             condition += f", until {when(log.until_s):%Y-%m-%d %H:%M} UTC"
         if log.amount_raw == 0:
-            return f"{owner} took back from {spender} the right to take its {token}{condition}"
+            return f"{owner} revoked the right of {spender} to take its {token}{condition}"
         if log.is_unlimited():
-            return f"{owner} let {spender} take any amount of its {token}{condition}"
+            return f"{owner} allowed {spender} to take any amount of its {token}{condition}"
         limit = self.format_amount(MovedAsset(log.token, log.amount_raw))
-        return f"{owner} let {spender} take up to {limit}{condition}"
+        return f"{owner} allowed {spender} to take up to {limit}{condition}"
 
     def _describe_launch(self, step: TransactionStep) -> str:
         assert isinstance(step.log, LaunchedToken)
-        at = f"{_find_preposition(step)} {self.name_place(step)}, against {self.name_asset(step.log.quote)}"
-        return f"{self.name_address(step.actor)} launched {self.name_asset(step.log.token)} {at}"
+        at = f"{_find_preposition(step)} {self.name_place(step)}"
+        launched = f"{self.name_address(step.actor)} launched {self.name_asset(step.log.token)} {at}"
+        return f"{launched}, paired with {self.name_asset(step.log.quote)}"
 
     def _describe_graduation(self, step: TransactionStep) -> str:
         log = step.log
         assert isinstance(log, LaunchMoved)
         token = self.name_asset(log.token)
         if log.step == "swept":
-            return f"The curve of {token} was emptied for its pool: it is sold out"
+            return f"The curve of {token} is sold out and was emptied for its pool"
         if log.step == "pooled":
-            return f"The pool of {token} was opened: it has graduated"
-        return f"The launchpad's owner took what lay in the curve of {token} off it"
+            return f"The pool of {token} was opened: the token has graduated"
+        return f"The launchpad's owner withdrew what was in the curve of {token}"
 
     def _describe_pool_opened(self, step: TransactionStep) -> str:
         assert isinstance(step.log, PoolOpened)
@@ -225,41 +225,22 @@ class StepsText:
 
     def _describe_operation(self, step: TransactionStep) -> str:
         assert isinstance(step.log, OperationEnded)
-        ending = "ran" if step.log.succeeded else "failed"
+        ending = "succeeded" if step.log.succeeded else "failed"
         return f"An operation of the account {step.actor} {ending}"
-
-
-def format_tokens(raw: int, decimals: int) -> str:
-    """A number of tokens, cut (not rounded) to ``_DIGITS`` significant digits."""
-    whole, _, fraction = plain_decimal(raw, decimals).partition(".")
-    negative = whole.startswith("-")
-    digits = whole.lstrip("-")
-    if digits != "0":
-        fraction = fraction[: max(0, _DIGITS - len(digits))]
-    else:
-        zeros = len(fraction) - len(fraction.lstrip("0"))
-        fraction = fraction[: zeros + _DIGITS]
-    fraction = fraction.rstrip("0")
-    shown = f"{int(digits):,}" + (f".{fraction}" if fraction else "")
-    return f"-{shown}" if negative else shown
-
-
-def format_wei(wei: int) -> str:
-    """Wei as eth in a sentence, also for tiny amounts."""
-    return f"{format_tokens(wei, 18)} eth"
 
 
 def _find_preposition(step: TransactionStep) -> str:
     return TRAITS[step.venue].preposition if step.venue is not None else "in"
 
 
-MOST_TOLD = 6
+MOST_SHOWN = 6
 """Steps in the text; the answer has more."""
 _SORTS = (
     "launch", "graduation", "trade", "approval", "transfer", "item", "liquidity_taken", "liquidity_added",
     "contract_made", "pool_opened", "wrap", "unwrap", "operation", "call",
 )  # fmt: skip
 """Kinds of steps, the most important first: their order where the text cannot hold all steps."""
+_ZERO_TRICK = " (a transfer of 0 is a known trick to put a false address into your history)"
 _LEAST_FEE_WEI = 10**12
 """A smaller fee is shown without digits."""
 _BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
@@ -284,32 +265,41 @@ def describe_transaction(
     mined: MinedTransaction,
     around: BlockAround,
 ) -> str:
-    """The text of the whole transaction."""
-    sentences = [_describe_operations(sent, summary)] if summary.accounts else []
+    """The text of the whole transaction. Several steps are one a line."""
+    head = [_describe_operations(sent, summary)] if summary.accounts else []
     if sent.is_the_chains_own():
-        sentences.append("The chain itself made this transaction, such as for a deposit by its bridge.")
-    if summary.steps[0].kind == "call":
-        sentences.append(describe_call(texts, sent, "did"))
-    else:
-        times = Counter(summary.steps)
-        shown = _select_steps(list(times))
-        for step in shown:
-            times_text = f" ({times[step]:,} times)" if times[step] > 1 else ""
-            sentences.append(f"{capitalize(texts.describe(step))}{times_text}.")
-        unshown = len(summary.steps) - sum(times[step] for step in shown)
-        if unshown:
-            sentences.append(f"{unshown:,} more {'step is' if unshown == 1 else 'steps are'} not told here.")
+        head.append("The chain itself made this transaction, for example for a bridge deposit.")
+    steps, sentences = _describe_steps(texts, sent, summary), list[str]()
+    if len(steps) == 1:
+        sentences, steps = [*head, *steps], []
+        head = []
     if summary.strange_swaps:
         sentences.append(_describe_strange_swaps(summary.strange_swaps, texts.known.unasked))
     sentences += _describe_effect(texts, summary, effect)
     sentences += _describe_eth(sent, summary, effect, around)
     if effect.eth_by == "balance" and not sent.value_wei and _sum_money_proceeds(texts, summary, effect):
-        sentences.append("What the pool paid did not come to it.")
+        sentences.append("It did not receive what the pool paid.")
     sentences.append(describe_fee(sent, mined, around))
     named_assets = {*effect.moved, *(step.token for step in summary.steps if step.kind in _BY_TOKENS)}
     if any(not texts.is_money(token) for token in named_assets if token is not None):
-        sentences.append("Amounts of tokens are as their contracts tell them.")
-    return " ".join(sentence for sentence in sentences if sentence)
+        sentences.append("Token amounts are as their contracts report them.")
+    return "\n".join([*([" ".join(head)] if head else []), *steps, " ".join(sentences)])
+
+
+def _describe_steps(texts: StepsText, sent: SentTransaction, summary: TransactionSummary) -> list[str]:
+    """The most important steps, each as a sentence, and how many are left out."""
+    if summary.steps[0].kind == "call":
+        return [describe_call(texts, sent, "did")]
+    times = Counter(summary.steps)
+    shown = _select_steps(list(times))
+    rows = []
+    for step in shown:
+        times_text = f" ({times[step]:,} times)" if times[step] > 1 else ""
+        rows.append(f"{capitalize(texts.describe(step))}{times_text}.")
+    unshown = len(summary.steps) - sum(times[step] for step in shown)
+    if unshown:
+        rows.append(f"{format_count(unshown, 'more step is', 'more steps are')} not shown here.")
+    return rows
 
 
 def _select_steps(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
@@ -321,39 +311,39 @@ def _select_steps(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
         sort = "trade" if step.kind in TRADES else step.kind
         weighed.append((seen[sort] > 0, _SORTS.index(sort), seen[sort], number))
         seen[sort] += 1
-    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_TOLD])]
+    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_SHOWN])]
 
 
 def _describe_operations(sent: SentTransaction, summary: TransactionSummary) -> str:
-    shown = ", ".join(summary.accounts[:MOST_TOLD])
-    unshown = len(summary.accounts) - MOST_TOLD
+    shown = ", ".join(summary.accounts[:MOST_SHOWN])
+    unshown = len(summary.accounts) - MOST_SHOWN
     rest = f" and {unshown:,} more" if unshown > 0 else ""
     if len(summary.accounts) == 1:
-        return f"{sent.sender} carried operations of the account {shown} (account abstraction)."
-    return f"{sent.sender} carried operations of the accounts {shown}{rest} (account abstraction)."
+        return f"{sent.sender} submitted operations of the account {shown} (account abstraction)."
+    return f"{sent.sender} submitted operations of the accounts {shown}{rest} (account abstraction)."
 
 
 CallState = Literal["did", "tried", "wants"]
 _SEND: dict[CallState, str] = {"did": "sent", "tried": "tried to send", "wants": "wants to send"}
 _CALL: dict[CallState, str] = {"did": "called", "tried": "tried to call", "wants": "wants to call"}
-_MAKE: dict[CallState, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
+_DEPLOY: dict[CallState, str] = {"did": "deployed", "tried": "tried to deploy", "wants": "wants to deploy"}
 
 
 def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> str:
     """Describes a call that logged nothing, failed, or is pending."""
-    paid = f" with {format_wei(sent.value_wei)}" if sent.value_wei else ""
+    paid = f" with {format_eth(sent.value_wei)}" if sent.value_wei else ""
     if sent.to is None:
-        return f"{sent.sender} {_MAKE[state]} a contract{paid}."
+        return f"{sent.sender} {_DEPLOY[state]} a contract{paid}."
     target = texts.name_address(sent.to)
     if not sent.data:
-        return f"{sent.sender} {_SEND[state]} {format_wei(sent.value_wei)} to {target}."
+        return f"{sent.sender} {_SEND[state]} {format_eth(sent.value_wei)} to {target}."
     known, verb = find_known_call(sent), _CALL[state]
     if known is not None:
         return f"{sent.sender} {verb} {known.name} on {target}{paid}."
     selector = _read_selector(sent)
     if target != sent.to:
-        return f"{sent.sender} {verb} {target}{paid}: selector {selector}."
-    return f"{sent.sender} {verb} a contract that we do not know, {sent.to}{paid}: selector {selector}."
+        return f"{sent.sender} {verb} {target}{paid} (function selector {selector})."
+    return f"{sent.sender} {verb} the unknown contract {sent.to}{paid} (function selector {selector})."
 
 
 def find_known_call(sent: SentTransaction) -> KnownCall | None:
@@ -366,19 +356,17 @@ def _read_selector(sent: SentTransaction) -> str:
 
 
 def _describe_strange_swaps(count: int, unasked: int) -> str:
-    note = f" {unasked:,} of those contracts were not looked at." if unasked else ""
+    note = f" We did not examine {unasked:,} of those contracts." if unasked else ""
     if count == 1:
-        text = "A contract that is no pool we know told of a trade, too: nothing it says is believed here."
-        return text + note
-    text = f"Contracts that are no pools we know told of {count:,} trades: nothing they say is believed here."
-    return text + note
+        return f"A contract that is not a pool we know reported a trade: we ignored it.{note}"
+    return f"Contracts that are not pools we know reported {count:,} trades: we ignored them.{note}"
 
 
 def _describe_effect(texts: StepsText, summary: TransactionSummary, effect: WalletEffect) -> list[str]:
     """The wallet's net changes, unless the only step says them already."""
     wallet = effect.wallet
     if wallet is None:
-        return ["What each account paid and got is told for itself."]
+        return ["What each account paid and got is listed separately."]
     paid = [MovedAsset(asset, -raw) for asset, raw in effect.moved.items() if raw < 0]
     got = [MovedAsset(asset, raw) for asset, raw in effect.moved.items() if raw > 0]
     unknown = _describe_unknown_eth(texts, summary, effect)
@@ -389,11 +377,11 @@ def _describe_effect(texts: StepsText, summary: TransactionSummary, effect: Wall
     parts = [f"paid {texts.format_amounts(paid)}"] if paid else []
     # Contracts may have returned a part of the eth that was sent along.
     parts += [f"sent along {texts.format_amounts(sent_along)}"] if sent_along else []
-    shortfall = ", for the rest was kept on the way" if _is_less(summary, effect) else ""
+    shortfall = ", less than the pools paid out" if _is_less(summary, effect) else ""
     parts += [f"got {texts.format_amounts(got)}{shortfall}"] if got else []
     parts += [unknown] if unknown else []
     shown = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
-    return [f"Altogether {wallet} {shown}, its fee left out."]
+    return [f"In total {wallet} {shown}, not counting the fee."]
 
 
 def _is_less(summary: TransactionSummary, effect: WalletEffect) -> bool:
@@ -414,7 +402,8 @@ def _describe_unknown_eth(texts: StepsText, summary: TransactionSummary, effect:
         return ""
     amounts = texts.format_amounts([MovedAsset(asset, raw) for asset, raw in brought.items()])
     return (
-        f"got eth, how much could not be told (the {'pool' if len(brought) == 1 else 'pools'} paid {amounts})"
+        "got an amount of eth that we could not find out "
+        f"(the {'pool' if len(brought) == 1 else 'pools'} paid {amounts})"
     )
 
 
@@ -443,18 +432,20 @@ def _describe_eth(
     """Says how the wallet's eth is known, where that matters."""
     if effect.eth_by == "balance":
         if around.others and ZERO_ADDRESS in effect.moved:
-            return ["Its eth is measured over the whole block, in which others acted, too."]
+            return ["We measured its eth over the whole block, in which others also acted."]
         is_own = effect.wallet == sent.sender != sent.to
         if sent.value_wei and is_own and ZERO_ADDRESS not in effect.moved:
-            return ["As much eth came back to it as it sent along."]
+            return ["It got back as much eth as it sent."]
         return []
     likely = sent.value_wei or any(step.kind in TRADES or step.kind == "unwrap" for step in summary.steps)
     if not effect.incomplete or not likely:
         return []
     if effect.wallet != sent.sender:
-        return ["Eth that contracts handed out inside of it could not be told."]
-    why = "it sent more transactions in that block" if around.by_sender else "the node has not that state"
-    return [f"Whether contracts also sent it eth, or sent some back, is not known ({why})."]
+        return ["Contracts may have sent it eth inside the transaction: we could not find out."]
+    why = (
+        "it sent more transactions in that block" if around.by_sender else "the node does not have that state"
+    )
+    return [f"We do not know whether contracts also sent it eth, or sent some back ({why})."]
 
 
 def _says_all(
@@ -469,11 +460,11 @@ def _says_all(
 
 def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAround) -> str:
     """Block, time and fee, as sentences."""
-    at = f"It is in block {around.ref.number} of {when(around.ref.timestamp_s):%Y-%m-%d %H:%M:%S} UTC"
+    at = f"It is in block {around.ref.number:,} of {when(around.ref.timestamp_s):%Y-%m-%d %H:%M:%S} UTC"
     if sent.is_the_chains_own():
         return f"{at}."
     fee_wei = mined.fee_wei()
-    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else format_wei(fee_wei)
+    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else format_eth(fee_wei)
     return f"{at}; its fee was {fee}."
 
 

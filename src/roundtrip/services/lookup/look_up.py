@@ -7,6 +7,7 @@ import msgspec
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
@@ -36,10 +37,10 @@ from .look_up_answer import (
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
 """An address or thirty-two bytes, as people copy them."""
-_UNREAD = "The symbols of some new tokens are not read yet."
+_UNREAD = "We have not read the symbols of some new tokens yet."
 _HEX = re.compile(r"0x[0-9a-fA-F]*")
-_LOOKED_FOR = "Symbols, names of wallets, addresses, transactions' hashes and pools' ids were looked for."
-_STRANGERS = "That is what strangers call it, and no proof of whose it is."
+_LOOKED_FOR = "We looked for symbols, names of wallets, addresses, transaction hashes and pool ids."
+_STRANGERS = "Strangers call it that: it does not prove who owns it."
 
 
 async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer]:
@@ -47,7 +48,10 @@ async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer
     query has no visible characters, and NodeFault or ServiceFull when the answer cannot be read."""
     query = names.clean(params.query, MOST_CHARACTERS)
     if not query:
-        raise CallerFault("bad_input", "The query has nothing in it that can be seen.")
+        raise CallerFault(
+            "bad_input",
+            'query must have visible characters: a symbol, an address or a transaction hash, such as "PEPE".',
+        )
     meter = Meter()
     ttl_ms, match = ctx.policy.answer_ttl_ms, _WRITTEN.fullmatch(query)
     hex_word = "" if match is None else "0x" + match["digits"].lower()
@@ -84,7 +88,7 @@ def shared_as(params: LookUpParams) -> str:
 async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     async with reading(ctx) as (connection, index_cursor):
         block = index_cursor.block
-        # Symbols are stored cut, so a longer query cannot be looked up.
+        # Stored symbols are cut at this length, so no longer query can match.
         key = (names.symbol_key(query) or "") if len(query) <= names.SYMBOL_LENGTH else ""
         symbol_bearers = await look_up.bearers(connection, key)
         if not symbol_bearers.launched and key.startswith("$"):
@@ -106,16 +110,14 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
         record = (await deployers.records(connection, [newest.deployer_id]))[newest.deployer_id]
     label, oldest_label = labels[symbol_bearers.newest_id], labels[symbol_bearers.oldest_id]
     others = symbol_bearers.launched - 1
-    sentences = [
-        f"{quote_token(label)} is the token from the launchpad with that symbol that was launched last."
-    ]
+    sentences = [f"{quote_token(label)} is the newest launchpad token with that symbol."]
     if others:
-        verb = "other from the launchpad bears" if others == 1 else "others from the launchpad bear"
+        count = format_count(others, "other launchpad token has", "other launchpad tokens have")
         launched = format_time(oldest.at_s)
-        sentences.append(f"{others:,} {verb} it; the oldest is {oldest_label.address}, launched {launched}.")
+        sentences.append(f"{count} it; the oldest is {oldest_label.address}, launched {launched}.")
     if symbol_bearers.strangers:
-        verb = "token from elsewhere bears" if symbol_bearers.strangers == 1 else "tokens from elsewhere bear"
-        sentences.append(f"{symbol_bearers.strangers:,} {verb} it, too.")
+        singular, plural = "token from elsewhere also has", "tokens from elsewhere also have"
+        sentences.append(f"{format_count(symbol_bearers.strangers, singular, plural)} it.")
     sentences += [describe_launch(newest, record), unread, _describe_money(ctx, key), BY_ADDRESS]
     bearers = BearersAnswer(others, symbol_bearers.strangers, present_token(oldest_label), when(oldest.at_s))
     return build_answer(
@@ -138,11 +140,10 @@ def _describe_named_wallet(query: str, wallets: list[Bearer], strangers: int) ->
         _STRANGERS,
     ]
     if others:
-        sentences.append(f"{others} more {'is' if others == 1 else 'are'} called so by enough people.")
+        count = format_count(others, "more wallet has", "more wallets have")
+        sentences.append(f"{count} that name from enough people.")
     if strangers:
-        sentences.append(
-            f"{strangers:,} {'token bears' if strangers == 1 else 'tokens bear'} it as a symbol."
-        )
+        sentences.append(f"{format_count(strangers, 'token has', 'tokens have')} it as a symbol.")
     return sentences
 
 
@@ -152,17 +153,19 @@ def _answer_no_symbol(
     shown = f'"{names.reason(query)}"'
     if _HEX.fullmatch(query):
         digits = len(query) - 2
-        sentences = [f"{shown} has {digits} hex digits: an address has 40, a hash or a pool's id 64."]
+        sentences = [
+            f"{shown} has {digits} hex digits: an address has 40, a transaction hash or a pool id 64."
+        ]
         return build_answer(ctx, block, query, "nothing", sentences)
-    sentences = [f"No token from the launchpad that we have read bears the symbol {shown}.", unread]
+    sentences = [f"Of the launchpad tokens that we have read, none has the symbol {shown}.", unread]
     if len(query) > names.SYMBOL_LENGTH:
         sentences = [
-            f"{shown} is longer than the {names.SYMBOL_LENGTH} characters that are kept of a symbol."
+            f"{shown} is longer than a symbol here: we keep {names.SYMBOL_LENGTH} characters of one."
         ]
     if count == 1:
-        sentences.append(f"One token from elsewhere bears it: {strangers[0]}.")
+        sentences.append(f"One token from elsewhere has it: {strangers[0]}.")
     elif count:
-        sentences.append(f"{count:,} tokens from elsewhere bear it, such as {', '.join(strangers)}.")
+        sentences.append(f"{count:,} tokens from elsewhere have it, such as {', '.join(strangers)}.")
     sentences.append(_describe_money(ctx, key))
     sentences += [_LOOKED_FOR, BY_ADDRESS]
     return build_answer(ctx, block, query, "nothing", sentences)
@@ -171,9 +174,9 @@ def _answer_no_symbol(
 def _describe_money(ctx: Context, key: str) -> str:
     """Names the real eth, weth or usdg, so that a query for it does not end at an impostor token."""
     if key == "eth":
-        return "Eth itself is the chain's own money and has no address."
+        return "Eth is the chain's own currency and has no address."
     money = {"weth": ctx.contracts.weth, "usdg": ctx.contracts.usdg}
-    return f"The {key} that is money here is {money[key]}." if key in money else ""
+    return f"The real {key} is {money[key]}." if key in money else ""
 
 
 # --- thirty-two bytes ------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ async def _look_up_word(ctx: Context, query: str, word: str, meter: Meter) -> tu
     await _ask(ctx, [build_pool_question(word, "v4", entities, ctx.contracts, head, limit)], meter)
     market = entities.markets.get(word)
     if market is None:
-        sentences = ["No transaction of that hash is known, and no v4 pool of that id."]
+        sentences = ["We know no transaction with that hash, and no v4 pool with that id."]
         # The transaction may reach the node a moment later.
         return build_answer(ctx, head, query, "nothing", sentences), ctx.policy.node_fault_ttl_ms
     await _ask(ctx, [build_token_question(market.token, entities, head, limit)], meter)

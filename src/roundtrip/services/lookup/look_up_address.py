@@ -12,9 +12,9 @@ from roundtrip.services.lookup.look_up_answer import (
     WalletAnswer,
     answer_pool,
     build_answer,
+    count_launches,
     describe_asset,
     describe_launch,
-    format_count,
     format_time,
     present_launch,
     read_label,
@@ -33,8 +33,8 @@ from .entities import KnownEntities, build_token_question
 from .explain_text import StepsText
 
 _KEYLESS: dict[Address, str] = {
-    ZERO_ADDRESS: "It is the zero address, which is nobody's: what is sent there is lost.",
-    BURN_ADDRESS: "It is an address that nobody has the key of: what is sent there is burned.",
+    ZERO_ADDRESS: "It is the zero address, which has no owner: what is sent there is lost.",
+    BURN_ADDRESS: "It is a burn address, which has no key: what is sent there is burned.",
 }
 _LAST_PRECOMPILE = 0xFFFF
 """Ethereum's precompiles are the first seventeen addresses and 0x100, Arbitrum's start at 0x64. No key exists
@@ -79,7 +79,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
     if address in _KEYLESS:
         return build_answer(ctx, record.at, query, "nothing", [_KEYLESS[address]], address)
     if int(address, 16) <= _LAST_PRECOMPILE:
-        sentences = [f"{address} is a part of the chain itself (a precompile), and nobody's wallet."]
+        sentences = [f"{address} is a part of the chain itself (a precompile), not a wallet."]
         return build_answer(ctx, record.at, query, "contract", sentences, address)
     if not code or code.startswith(DELEGATED):
         return _answer_wallet(ctx, query, address, record, bool(code))
@@ -96,7 +96,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
             BY_ADDRESS,
         ]
         return build_answer(ctx, record.at, query, "token", sentences, address, token=present_token(label))
-    sentences = [f"{address} is a contract that we do not know, and no token."]
+    sentences = [f"{address} is a contract that we do not know. It does not answer as a token."]
     return build_answer(ctx, record.at, query, "contract", sentences, address)
 
 
@@ -157,7 +157,8 @@ def _answer_wallet(
     sentences = [f"{address} is a wallet: it has no code of its own."]
     if not (delegated or origin or launches or record.has_traded):
         sentences = [
-            f"{address} has no code: it is a wallet, or an address nobody has used. Nothing is known of it."
+            f"{address} has no code: it is a wallet, or an address that was never used. We know nothing "
+            "about it."
         ]
         wallet = WalletAnswer(None, None, False, 0)
         return build_answer(ctx, record.at, query, "wallet", sentences, address, wallet=wallet)
@@ -166,12 +167,11 @@ def _answer_wallet(
     if origin is not None:
         sentences.append(f"It was first seen {format_time(origin.first_s)}.")
     if origin is not None and origin.funder is not None:
-        sentences.append(f"{origin.funder} first sent it eth.")
-    sentences.append("It has traded here." if record.has_traded else "It has not traded, as far as is known.")
+        sentences.append(f"Its first eth came from {origin.funder}.")
+    sentences.append("It has traded here." if record.has_traded else "We know of no trade by it.")
     if launches:
         sentences.append(
-            f"It launched {format_count(launches, 'token')} onto curves; "
-            f"{record.own_launches.graduated:,} graduated."
+            f"It launched {count_launches(launches)} on curves; {record.own_launches.graduated:,} graduated."
         )
     first_seen, funder = (None, None) if origin is None else (when(origin.first_s), origin.funder)
     wallet = WalletAnswer(first_seen, funder, record.has_traded, launches)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from roundtrip.domain.base.events import PoolPlace
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
@@ -139,7 +140,7 @@ class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
     ]
 
 
-BY_ADDRESS = "Anybody may take any symbol: identify a token by its address."
+BY_ADDRESS = "Any token can use any symbol: identify a token by its address."
 _STANDS: dict[str, LaunchStands] = {
     "curve": "curve",
     "swept": "graduating",
@@ -150,15 +151,15 @@ _STANDS_TEXT: dict[LaunchStands, str] = {
     "curve": "It trades on its curve",
     "graduating": "Its curve is sold out and emptied, and its pool is not open yet",
     "graduated": "It has graduated to its pool",
-    "rescued": "The launchpad's owner took what lay in its curve, where it trades no more",
+    "rescued": "The launchpad's owner withdrew what was in its curve, where it no longer trades",
     "pool": "It was launched straight into a v3 pool",
 }
 _ENDED: dict[LaunchStands, str] = {
-    "graduating": "Nothing trades there any more: it is sold out, and the pool is not open yet.",
-    "graduated": "Nothing trades there any more: its token has graduated to a pool.",
-    "rescued": "Nothing trades there any more: the launchpad's owner took what lay in it.",
+    "graduating": "This curve has ended: it is sold out, and the pool is not open yet.",
+    "graduated": "This curve has ended: its token has graduated to a pool.",
+    "rescued": "This curve has ended: the launchpad's owner withdrew what was in it.",
 }
-"""Said of a curve that has ended."""
+"""The sentence about a curve that has ended."""
 _PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction")
 """Optional parts of an answer."""
 
@@ -179,7 +180,7 @@ def answer_pool(
     answer = PoolAnswer(pool.kind, pool.at, present_token(label), quote, opened)
     since = f", opened {format_time(pool.spot.at_s)}" if isinstance(pool, PoolPlace) else ""
     sentences = [
-        f"It is {TRAITS[pool.kind].described} of {describe_asset(ctx, label)}, against {quote}{since}."
+        f"It is {TRAITS[pool.kind].described} of {describe_asset(ctx, label)}, paired with {quote}{since}."
     ]
     own_launch = launch if launch is not None and launch.at == pool.at else None
     if own_launch is not None:
@@ -206,25 +207,24 @@ def present_launch(ctx: Context, launch: LaunchFound, record: DeployerLaunches) 
 
 
 def find_launch_state(launch: LaunchFound) -> LaunchStands:
-    """Where the launch stands."""
+    """The state of the launch."""
     return "pool" if launch.generation == 1 else _STANDS[launch.stands]
 
 
 def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
-    """Who launched it and when, and where it stands, as sentences."""
+    """Who launched it and when, and the state of the launch, as sentences."""
     state = find_launch_state(launch)
     at = "" if state in ("graduated", "graduating") else f" ({launch.at})"
     text = f"{launch.deployer} launched it {format_time(launch.at_s)}. {_STANDS_TEXT[state]}{at}."
     if record.launches > 1:
-        launches = format_count(record.launches, "token")
-        text += f" That deployer launched {launches}; {record.graduated:,} graduated."
+        text += f" That deployer launched {count_launches(record.launches)}; {record.graduated:,} graduated."
     return text
 
 
-def format_count(number: int, what: str) -> str:
-    """``3 tokens``; from the most that are counted on, ``or more``."""
-    open_end = "or more " if number >= deployers.MOST_LAUNCHES else ""
-    return f"{number:,} {open_end}{what}{'' if number == 1 else 's'}"
+def count_launches(launches: int) -> str:
+    """``3 tokens``; ``at least`` where the count stops at its limit."""
+    at_least = "at least " if launches >= deployers.MOST_LAUNCHES else ""
+    return f"{at_least}{format_count(launches, 'token')}"
 
 
 def format_time(at_s: int) -> str:

@@ -11,8 +11,8 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletToken, WalletViews, read_views, view_calls
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
@@ -20,6 +20,8 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.verdict_text import NO_REASON
+from roundtrip.domain.trade.text import reason
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import CodeText
 from roundtrip.services.check.schema import present as checked
@@ -28,7 +30,6 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
     TokenNamed,
-    eth_text,
     present_token,
     quote_token,
     reading,
@@ -269,8 +270,8 @@ def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeVal
         block_time=when(block.timestamp_s),
         wallet=wallet,
         at_block=None if node_values.head is None else node_values.head.block.number,
-        worth_eth=_format_eth(sum(worths)) if worths else None,
-        gain_eth=_format_eth(sum(gains)) if gains else None,
+        worth_eth=_eth_or_none(sum(worths)) if worths else None,
+        gain_eth=_eth_or_none(sum(gains)) if gains else None,
         unvalued=sum(row.sells == "unknown" for row in rows),
         gone=gone,
         at_least=bag.is_part,
@@ -317,16 +318,21 @@ def _present_row(
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(holding.held_raw),
         sells=sells,
-        reverts=names.reason(valued.reason or "") or None if isinstance(valued, RefusedCall) else None,
-        worth_eth=_format_eth(token_value.worth_wei),
+        reverts=_refusal_reason(valued) if isinstance(valued, RefusedCall) else None,
+        worth_eth=_eth_or_none(token_value.worth_wei),
         venue=valued.venue.kind if isinstance(valued, SellValue) else None,
-        cost_eth=_format_eth(token_value.cost_wei),
-        gain_eth=_format_eth(token_value.gain_wei),
+        cost_eth=_eth_or_none(token_value.cost_wei),
+        gain_eth=_eth_or_none(token_value.gain_wei),
         gain_bps=gain_bps,
-        realised_eth=_format_eth(holding.realised_wei),
+        realised_eth=_eth_or_none(holding.realised_wei),
         since=when(holding.at_s),
         changes=_present_changes(holding, bag, policy),
     )
+
+
+def _refusal_reason(refused: RefusedCall) -> str | None:
+    text = reason(refused.reason)
+    return None if text == NO_REASON else text
 
 
 def _present_changes(holding: BagToken, bag: BagRecord, policy: Policy) -> Changes:
@@ -362,7 +368,7 @@ def _present_check(stored: StoredCheck | None, policy: Policy) -> CheckKept | No
     return CheckKept(code, level, stored.checked_at, stored.block_number, fees_bps, buy_bps, sell_bps)  # type: ignore[arg-type]
 
 
-def _format_eth(wei: int | None) -> str | None:
+def _eth_or_none(wei: int | None) -> str | None:
     return None if wei is None else plain_decimal(wei, ETH_DECIMALS)
 
 
@@ -372,28 +378,30 @@ def _format_eth(wei: int | None) -> str | None:
 def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> str:
     rows = answer.holdings
     if not bag.held:
-        return "By the index this wallet holds no token. What it never traded may not be known."
-    count = "1 token" if len(rows) == 1 else f"{len(rows)} tokens"
-    sentences = [f"This wallet holds {count} that the index knows{' at least' if answer.at_least else ''}."]
+        return "This wallet holds no token that the index knows. It may hold tokens that were never traded."
+    count = format_count(len(rows), "token")
+    sentences = [f"This wallet holds {'at least ' if answer.at_least else ''}{count} that the index knows."]
     if answer.at_block is None:
         sentences.append(
-            "The chain did not answer: what it really holds and what that would bring could not be found out."
+            "The chain did not answer, so we could not find out what it holds now and what that sells for."
         )
     elif answer.worth_eth is not None:
-        at = f"as simulated at block {answer.at_block}"
-        sentences.append(f"Sold now, each alone, they bring {eth_text(worth_wei)}, {at}.")
+        sells = f"simulated sells of each alone bring {format_eth(worth_wei)} in all"
+        sentences.append(f"At block {answer.at_block:,}, {sells}.")
     if answer.gain_eth is not None:
         gain = "a gain" if gain_wei >= 0 else "a loss"
-        sentences.append(f"Against what they cost that is {gain} of {eth_text(abs(gain_wei))}.")
+        sentences.append(f"Compared with what was paid, that is {gain} of {format_eth(abs(gain_wei))}.")
     if answer.unvalued and answer.at_block is not None:
-        sentences.append(f"Of {answer.unvalued} it could not be found out what they bring: that is no yes.")
+        unknown = f"We could not find out whether {format_count(answer.unvalued, 'token')} can be sold"
+        sentences.append(f"{unknown}: this is not a pass.")
     if answer.gone:
-        sentences.append(f"{answer.gone} that it bought it holds no more.")
+        sentences.append(f"It no longer holds {format_count(answer.gone, 'token')} that it bought.")
     labels = {label.address: label for label in bag.labels.values()}
     worse = [line for row in rows if (line := _describe_worse(row, quote_token(labels[row.token.address])))]  # type: ignore[index]
     sentences += worse[:MOST_SAID]
     if len(worse) > MOST_SAID:
-        sentences.append(f"Of {len(worse) - MOST_SAID} more something is worse, too.")
+        more = format_count(len(worse) - MOST_SAID, "more token")
+        sentences.append(f"{more} got worse: see holdings.")
     return " ".join(sentences)
 
 
@@ -404,26 +412,22 @@ def _describe_worse(row: BagRow, name: str) -> str:
     """Says what got worse since the token was bought; empty: nothing that is known."""
     changes, worse = row.changes, list[str]()
     if row.sells == "refused":
-        worse.append("it cannot be sold now")
+        worse.append("you cannot sell it now")
     then, now = changes.then, changes.now
     if now is not None and (then is None or _RANK[now.level] > _RANK[then.level]) and now.level != "ok":
-        note = "" if then is None else f", and was {then.level} ({then.code}) when it was bought"
+        note = "" if then is None else f"; the check at the first buy said {then.level} ({then.code})"
         worse.append(f"its newest check says {now.level} ({now.code}){note}")
     if changes.deployer is not None and changes.deployer.sold_bps:
-        worse.append(f"its deployer sold {_format_percent(changes.deployer.sold_bps)} of what he had")
+        worse.append(f"its deployer sold {format_percent(changes.deployer.sold_bps)} of its holding")
     if changes.liquidity_left_bps:
-        worse.append(f"{_format_percent(changes.liquidity_left_bps)} of its liquidity left")
+        worse.append(f"{format_percent(changes.liquidity_left_bps)} of its liquidity was withdrawn")
     old_bps = None if then is None else then.fees_bps
     new_bps = None if now is None else now.fees_bps
     if old_bps is not None and new_bps is not None and new_bps > old_bps + BPS // 100:
         worse.append(
-            f"fees of a round trip were {_format_percent(old_bps)} and are {_format_percent(new_bps)}"
+            f"the fees of a round trip rose from {format_percent(old_bps)} to {format_percent(new_bps)}"
         )
-    return f"Of {name}: {'; '.join(worse)}." if worse else ""
-
-
-def _format_percent(bps: int) -> str:
-    return f"{plain_decimal(bps, 2)}%"
+    return f"{name}: {'; '.join(worse)}." if worse else ""
 
 
 MOST_HELD = GUARD.most_held

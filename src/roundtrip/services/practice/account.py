@@ -8,12 +8,19 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
 from roundtrip.services.practice.ledger import AccountPage, now_of, read_page
 from roundtrip.services.practice.pricing import ValueHoldings, why_missing, why_refused
-from roundtrip.services.practice.schema import PositionListed, PracticeAccount, eth_of, token_named
+from roundtrip.services.practice.schema import (
+    PositionListed,
+    PracticeAccount,
+    eth_of,
+    practice_eth,
+    token_named,
+)
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
@@ -94,7 +101,7 @@ async def _read(ctx: Context, account: Account, at: datetime, block_number: int)
         ):
             return await _read_account(connection, account, at, block_number)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
+        raise ServiceFull("busy", "Accounts are unavailable: ask again in 5 s.", 5) from error
 
 
 async def _read_account(
@@ -133,21 +140,22 @@ def _present_position(stored: StoredPosition, value: Valued, symbol: str | None)
 
 def _text(read: _AccountRead, positions: Sequence[PositionListed], worth_wei: int) -> str:
     page, week = read.page, read.week
-    count = "1 position is" if len(positions) == 1 else f"{len(positions)} positions are"
+    count = format_count(len(positions), "open position") if positions else "no open position"
     unvalued = [position for position in positions if position.worth is None]
-    sentences = [f"{eth_of(page.account.eth_wei)} practice eth are left, and {count} open."]
+    sentences = [f"You have {practice_eth(page.account.eth_wei)} and {count}."]
     if positions:
-        except_text = (
-            f", {len(unvalued)} of them left out, which cannot be sold or valued now" if unvalued else ""
-        )
-        sentences.append(f"Sold at this block all of it would come to {eth_of(worth_wei)} eth{except_text}.")
-    result = f"took {eth_of(week.profit_wei)}" if week.profit_wei >= 0 else f"lost {eth_of(-week.profit_wei)}"
-    sells = "1 sell" if week.sells == 1 else f"{week.sells} sells"
-    sentences.append(f"This week {sells} {result} eth." if week.sells else "Nothing was sold this week.")
+        total = f"With all positions sold at this block you would have {practice_eth(worth_wei)}"
+        left_out = f", not counting {len(unvalued)} that cannot be sold or valued now" if unvalued else ""
+        sentences.append(f"{total}{left_out}.")
+    if week.sells:
+        result = f"{'made' if week.profit_wei >= 0 else 'lost'} {practice_eth(abs(week.profit_wei))}"
+        sentences.append(f"This week {format_count(week.sells, 'sell')} {result}.")
+    else:
+        sentences.append("You have sold nothing this week.")
     if page.account.apart_wei:
-        apart = eth_of(page.account.apart_wei)
-        sentences.append(f"{apart} eth of gains that do not count are set apart and cannot be spent.")
+        apart = practice_eth(page.account.apart_wei)
+        sentences.append(f"{apart} of profit from sells that do not count is set apart: you cannot spend it.")
     gifts = [trade for trade in page.monday.trades if trade.side == "gift"]
     if gifts:
-        sentences.append(f"Monday's gift of {eth_of(gifts[0].eth_wei)} eth is in it.")
+        sentences.append(f"This includes Monday's gift of {practice_eth(gifts[0].eth_wei)}.")
     return " ".join(sentences)

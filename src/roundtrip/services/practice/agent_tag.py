@@ -13,6 +13,8 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league
 
+_BAD_NAME = f'name must be at most {MOST_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 1".'
+
 
 class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the agent is called, or that there is none."""
@@ -31,11 +33,11 @@ class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.name is None:
             return None
         if self.off:
-            raise CallerFault("bad_input", "off removes the tag: leave the name out.")
+            raise CallerFault("bad_input", "off removes the tag and the name: give off or name, not both.")
         try:
             return agent_name(self.name)
-        except ValueError as error:
-            raise CallerFault("bad_input", f"{error}.") from None
+        except ValueError:
+            raise CallerFault("bad_input", _BAD_NAME) from None
 
 
 class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,4 +66,4 @@ def _text(account: Account) -> str:
         name = account.designation
         return f"{name} has no agent tag: the league counts it among people. Nothing else changed."
     name = f', called "{account.agent_name}"' if account.agent_name else ""
-    return f"{account.designation} is tagged as an agent{name}, on the league, too. Nothing else changed."
+    return f"{account.designation} is tagged as an agent{name}, also in the league. Nothing else changed."

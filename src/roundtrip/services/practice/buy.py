@@ -10,6 +10,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.figures import format_amount, format_shortfall
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -32,7 +33,15 @@ from .ledger import (
     write_trade,
 )
 from .pricing import Buying, PricedBuy, SlotOf, price_buy
-from .schema import PositionAfter, PracticeBought, PracticeBuyParams, PracticeVenue, eth_of, token_named
+from .schema import (
+    PositionAfter,
+    PracticeBought,
+    PracticeBuyParams,
+    PracticeVenue,
+    eth_of,
+    practice_eth,
+    token_named,
+)
 
 Pricing = Callable[[Context, ChainHead, Buying, SlotOf | None, Meter], Awaitable[PricedBuy]]
 
@@ -68,7 +77,8 @@ async def buy(
     """Buys with this pricing. Raises as ``practice_buy``."""
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
     if eth_wei < practice.LEAST_WEI:
-        raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
+        least = eth_of(practice.LEAST_WEI)
+        raise CallerFault("too_small", f'eth must be at least "{least}", the smallest practice buy.')
     key = repeat_key(once, "practice_buy", token, eth_wei)
     request = TradeRequest(account, token, now_of(ctx), ctx.heads.last_number(), key, PracticeBought)
     run = retry_if_stale(partial(_buy, ctx, request, eth_wei, pricing, meter))
@@ -96,11 +106,13 @@ def _check_account(page: AccountPage, eth_wei: int) -> None:
     """Raises CallerFault (would_fail) when the account has too little eth or too many positions."""
     has_wei = page.account.eth_wei
     if eth_wei > has_wei:
-        message = f"The account has {eth_of(has_wei)} practice eth, and this needs {eth_of(eth_wei)}."
+        has, needs = format_shortfall(has_wei, eth_wei, ETH_DECIMALS)
+        message = f"You have {has} practice eth, and this buy needs {needs}."
         raise CallerFault("would_fail", message)
     if page.own is None and len(page.positions) >= practice.MOST_POSITIONS:
         raise CallerFault(
-            "would_fail", f"{practice.MOST_POSITIONS} positions are all that can be open: sell one first."
+            "would_fail",
+            f"You have {practice.MOST_POSITIONS} open positions, the most allowed: sell one first.",
         )
 
 
@@ -109,9 +121,10 @@ def _check_cap(page: AccountPage, priced: PricedBuy) -> None:
     CallerFault (would_fail)."""
     held_raw = 0 if page.own is None else page.own.position.held_raw
     if held_raw + priced.token_raw > priced.payable_raw:
-        cap = plain_decimal(priced.payable_raw, priced.decimals)
-        held = plain_decimal(held_raw, priced.decimals)
-        message = f"A position is at most what its venue holds of the token, {cap}; yours is {held} already."
+        cap, total = format_shortfall(priced.payable_raw, held_raw + priced.token_raw, priced.decimals)
+        message = (
+            f"Its venue holds {cap} tokens, and with this buy you would hold {total}: more than it could pay."
+        )
         raise CallerFault("would_fail", message)
 
 
@@ -148,26 +161,33 @@ async def _fill(
         eth_left=eth_of(account.eth_wei),
         made_at=request.at,
     )
-    return _with_text(answer, has_slot=stored.slot is not None)
+    text = _text(answer, trade, decimals, account.eth_wei, has_slot=stored.slot is not None)
+    return msgspec.structs.replace(answer, text=text)
 
 
-_SELLS_BACK = {
-    "yes": "It could be sold straight back",
-    "no": "It cannot be sold straight back",
-    "unknown": "Whether it could be sold back could not be found out, which is not a pass",
-}
+def _sell_back_text(answer: PracticeBought) -> str:
+    """What the sell straight back came to. The verdict of one that worked says so itself."""
+    text = answer.verdict.text
+    if answer.sells_back == "yes":
+        return text if text.startswith("It goes through, ") else f"You can sell it straight back. {text}"
+    if answer.sells_back == "no":
+        return f"You cannot sell it straight back. {text}"
+    not_a_pass = "" if "This is not a pass" in text else " This is not a pass."
+    return f"We could not find out whether you can sell it straight back. {text}{not_a_pass}"
 
 
-def _with_text(answer: PracticeBought, has_slot: bool) -> PracticeBought:
+def _text(
+    answer: PracticeBought, trade: practice.PracticeTrade, decimals: int, left_wei: int, *, has_slot: bool
+) -> str:
     sentences = [
-        f"Bought {answer.received} of {called_by(answer.token)} for {answer.spent} practice eth at block "
-        f"{answer.block}.",
-        f"{_SELLS_BACK[answer.sells_back]}: {answer.verdict.text}",
+        f"You bought {format_amount(trade.token_raw, decimals)} of {called_by(answer.token)} for "
+        f"{practice_eth(trade.eth_wei)} at block {answer.block:,}.",
+        _sell_back_text(answer),
     ]
     if not has_slot:
         sentences.append(
-            "Where this token keeps its balances is not known: it can be sold here only while a real wallet "
-            "is known that holds as much."
+            "We do not know where this token stores its balances: you can sell it here only while we know a "
+            "wallet that holds as much."
         )
-    sentences.append(f"{answer.eth_left} practice eth are left.")
-    return msgspec.structs.replace(answer, text=" ".join(sentences))
+    sentences.append(f"You have {practice_eth(left_wei)} left.")
+    return " ".join(sentences)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
@@ -12,7 +13,6 @@ from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     TokenNamed,
-    eth_text,
     looking,
     present_token,
     quote_token,
@@ -31,15 +31,15 @@ _QUOTED = 3
 _ETH_DECIMALS = 18
 _DAY = "%A %Y-%m-%d"
 _RULES = (
-    "Only sells count, losses as gains do, of tokens that are a day old, sold where they were "
-    "launched or are traded most, and that at least "
-    f"{FAIRNESS.least_buyers} different people bought, as far as can be told, and not by kin of the "
-    f"deployer; an entry needs {LEAST_SELLS} of them. The eth is pretend."
+    "A sell counts, gain or loss, if its token is at least a day old and, as far as we know, at least "
+    f"{FAIRNESS.least_buyers} different people bought it, if it is sold where it was launched or trades "
+    "most, and if the seller is not linked to its deployer. "
+    f"An entry needs {LEAST_SELLS} such sells. The eth is pretend."
 )
 
 
 class LeagueParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose entries."""
+    """The accounts whose entries to list."""
 
     who: Annotated[
         Literal["all", "agents", "people"],
@@ -82,7 +82,7 @@ class LastWeek(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class League(msgspec.Struct, frozen=True, rename="camel"):
-    """The most profit first; of equal profit fewer sells, then whose last sell was earlier."""
+    """The most profit first; of equal profit fewer sells, then the earlier last sell."""
 
     text: AnswerText
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
@@ -154,8 +154,8 @@ def _best(entry: LeagueRank, tokens: dict[Address, Label]) -> BestSell | None:
 
 # --- text ------------------------------------------------------------------------------------------
 
-_SINGULAR: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite without an agent's tag"}
-_PLURAL: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent's tag"}
+_SINGULAR: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite without an agent tag"}
+_PLURAL: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent tag"}
 
 
 def _league_text(
@@ -167,26 +167,27 @@ def _league_text(
     tokens: dict[Address, Label],
 ) -> str:
     week = f"the week from {when(began_s):{_DAY}}, 00:00 UTC, to the next Monday"
-    board = f"Nobody has entered the practice league of {_PLURAL[who]} yet, {week}."
-    if entries:
-        quoted = entries[:_QUOTED]
-        first = " ".join(f"{rank}. {_sentence(entry, tokens)}" for rank, entry in enumerate(quoted, 1))
-        more = counts.on_board - len(quoted)
-        rest = f" {more:,} more are in it." if more > 1 else " One more is in it." if more else ""
-        board = f"Practice league of {_PLURAL[who]}, {week}: {first}{rest}"
-    parts = [board, _too_few_text(who, counts.too_few), _RULES, _last_week_text(podium)]
-    return " ".join(part for part in parts if part)
+    quoted = entries[:_QUOTED]
+    board = f"Practice league of {_PLURAL[who]}, {week}" + (":" if quoted else ": no entry yet.")
+    rows = [f"{rank}. {_row_text(entry, tokens)}" for rank, entry in enumerate(quoted, 1)]
+    more = counts.on_board - len(quoted)
+    rest = f"{format_count(more, 'more entry', 'more entries')}." if quoted and more > 0 else ""
+    lines = [board, *rows, rest, _too_few_text(who, counts.too_few), _RULES, _last_week_text(podium)]
+    return "\n".join(line for line in lines if line)
 
 
-def _sentence(entry: LeagueRank, tokens: dict[Address, Label]) -> str:
-    verb = "made" if entry.profit_wei >= 0 else "lost"
+def _row_text(entry: LeagueRank, tokens: dict[Address, Label]) -> str:
     best = ""
     if entry.won:
-        best = f"; its best was {quote_token(tokens[entry.best_token])}, {eth_text(entry.best_profit_wei)}"
+        best = f", best {quote_token(tokens[entry.best_token])} {format_eth(entry.best_profit_wei)}"
     return (
-        f"{_account_text(entry)} {verb} {eth_text(abs(entry.profit_wei))} in {entry.sells} sells, "
-        f"{entry.won} won{best}."
+        f"{_account_text(entry)}: {_profit_text(entry.profit_wei)}, {format_count(entry.sells, 'sell')}, "
+        f"{entry.won:,} won{best}"
     )
+
+
+def _profit_text(wei: int) -> str:
+    return f"profit {format_eth(wei)}" if wei >= 0 else f"loss {format_eth(-wei)}"
 
 
 def _account_text(entry: LeagueRank) -> str:
@@ -200,11 +201,12 @@ def _too_few_text(who: Who, count: int) -> str:
     if not count:
         return ""
     subject, have = (_SINGULAR[who], "has") if count == 1 else (_PLURAL[who], "have")
-    return f"{count:,} {subject} {have} fewer than {LEAST_SELLS} sells that count so far."
+    return f"{count:,} {subject} {have} fewer than {LEAST_SELLS} sells that count."
 
 
 def _last_week_text(podium: tuple[LeagueRank, ...]) -> str:
     if not podium:
         return ""
-    first = ", ".join(f"{_account_text(entry)} {eth_text(entry.profit_wei)}" for entry in podium)
-    return f"Last week's first: {first}."
+    entries = enumerate(podium, 1)
+    rows = [f"{rank}. {_account_text(entry)}: {_profit_text(entry.profit_wei)}" for rank, entry in entries]
+    return "\n".join(["Last week:", *rows])

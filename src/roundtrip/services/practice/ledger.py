@@ -32,7 +32,7 @@ class StalePrice(ServiceFull):
     """The account changed after the price was computed."""
 
     def __init__(self) -> None:
-        super().__init__("busy", "The account traded the same token meanwhile: ask again.", 1)
+        super().__init__("busy", "You traded this token at the same time: ask again.", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ async def read_page(
 ) -> AccountPage:
     """Reads an account; one that does not exist yet is read as newly opened."""
     now_s = int(at.timestamp())
-    purse = await store.account(connection, account.id) or practice.open_account(now_s)
+    stored_account = await store.account(connection, account.id) or practice.open_account(now_s)
     open_positions = await store.open_positions(connection, account.id)
-    monday = practice.turn_week(purse, [stored.position for stored in open_positions], now_s)
+    monday = practice.turn_week(stored_account, [stored.position for stored in open_positions], now_s)
     lost = {position.token for position in monday.lost}
     positions = tuple(stored for stored in open_positions if stored.position.token not in lost)
     recent = RecentTrades()
@@ -118,7 +118,7 @@ async def read_request(ctx: Context, request: TradeRequest) -> AccountPage | msg
             answer = await _earlier_answer(connection, request)
             return answer if answer is not None else await _read_requested_page(connection, request)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
+        raise ServiceFull("busy", "Accounts are unavailable: ask again in 5 s.", 5) from error
 
 
 async def _read_requested_page(connection: Connection, request: TradeRequest) -> AccountPage:
@@ -134,7 +134,7 @@ async def _earlier_answer(connection: Connection, request: TradeRequest) -> msgs
     if earlier is None:
         return None
     if earlier.asked_hash != request.key.request_hash:
-        raise CallerFault("bad_input", "This idempotency key was used for another request.")
+        raise CallerFault("bad_input", "This idempotency key was used for another request: give a new key.")
     answer: msgspec.Struct = msgspec.json.decode(earlier.answer, type=request.answer)
     return answer
 

@@ -9,17 +9,19 @@ from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_b
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import cast
-from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.base.figures import format_duration, format_shortfall
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.venue_code import enough
-from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.verdict_text import ROUTER_REASONS
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
+from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context
@@ -41,6 +43,7 @@ from roundtrip.services.trade.rehearsal import (
 from roundtrip.services.trade.simulate import short_check
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
+from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
@@ -48,9 +51,10 @@ from roundtrip.venues import abi, erc20
 _VALID_S = 20 * 60
 _SLIPPAGE_BPS = 100
 _READ_GAS = 300_000
-_NO_RATE = Missing("node", "what an eth buys of what its pool is paid in is not known")
+_NO_RATE = Missing("node", "the eth price of the money that its pool takes is not known")
 
-_MINUTES = f"the last {practice.AT_ONCE_S // 60} minutes"
+_WAIT = format_duration(practice.AT_ONCE_S)
+_MINUTES = f"the last {_WAIT}"
 
 SlotOf = Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]]
 ValueHoldings = Callable[
@@ -114,28 +118,28 @@ async def price_buy(
     earlier ones buy alone, at the same block. ``slot_of`` None: the balance slot is known already. Raises
     CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
     token, earlier_wei = buying.token, buying.earlier_wei
-    opened = await start_check(ctx, head, token, meter)
-    check_tradable("buy", opened)
-    desk = TradeBuilder(
+    buy_round = await start_check(ctx, head, token, meter)
+    check_tradable("buy", buy_round)
+    builder = TradeBuilder(
         ctx=ctx,
         head=head,
         # A wallet that is new to the chain and holds only the eth for this buy.
-        wallet=cast(opened.run.environments[0], "practice").buyer,
+        wallet=cast(buy_round.run.environments[0], "practice").buyer,
         side="buy",
-        opened=opened,
+        buy_round=buy_round,
         holdings=Holdings(0, 0, {}),
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + _VALID_S,
-        decimals=decimals_of(opened),
+        decimals=decimals_of(buy_round),
         fund=True,
     )
     sizes_wei = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
-    rehearsals = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes_wei], meter)
-    whole = _choose_venue(desk, rehearsals[0], sizes_wei[0], buying.at)
-    earlier = _choose_earlier(desk, rehearsals[1], earlier_wei, buying.at) if earlier_wei else None
+    rehearsals = await rehearse_each(builder, [_amounts(builder, wei) for wei in sizes_wei], meter)
+    whole = _choose_venue(builder, rehearsals[0], sizes_wei[0], buying.at)
+    earlier = _choose_earlier(builder, rehearsals[1], earlier_wei, buying.at) if earlier_wei else None
     run_meter, payable_meter, slot_meter = Meter(), Meter(), Meter()
     final, payable_raw, slot = await at_once(
-        final_run(desk, rehearsals[0], whole, _SLIPPAGE_BPS, run_meter),
-        _read_payable(desk, whole, payable_meter),
+        final_run(builder, rehearsals[0], whole, _SLIPPAGE_BPS, run_meter),
+        _read_payable(builder, whole, payable_meter),
         _find_slot(ctx, head, token, slot_of, slot_meter),
     )
     meter.add(run_meter, payable_meter, slot_meter)
@@ -144,17 +148,18 @@ async def price_buy(
         spent_wei -= _spent_wei(earlier, earlier_wei, earlier)
         token_raw -= earlier.came_raw
     if spent_wei <= 0 or token_raw <= 0:
-        message = f"After what you bought of it in {_MINUTES} that much more brings nothing."
+        message = f"After what you bought of this token in {_MINUTES}, this buy brings nothing."
         raise CallerFault("would_fail", message)
     if spent_wei < practice.LEAST_WEI:
-        message = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
+        takes, least = format_shortfall(spent_wei, practice.LEAST_WEI, ETH_DECIMALS)
+        message = f"Its curve takes at most {takes} eth now, and the smallest practice buy is {least}."
         raise CallerFault("too_small", message)
-    sells_back, verdict = _verdict(desk, final)
+    sells_back, verdict = _verdict(builder, final)
     return PricedBuy(
         block=head.block,
         venue=whole.written.place.venue,
-        symbol=symbol(desk),
-        decimals=desk.decimals,
+        symbol=symbol(builder),
+        decimals=builder.decimals,
         spent_wei=spent_wei,
         token_raw=token_raw,
         payable_raw=payable_raw,
@@ -164,23 +169,23 @@ async def price_buy(
     )
 
 
-def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
-    market = desk.opened.run.setting.market
-    amounts = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(desk.opened)}
+def _amounts(builder: TradeBuilder, wei: int) -> Amounts:
+    market = builder.buy_round.run.setting.market
+    amounts = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(builder.buy_round)}
     return {venue: raw for venue, raw in amounts.items() if raw}
 
 
-def _choose_venue(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+def _choose_venue(builder: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
     """The buy on the venue of the held position, if that can sell, so that price differences between venues
     cannot be exploited; else on the venue that a real buy would use. Raises CallerFault and NodeFault."""
-    amounts = _amounts(desk, wei)
-    unpriced = {venue: _NO_RATE for venue in tradable(desk.opened) if venue not in amounts}
+    amounts = _amounts(builder, wei)
+    unpriced = {venue: _NO_RATE for venue in tradable(builder.buy_round) if venue not in amounts}
     rehearsals = replace(rehearsals, rehearsed={**rehearsals.rehearsed, **unpriced})
-    own = next((venue for venue in tradable(desk.opened) if at is not None and venue.at() == at), None)
-    if own is not None and sells(desk, rehearsals, own):
+    own = next((venue for venue in tradable(builder.buy_round) if at is not None and venue.at() == at), None)
+    if own is not None and sells(builder, rehearsals, own):
         return _raise_unless_rehearsed(rehearsals.rehearsed[own])
     amount_by_money: dict[Pays, int | CallerFault] = {paid_with(venue): raw for venue, raw in amounts.items()}
-    chosen = best_buy(desk, rehearsals, {"eth": 0, "usdg": 0, **amount_by_money})
+    chosen = best_buy(builder, rehearsals, {"eth": 0, "usdg": 0, **amount_by_money})
     if isinstance(chosen, CallerFault):
         raise chosen
     return chosen
@@ -194,11 +199,13 @@ def _raise_unless_rehearsed(result: RehearsedTrade | CallerFault | Missing) -> R
     return result
 
 
-def _choose_earlier(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+def _choose_earlier(
+    builder: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None
+) -> RehearsedTrade:
     try:
-        return _choose_venue(desk, rehearsals, wei, at)
+        return _choose_venue(builder, rehearsals, wei, at)
     except CallerFault as error:
-        message = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
+        message = f"What you bought of this token in {_MINUTES} cannot be bought now: ask again in {_WAIT}."
         raise CallerFault("would_fail", message) from error
 
 
@@ -207,19 +214,19 @@ def _spent_wei(done: RehearsedTrade, wei: int, chosen: RehearsedTrade) -> int:
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _read_payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
+async def _read_payable(builder: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
     """The token balance, at the block, of the contract that pays the tokens out. Raises CallerFault and
     NodeFault."""
     place = chosen.written.place
-    payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
-    params = {"to": desk.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
-    (answer,) = await desk.ctx.node.batch(
-        [RpcCall("eth_call", [params, {"blockHash": desk.head.block.hash}])], meter
+    payer, _ = place.file.plan_pay_out(place.venue, builder.token(), builder.ctx.contracts, builder.wallet)
+    params = {"to": builder.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
+    (answer,) = await builder.ctx.node.batch(
+        [RpcCall("eth_call", [params, {"blockHash": builder.head.block.hash}])], meter
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
-            raise NodeFault(f"it told no balance ({describe_error(answer)})")
-        raise CallerFault("would_fail", "The token does not tell what its pool holds of it.")
+            raise NodeFault(f"it returned no balance ({describe_error(answer)})")
+        raise CallerFault("would_fail", "The token does not return how much of it its pool holds.")
     return abi.uint_at(hex_bytes(answer), 0) or 0
 
 
@@ -236,28 +243,28 @@ async def _find_slot(
     return None if slot is None else Slot(slot.layout, slot.base)
 
 
-def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
+def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
     """Whether the bought tokens could be sold straight back, and the verdict of that sell."""
     assert final.exit is not None
-    checked = short_check(final.evidence, final.judgement, desk.ctx.policy)
+    checked = short_check(final.evidence, final.judgement, builder.ctx.policy)
     refused = refusal_code(final.exit.code, final.judgement.verdict)
     code = refused or final.exit.code
-    text = sentence(desk, final, checked, refused)
+    text = sentence(builder, final, checked, refused)
     level = level_of(code, final.exit)
     verdict = TradeVerdict(code, level, text)  # type: ignore[arg-type]
     if level == "unknown":
         return "unknown", verdict
     reading = final.exit.reading
-    is_sellable = reading is None or enough(reading.full, desk.ctx.policy)
+    is_sellable = reading is None or enough(reading.full, builder.ctx.policy)
     return ("yes" if is_sellable and code != "cannot_sell" else "no"), verdict
 
 
 # --- sells -----------------------------------------------------------------------------------------
 
 
-async def judge_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Judgement:
+async def check_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Evidence:
     """Checks a token at the block of ``head``. Raises NodeFault."""
-    return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
+    return await run_sell_round(await start_check(ctx, head, token, meter), meter)
 
 
 async def price_sell(
@@ -266,33 +273,42 @@ async def price_sell(
     """What the chain would pay for the whole holding at the block of ``head``; Unsellable also when that
     cannot be determined. Raises NodeFault."""
     check_meter, value_meter = Meter(), Meter()
-    judgement, values = await at_once(
-        judge_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
+    evidence, values = await at_once(
+        check_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
     )
     meter.add(check_meter, value_meter)
+    judgement = judge(evidence, ctx.policy)
     verdict = judgement.verdict
     if verdict.code == "cannot_sell":
-        return Unsellable(f"It cannot be sold: {verdict.text}", by_check=True)
+        return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
     if verdict.level == "unknown":
         return _unsellable_for(judgement.missing or Missing("token", verdict.text))
     (value,) = values
     if isinstance(value, Missing):
         return _unsellable_for(value)
     if isinstance(value, RefusedCall):
-        return Unsellable(why_refused(value), by_check=False)
+        return Unsellable(why_refused(_with_tokens_reason(value, evidence)), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
+
+
+def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall:
+    """The refusal, with the reason that the token gave to the check where a router withholds it."""
+    if refused.reason not in ROUTER_REASONS:
+        return refused
+    refusals = (venue.told_on_sell for venue in evidence.venues)
+    direct = next((told for told in refusals if isinstance(told, RefusedCall) and told.reason), refused)
+    return replace(refused, reason=direct.reason)
 
 
 def why_refused(refused: RefusedCall) -> str:
     """A sentence that says why the holding cannot be sold."""
-    reason = names.reason(refused.reason or "")
-    ending = f' ("{reason}").' if reason else "; no reason was given."
-    return f"So much of it cannot be sold at this block{ending}"
+    why = f": {refused.reason}" if refused in NO_SELL else failure_clause(refused.reason)
+    return f"Selling this much of it fails at this block{why}."
 
 
 def why_missing(missing: Missing) -> str:
     """A sentence that says why the value is not known."""
-    return f"What it would sell for could not be found out: {missing.why}."
+    return f"We could not find out what it sells for: {missing.why.rstrip('.')}."
 
 
 def _unsellable_for(missing: Missing) -> Unsellable:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.practice.practice import SellsBack
@@ -252,6 +253,11 @@ class PracticeTrades(msgspec.Struct, frozen=True, rename="camel"):
 def eth_of(wei: int) -> str:
     """Formats wei as eth, exactly."""
     return plain_decimal(wei, ETH_DECIMALS)
+
+
+def practice_eth(wei: int) -> str:
+    """An amount of practice eth in a sentence: ``0.1234 practice eth``."""
+    return f"{format_amount(wei, ETH_DECIMALS)} practice eth"
 
 
 def token_named(token: Address, symbol: str | None) -> TokenNamed:

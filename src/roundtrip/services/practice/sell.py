@@ -11,10 +11,12 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.figures import format_amount, format_shortfall
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
+from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.trade.prepare import address
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
@@ -38,7 +40,15 @@ from .ledger import (
     write_trade,
 )
 from .pricing import PricedSell, SlotOf, Unsellable, ValueHoldings, price_sell
-from .schema import PositionAfter, PracticeSellParams, PracticeSold, PracticeVenue, eth_of, token_named
+from .schema import (
+    PositionAfter,
+    PracticeSellParams,
+    PracticeSold,
+    PracticeVenue,
+    eth_of,
+    practice_eth,
+    token_named,
+)
 
 Pricing = Callable[
     [Context, ChainHead, HoldingToSell, ValueHoldings, Meter], Awaitable[PricedSell | Unsellable]
@@ -93,7 +103,7 @@ async def _sell(
         return page
     assert isinstance(page, AccountPage)
     if page.own is None:
-        raise CallerFault("nothing_to_sell", "The account holds none of this token.")
+        raise CallerFault("nothing_to_sell", f"You have no open practice position in {request.token}.")
     part_raw = _part_raw(page.own.position.held_raw, percent)
     head = ctx.heads.current()
     slot = page.own.slot or await _find_slot(ctx, head, request.token, pricing, meter)
@@ -107,8 +117,8 @@ async def _sell(
             await mark_failed(ctx, request, part_raw)
         raise CallerFault("would_fail", priced.why)
     if not is_all and priced.got_wei < practice.LEAST_WEI:
-        least_eth, brings_eth = eth_of(practice.LEAST_WEI), eth_of(priced.got_wei)
-        message = f"That part brings {brings_eth} eth, and a part has to bring {least_eth}: sell all of it."
+        brings, least = format_shortfall(priced.got_wei, practice.LEAST_WEI, ETH_DECIMALS)
+        message = f"That part brings {brings} eth, and a part must bring {least}: sell more, or all of it."
         raise CallerFault("too_small", message)
     fill = partial(_fill, ctx, request, part_raw, slot, priced, pricing)
     return await book_trade(ctx, request, page, fill)
@@ -120,7 +130,10 @@ def _part_raw(held_raw: int, percent: Decimal) -> int:
         context.prec, context.rounding = 120, ROUND_DOWN
         part_raw = int(Decimal(held_raw) * percent / 100)
     if part_raw == 0:
-        raise CallerFault("nothing_to_sell", "That share of it is less than the token's least unit.")
+        raise CallerFault(
+            "nothing_to_sell",
+            "That share of your position is less than the token's smallest unit: sell more.",
+        )
     return min(held_raw, part_raw)
 
 
@@ -203,20 +216,24 @@ def _answer(ctx: Context, request: TradeRequest, priced: PricedSell, sale: _Book
         eth_left=eth_of(sale.account.eth_wei),
         made_at=request.at,
     )
-    return msgspec.structs.replace(answer, text=_text(answer, trade.profit_wei or 0))
+    return msgspec.structs.replace(answer, text=_text(answer, sale))
 
 
-def _text(answer: PracticeSold, profit_wei: int) -> str:
-    result = f"a profit of {eth_of(profit_wei)}" if profit_wei >= 0 else f"a loss of {eth_of(-profit_wei)}"
+def _text(answer: PracticeSold, sale: _BookedSale) -> str:
+    trade, position, decimals = sale.trade, sale.stored.position, sale.stored.decimals
+    profit_wei = trade.profit_wei or 0
+    result = f"a {'profit' if profit_wei >= 0 else 'loss'} of {format_amount(abs(profit_wei), ETH_DECIMALS)}"
     sentences = [
-        f"Sold {answer.sold} of {called_by(answer.token)} for {answer.got} practice eth at block "
-        f"{answer.block}: it had cost {answer.cost}, {result}."
+        f"You sold {format_amount(trade.token_raw, decimals)} of {called_by(answer.token)} for "
+        f"{practice_eth(trade.eth_wei)} at block {answer.block:,}. "
+        f"It had cost {format_amount(trade.cost_wei, ETH_DECIMALS)}: {result}."
     ]
     if not answer.counted:
         reason = f": {answer.why_not}" if answer.why_not else ""
         sentences.append(f"It does not count for the league{reason}.")
         if profit_wei > 0:
-            sentences.append(f"Its gain of {answer.set_apart} is set apart and cannot be spent.")
-    rest = f"{answer.position.amount} of it are" if answer.position is not None else "None of it is"
-    sentences.append(f"{rest} left, and {answer.eth_left} practice eth.")
+            sentences.append("Its profit is set apart: you cannot spend it.")
+    is_open = position.state == "open"
+    rest = f"{format_amount(position.held_raw, decimals)} of it" if is_open else "none of it"
+    sentences.append(f"You have {rest} left, and {practice_eth(sale.account.eth_wei)}.")
     return " ".join(sentences)

@@ -6,10 +6,18 @@ from typing import Annotated, cast
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.practice.schema import Eth, PracticeTrades, TradeListed, eth_of, token_named
+from roundtrip.services.practice.schema import (
+    Eth,
+    PracticeTrades,
+    TradeListed,
+    eth_of,
+    practice_eth,
+    token_named,
+)
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import ETH_DECIMALS
@@ -65,15 +73,14 @@ def _short(text: str) -> str:
 
 def _text(trades: list[KeptTrade]) -> str:
     if not trades:
-        return "There was no practice trade yet."
+        return "You have made no practice trade yet."
     sells = [trade for trade in trades if trade.side == "sell"]
     profit_wei = sum(trade.profit_wei or 0 for trade in sells)
-    count = "1 entry" if len(trades) == 1 else f"{len(trades)} entries"
-    result = f"took {eth_of(profit_wei)}" if profit_wei >= 0 else f"lost {eth_of(-profit_wei)}"
-    text = f"The last {count} of the ledger, the newest first."
+    count = "entry" if len(trades) == 1 else f"{len(trades)} entries"
+    text = f"Your last {count}, the newest first."
     if sells:
-        verb = "is a sell" if len(sells) == 1 else "are sells"
-        text += f" {len(sells)} of them {verb}, which {result} eth."
+        result = f"{'made' if profit_wei >= 0 else 'lost'} {practice_eth(abs(profit_wei))}"
+        text += f" The {format_count(len(sells), 'sell')} among them {result}."
     return text
 
 
@@ -104,12 +111,12 @@ async def practice_history(ctx: Context, params: Nothing, account: Account) -> U
         closings = await store.closings(connection, account.id, MOST_CLOSINGS + 1)
     shown = closings[:MOST_CLOSINGS]
     points = [ProfitPoint(c.at, eth_of(c.profit_wei), eth_of(c.total_wei)) for c in reversed(shown)]
-    return UseCaseAnswer(PracticeHistory(_history_text(points), points, len(shown) == len(closings)))
+    text = _history_text(shown[0].total_wei if shown else None)
+    return UseCaseAnswer(PracticeHistory(text, points, len(shown) == len(closings)))
 
 
-def _history_text(points: list[ProfitPoint]) -> str:
-    if not points:
-        return "Nothing was sold yet."
-    total = points[-1].total
-    result = f"lost {total[1:]}" if total.startswith("-") else f"took {total}"
-    return f"All sells and write-offs together {result} practice eth."
+def _history_text(total_wei: int | None) -> str:
+    if total_wei is None:
+        return "You have sold nothing yet."
+    result = f"{'made' if total_wei >= 0 else 'lost'} {practice_eth(abs(total_wei))}"
+    return f"All your sells and write-offs together {result}."

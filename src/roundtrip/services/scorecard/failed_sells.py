@@ -29,16 +29,18 @@ from roundtrip.venues import abi, erc20
 
 from .real_trades import Token, has_code
 
-NO_SELL = "It is no call of a known router, or of the token's curve, that names this token, as a sell is."
-NOT_PLAIN = (
-    "Its sender is not known as a plain wallet that bought this token in the market and still had it: a "
-    "contract, whoever is behind the token, or somebody who was given it."
+NO_SELL = (
+    "It is not a sell of this token: a sell calls a known router or the token's curve, and names the token."
 )
-TOO_LITTLE = "Its sender held less of the token than any amount that the check tried."
-NOT_TOLD = "It could not be tried again on the state before its block: the node does not tell that any more."
+NOT_PLAIN = (
+    "We do not know its sender as a plain wallet that bought this token in the market and still had it. The "
+    "sender may be a contract, belong to the people behind the token, or have been given the token."
+)
+TOO_LITTLE = "Its sender held less of the token than the smallest amount that the check tried."
+NOT_TOLD = "We could not run it again on the state before its block: the node no longer has that state."
 OWN_REASON = (
-    "On the state before its block the same wallet could have sold. It failed for a reason of its own, as "
-    "its limits, its gas or an approval that was missing."
+    "On the state before its block the same wallet could have sold. It failed for a reason of its own, "
+    "such as its limits, its gas or a missing approval."
 )
 _READ_GAS = 300_000
 _TRADES = ("trade",)
@@ -125,9 +127,9 @@ async def _read_head(ctx: Context, block_hash: str, meter: Meter) -> ChainHead |
     try:
         header = msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError) as error:
-        raise NodeFault("it gave a block that cannot be read") from error
+        raise NodeFault("it returned an unreadable block") from error
     if header.hash.lower() != block_hash:
-        raise NodeFault("it gave another block than was asked for")
+        raise NodeFault("it returned another block than requested")
     current = ctx.heads.current()
     return header.head(current.market, current.heard_s, current.dialect)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
@@ -129,19 +130,21 @@ def _text(total: dict[Outcome, int]) -> str:
     scored = right + wrong + undecided
     if not scored:
         return (
-            "No verdict has been scored yet: each waits for the day that it speaks of, and "
-            f"{SETTLED_S // 60} minutes more."
+            "No verdict has been scored yet. We score a verdict once the day that it covers and "
+            f"{format_duration(SETTLED_S)} more are over."
         )
     decided = right + wrong
     if not decided:
-        noun = "verdict was" if scored == 1 else "verdicts were"
-        return f"{scored:,} {noun} scored, and nothing that happened later decided any of them."
-    noun = "verdict" if decided == 1 else "verdicts"
-    return (
-        f"Of {decided:,} {noun} that what happened later decided, {wrong:,} "
-        f"{'was' if wrong == 1 else 'were'} wrong. Of {undecided:,} more nothing decided: they are neither. "
-        "That is no rate of error: a sell that failed is seen only when somebody reports it."
-    )
+        count = format_count(scored, "verdict was", "verdicts were")
+        return f"{count} scored, and later events decided none of them."
+    sentences = [
+        f"Later events decided {format_count(decided, 'verdict')}: "
+        f"{wrong:,} {'was' if wrong == 1 else 'were'} wrong."
+    ]
+    if undecided:
+        sentences.append(f"They did not decide {undecided:,} more, which are neither right nor wrong.")
+    sentences.append("This is not an error rate: we see a failed sell only when a user reports it.")
+    return " ".join(sentences)
 
 
 def _mistake(verdict: ScoredVerdict, token: TokenNamed) -> Mistake:

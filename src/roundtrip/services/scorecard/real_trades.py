@@ -94,8 +94,8 @@ async def find_trades(
 async def _keep_plain(
     connection: Connection, token: Token, trades: Sequence[IndexedTrade]
 ) -> list[IndexedTrade]:
-    """The trades whose wallet is no kin of the people behind the token, and bought in the market what it
-    sells."""
+    """The trades by wallets that are not related to the people behind the token, and that bought in the
+    market what they sell."""
     purses = await moving.read_origins(connection, {trade.wallet_id for trade in trades} | token.behind)
     plain = []
     for trade in trades:
@@ -140,7 +140,7 @@ async def confirm_by_receipt(
     trade = plain.trade
     sender, mined, number = await _read_mined(ctx, trade.tx_hash, meter)
     if not mined.succeeded or number != trade.block_number:
-        raise NodeFault("its receipt is not that of the trade")
+        raise NodeFault("it returned a receipt that does not fit the trade")
     if sender != trade.wallet or await has_code(ctx, sender, meter):
         return None
     decode = Decoder(ctx.contracts)
@@ -162,7 +162,7 @@ async def _read_mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Addr
     """Sender, receipt and block number of a transaction. Raises NodeFault if the node does not have it."""
     answer = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
     if answer is None or answer[1] is None or answer[0].block is None:
-        raise NodeFault("it does not have a transaction that the index knows")
+        raise NodeFault("a transaction that the index knows not returned")
     return answer[0].sender, answer[1], answer[0].block[0]
 
 
@@ -171,7 +171,7 @@ async def has_code(ctx: Context, wallet: Address, meter: Meter) -> bool:
     head = ctx.heads.current().block
     (answer,) = await ctx.node.batch([RpcCall("eth_getCode", [wallet, {"blockHash": head.hash}])], meter)
     if isinstance(answer, RpcError):
-        raise NodeFault("it did not tell whether a wallet has code")
+        raise NodeFault("the code of a wallet not returned")
     return hex_bytes(answer) != b""
 
 

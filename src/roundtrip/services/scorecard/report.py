@@ -92,7 +92,7 @@ async def report_verdict(
         with _bound_reports():
             added = await reports.add_report(connection, account.id, report, now, day)
         for verdict in review.wrong if added else ():
-            await store.settle_by(connection, verdict, now)
+            await store.mark_wrong(connection, verdict, now)
         if added and next_at is not None:
             await jobs.enqueue(connection, *JOB, run_at=next_at)
     proof = sentence(review.wrong[0].score) if review.wrong else ""
@@ -106,14 +106,16 @@ def _bound_reports() -> Iterator[None]:
     except reports.TooManyReports:
         raise CallerFault(
             "bad_input",
-            f"You reported {reports.MOST_A_DAY} transactions today, which is all you can in a day.",
+            f"You reported {reports.MOST_A_DAY} transactions today, which is the daily limit. Report this "
+            "one after 00:00 UTC.",
         ) from None
 
 
 def _answer(report: reports.VerdictReport, again: bool, proof: str = "") -> Reported:
-    prefix = "You had reported it already. " if again else ""
+    prefix = "You already reported it. " if again else ""
     if report.why_open is None:
-        text = f"{prefix}The chain proves it: a verdict is marked wrong, and is listed. {proof}".rstrip()
+        text = f"{prefix}The chain proves it: a verdict is marked wrong and listed on the scorecard."
+        text = f"{text} {proof}".rstrip()
     else:
-        text = f"{prefix}It is kept as an open report, which changes no count. {report.why_open}"
+        text = f"{prefix}It is saved as an open report, which changes no count. {report.why_open}"
     return Reported(text, report.token, report.tx_hash, report.note, report.why_open is None, again)

@@ -32,22 +32,22 @@ MOST_AGAIN = 5
 AGAIN_S = (15, 45, 240, 600, 3600, 86_400)
 """The waits of a report that came too early, before its second review, its third and so on."""
 _UNKNOWN = (
-    "The chain knows no such transaction: it was never sent here, was dropped, or is so new that it has not "
-    "come round yet. Nothing was kept."
+    "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Nothing "
+    "was saved: check the hash, or report it again in a few seconds."
 )
-_NO_VERDICT = "No verdict on this token is kept that spoke of the time of that transaction."
+_NO_VERDICT = "We have no verdict on this token that covers the time of that transaction."
 TOO_NEW = (
-    "It is too new: what is younger than ten minutes may still be undone, or is not in the index yet. It is "
-    "weighed again by itself, a few times within a day, so you need not send it again. What it proves then "
-    "is listed on the scorecard."
+    "It is too new to decide: a transaction of the last ten minutes may still be undone by a reorg, or is "
+    "not in the index yet. We review it again a few times within a day: you need not send it again. The "
+    "scorecard lists what it proves then."
 )
 NEVER_CAME = (
-    "It was weighed again for a day, and is still in no block, or in none that the index has, or could not "
-    "be read."
+    "We reviewed it again for a day. It is still in no block, or in none that the index has, or we could not "
+    "read it."
 )
 _AGREES = (
-    "It does not speak against what was said: it was of another size, of another time, of a wallet that "
-    "is not known as a plain one, or it bears the verdict out."
+    "It does not contradict a verdict: its size or time is another, its wallet is not known as a plain one, "
+    "or it confirms the verdict."
 )
 
 
@@ -88,11 +88,11 @@ class ReviewedAgain:
     async def put(self, connection: Connection, now: datetime) -> None:
         """Writes the result, and marks the verdicts that it proves wrong."""
         why_open = None if self.review.wrong else self.review.why_open
-        if await reports.weighed_again(
+        if await reports.save_review(
             connection, self.report, why_open, self.review.evidence_id(), self.next_at
         ):
             for verdict in self.review.wrong:
-                await store.settle_by(connection, verdict, now)
+                await store.mark_wrong(connection, verdict, now)
 
 
 async def review_again(ctx: Context, values: SellValuation = worth) -> list[ReviewedAgain]:

@@ -1,4 +1,4 @@
-"""Scores verdicts whose period is over, by the index and by the receipts of the few trades that decide."""
+"""Scores verdicts after their period, by the index and by the receipts of the few trades that decide."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -45,13 +45,13 @@ STUCK = "cannot_sell"
 @dataclass(frozen=True, slots=True)
 class SettlementRun:
     """The result of one run: scores of the verdicts after evidence ``from_id`` up to ``to_id``, and of some
-    that waited. The verdicts in ``untold`` wait for a receipt. ``is_more``: more verdicts may be due."""
+    that waited. The verdicts in ``waiting`` wait for a receipt. ``is_more``: more verdicts may be due."""
 
     scored: tuple[ScoredVerdict, ...]
     from_id: int
     to_id: int
     is_more: bool
-    untold: tuple[MissingReceipt, ...] = ()
+    waiting: tuple[MissingReceipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ConfirmTrade(Protocol):
 
 
 async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receipt) -> SettlementRun:
-    """Scores the next verdicts whose period is over, in the order in which they were made, and tries again
+    """Scores the next verdicts with a completed period, in the order in which they were made, and tries again
     some that wait for a receipt. Writes nothing. When a single receipt is missing, only its verdict waits.
     Raises NodeFault when the node is unavailable, and ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)

@@ -17,7 +17,7 @@ from roundtrip.venues.base import Call, TradeTerms
 from . import trade_builder
 from .rehearsal import Rehearsals
 from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all
-from .trade_builder import RehearsedTrade, TradeBuilder, WrittenTrade, write
+from .trade_builder import TOO_LITTLE, RehearsedTrade, TradeBuilder, WrittenTrade, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,23 @@ async def final_run(
     taxed, amount_raw = rehearsed.put_out_raw != rehearsed.came_raw, rehearsed.taken_raw(builder.side)
     final = write(builder, place, amount_raw, terms, rehearsed.written.clear_first, taxed)
     bought = (
-        [brought_token(builder.opened, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
+        [brought_token(builder.buy_round, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
         if builder.side == "buy"
         else []
     )
     ran, gas_limits, sell_backs = await _run(builder, rehearsed, final, bought, meter)
     if ran.came_raw * BPS > rehearsed.came_raw * (BPS + slippage_bps):
         # The minimum comes from the first run: now it would protect too little.
-        raise NodeFault("it told of the same trade twice, and not the same")
+        raise NodeFault("it gave two different results for the same trade")
     if ran.came_raw < min_raw:
-        raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
-    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.opened.run.setting.market)
+        raise CallerFault("would_fail", "A second run of the same trade brings less than its own minimum.")
+    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.buy_round.run.setting.market)
     exits = [
         judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), builder.ctx.policy)
         for sell_back in sell_backs
     ]
     if exits and _is_dust(exits[0]):
-        raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
+        raise CallerFault("too_small", "What this amount buys brings nothing when it is sold: buy more.")
     return FinalRun(
         done=ran,
         min_raw=min_raw,
@@ -134,8 +134,8 @@ async def _run(
 
 
 _TOO_SMALL = {
-    "buy": ("too_small", "That little buys less than the token's least unit."),
-    "sell": ("would_fail", "That little brings less than the least unit of what is paid."),
+    "buy": ("too_small", TOO_LITTLE),
+    "sell": ("would_fail", "This amount brings less than the smallest unit of the money: sell more."),
 }
 
 

@@ -17,7 +17,7 @@ _FIRST_GAS, _FIRST_GAS_OF_ALL = 3_000_000, 9_000_000
 are they run with the full limit."""
 ESTIMATE_GAS = 600_000
 """Gas limit of an estimate: nodes run a call many times to estimate it."""
-TOO_DEAR = Missing("token", "the calls use more gas than one request may")
+TOO_DEAR = Missing("token", "the calls use more gas than one request may use")
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.figures import format_amount, format_eth
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
@@ -27,7 +28,14 @@ from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import retry_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS, AssetAmount, amount, parse_amount
+from roundtrip.services.support.money import (
+    DECIMAL_PATTERN,
+    ETH_DECIMALS,
+    USDG_DECIMALS,
+    AssetAmount,
+    amount,
+    parse_amount,
+)
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.trade import trade_builder
 from roundtrip.services.trade.final_run import FinalRun, final_run
@@ -43,12 +51,14 @@ from roundtrip.services.trade.rehearsal import (
     tradable,
 )
 from roundtrip.services.trade.simulate import (
+    BAD_ADDRESS,
     AddressField,
     sell_back,
     short_check,
 )
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
 from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
+from roundtrip.venues.base import quote_name
 
 Slippage = Annotated[
     int,
@@ -114,7 +124,8 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         if self.percent is not None:
             return Decimal(repr(self.percent))
         if self.amount is None:
-            raise CallerFault("bad_input", "Say how much: an amount, all, or a percent.")
+            message = 'Give amount, such as "1.5" or "all", or percent, such as 50.'
+            raise CallerFault("bad_input", message)
         return Decimal(100) if self.amount == "all" else None
 
 
@@ -123,7 +134,7 @@ def address(text: str) -> Address:
     try:
         return parse_address(text)
     except ValueError:
-        raise CallerFault("bad_input", "An address is 0x and 40 hex digits.") from None
+        raise CallerFault("bad_input", BAD_ADDRESS) from None
 
 
 class TokenOf(msgspec.Struct, frozen=True):
@@ -244,7 +255,7 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[Prepared
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
-    venues = tradable(builder.opened)
+    venues = tradable(builder.buy_round)
     rehearsals = await rehearse(builder, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
     chosen = best_buy(builder, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
@@ -261,7 +272,7 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     builder = await _prepare_builder(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(builder, params, share)
-    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.opened), amount_raw), meter)
+    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
         raise chosen
@@ -291,7 +302,7 @@ async def _prepare_builder(
         head=head,
         wallet=wallet,
         side=side,
-        opened=check,
+        buy_round=check,
         holdings=trade_builder.read_holdings(answers, pairs, ctx.chain_id),
         # The chain's clock counts where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
@@ -319,10 +330,14 @@ _LEAST_WEI_A_UNIT = 10**6
 def _sold_raw(builder: TradeBuilder, params: PrepareSellParams, share: Decimal | None) -> int:
     """Base units to sell. Raises CallerFault."""
     held_raw = builder.holdings.asset_raw
-    if held_raw == 0 and all_dry(builder.opened):
+    if held_raw == 0 and all_dry(builder.buy_round):
         raise CallerFault("no_route", NO_LIQUIDITY)
     if held_raw == 0:
-        raise CallerFault("nothing_to_sell", "The wallet holds none of this token.")
+        raise CallerFault(
+            "nothing_to_sell",
+            f"The wallet {builder.wallet} holds none of this token at block {builder.head.block.number:,}. "
+            "If you bought it just now, ask again in a second.",
+        )
     if share is None:
         return parse_amount(params.amount or "", builder.decimals, "this token")
     with localcontext() as context:
@@ -330,7 +345,8 @@ def _sold_raw(builder: TradeBuilder, params: PrepareSellParams, share: Decimal |
         part_raw = int(Decimal(held_raw) * share / 100)
     if part_raw == 0:
         raise CallerFault(
-            "nothing_to_sell", "That share of what the wallet holds is less than its least unit."
+            "nothing_to_sell",
+            "That share of what the wallet holds is less than the token's smallest unit: sell more.",
         )
     return min(held_raw, part_raw)
 
@@ -345,8 +361,8 @@ def _as_answered(builder: TradeBuilder, final: FinalRun, meter: Meter) -> UseCas
 
 
 _ADVISORY = (
-    "A curve knows no deadline: validUntil is advice. Near its end it may fill a part only, at no worse "
-    "price than the minimum's; the rest comes back."
+    "A curve has no deadline: validUntil is advice. Near its end it may fill only a part, at no worse a "
+    "price than the minimum allows, and returns the rest."
 )
 
 
@@ -389,12 +405,21 @@ def _code(builder: TradeBuilder, final: FinalRun) -> str:
 
 def symbol(builder: TradeBuilder) -> str | None:
     """The token's symbol, cleaned for display."""
-    data = builder.opened.data.facts.symbol_data
+    data = builder.buy_round.data.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 
 def _amount(builder: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
     return amount(raw, asset, builder.decimals, symbol(builder), builder.ctx.contracts)
+
+
+def money_text(builder: TradeBuilder, asset: Address, raw: int) -> str:
+    """An amount of an asset in a sentence: ``0.1234 eth``, ``1,234 usdg``, ``1,234 tokens``."""
+    asset_name = quote_name(asset, builder.ctx.contracts)
+    if asset_name in ("eth", "weth"):
+        return format_eth(raw)
+    decimals, unit = (USDG_DECIMALS, "usdg") if asset_name == "usdg" else (builder.decimals, "tokens")
+    return f"{format_amount(raw, decimals)} {unit}"
 
 
 def _expected_amount(builder: TradeBuilder, final: FinalRun) -> ExpectedAmount:
@@ -424,12 +449,10 @@ def _verdict(
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
         if final.cut:
-            maximum = _amount(builder, builder.paid_in(venue), written.amount_raw)
-            sentences.append(
-                f"The venue takes no more than {maximum.amount} {maximum.asset} now; no more is spent."
-            )
+            most = money_text(builder, builder.paid_in(venue), written.amount_raw)
+            sentences.append(f"The venue takes at most {most} now: the trade spends only that.")
         if builder.side == "sell" and builder.holdings.eth_wei < _gas_wei(final):
-            sentences.append("The wallet holds too little eth to pay for the gas.")
+            sentences.append("The wallet does not hold enough eth for the gas.")
         if venue.is_curve:
             sentences.append(_ADVISORY)
         if checked.verdict.level == "danger":
@@ -447,9 +470,9 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
     finding, ran, policy = final.exit, final.done.ran, builder.ctx.policy
     if finding is None:
         venue = final.done.written.place.venue
-        arrived = _amount(builder, builder.comes_in(venue), final.done.came_raw)
+        arrived = money_text(builder, builder.comes_in(venue), final.done.came_raw)
         impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
-        return f"It goes through; it brings {arrived.amount} {arrived.asset}{impact}."
+        return f"It goes through and brings {arrived}{impact}."
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)
@@ -457,6 +480,6 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         text = f"A check of the token says: {checked.verdict.text}"
     else:
         text = verdict_text.unproven(
-            finding.missing or Missing("token", "no sell of what it buys was proven")
+            finding.missing or Missing("token", "we could not prove a sell of what it buys")
         )
     return text

@@ -7,14 +7,15 @@ from roundtrip.chain.simulate.request import Results
 from roundtrip.chain.wallet import calls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.figures import format_shortfall
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import RESCUED
+from roundtrip.domain.check.verdict_text import RESCUED, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
@@ -43,16 +44,17 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
         code = "not_a_token" if side == "buy" else "no_route"
         raise CallerFault(code, "There is no token at this address.")
     if token.role != "token":
-        raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
+        raise CallerFault("no_route", f"This is {token.role}, the money that tokens trade against.")
     if tradable(token):
         return
     existing = [trial.place.venue for trial in token.data.venues if trial.exists()]
     if existing and all(pays(venue) is None for venue in existing):
-        raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
+        raise CallerFault("no_route", "It trades only against other money than eth, weth and usdg.")
     if isinstance(launch, LaunchRecord) and launch.phase == "rescued":
         raise CallerFault("no_route", RESCUED)
     if isinstance(launch, LaunchRecord) and launch.is_between_venues():
-        raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
+        why = "Its curve is closed and its pool has not opened: you cannot trade it until it opens."
+        raise CallerFault("no_route", why)
     raise CallerFault("no_route", "No pool trades this token.")
 
 
@@ -64,7 +66,7 @@ def decimals_of(token: BuyRoundResult) -> int:
     return decimals or 0
 
 
-NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
+NO_LIQUIDITY = "None of its pools has liquidity to trade with."
 
 
 def all_dry(token: BuyRoundResult) -> bool:
@@ -112,7 +114,7 @@ async def rehearse(builder: TradeBuilder, amounts: Amounts, meter: Meter) -> Reh
 
 async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
     """Rehearses several trades, each alone on the same block, beside one check."""
-    run, checking, trading = builder.opened.run, Meter(), Meter()
+    run, checking, trading = builder.buy_round.run, Meter(), Meter()
     written = [_write_trades(builder, amounts) for amounts in trades]
     every_trade = [trade for whole, small in written for trade in (*whole, *small)]
     plans = {
@@ -121,7 +123,7 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
         for part, plan in zip(("before", "run"), trade_builder.rehearsal_plans(builder, trade), strict=True)
     }
     evidence, (_, results) = await at_once(
-        run_sell_round(builder.opened, checking), replace(run, meter=trading).ask({}, plans)
+        run_sell_round(builder.buy_round, checking), replace(run, meter=trading).ask({}, plans)
     )
     meter.add(checking, trading)
     joined = iter(
@@ -141,7 +143,7 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
 
 def _write_trades(builder: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
     """Writes the trade for every venue that has an amount; of a sell also a thousandth of it."""
-    places = {trial.place.venue: trial.place for trial in builder.opened.venues_to_sell_on()}
+    places = {trial.place.venue: trial.place for trial in builder.buy_round.venues_to_sell_on()}
     terms = TradeTerms(0, builder.deadline_s)
     amounts_raw = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
     # An existing allowance that is too small is raised; some tokens require it to be reset first.
@@ -220,7 +222,8 @@ def _by_check(builder: TradeBuilder, rehearsals: Rehearsals) -> list[Venue]:
     """The tradable venues: the check's choice, then those that sold, then the rest."""
     chosen = _decided_venue(rehearsals)
     return sorted(
-        tradable(builder.opened), key=lambda venue: (venue != chosen, not sells(builder, rehearsals, venue))
+        tradable(builder.buy_round),
+        key=lambda venue: (venue != chosen, not sells(builder, rehearsals, venue)),
     )
 
 
@@ -234,7 +237,7 @@ def sells(builder: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
 def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
     """The sell that brings most, at the pinned block's prices."""
     completed = [trade for trade in rehearsals.rehearsed.values() if isinstance(trade, RehearsedTrade)]
-    market = builder.opened.run.setting.market
+    market = builder.buy_round.run.setting.market
 
     def worth(trade: RehearsedTrade) -> int:
         wei = quote_in_wei(trade.came_raw, trade.written.place.venue.quote, market) or 0
@@ -242,7 +245,7 @@ def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade |
 
     if completed:
         return max(completed, key=worth)
-    return _fault(builder, rehearsals, tradable(builder.opened))
+    return _fault(builder, rehearsals, tradable(builder.buy_round))
 
 
 def _weight(
@@ -270,15 +273,25 @@ def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -
     if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
     assert fault is not None
-    if fault.code == "would_fail" and all_dry(builder.opened):
+    if fault.code == "would_fail" and all_dry(builder.buy_round):
         return CallerFault("no_route", NO_LIQUIDITY)
-    refusal = next(
-        (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None
-    )
+    return _with_tokens_reason(builder.side, fault, rehearsals.evidence, venues)
+
+
+def _with_tokens_reason(
+    side: Side, fault: CallerFault, evidence: Evidence, venues: list[Venue]
+) -> CallerFault:
+    """The fault, with the reason that the token gave to the check, which routers swallow."""
+    results = [result for result in evidence.venues if result.venue in venues]
+    refusals = [result.told_on_buy if side == "buy" else result.told_on_sell for result in results]
+    refusal = next(iter(refusals), None)
     reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
-    if not reason or reason in fault.message or builder.side == "buy":
+    if not reason or reason in ROUTER_REASONS or reason in fault.message:
         return fault
-    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{reason}".')
+    before, refused, after = fault.message.rpartition(f": {TRANSFER_REFUSED}")
+    if refused and after == ".":
+        return CallerFault(fault.code, f'{before}: the token says "{reason}".')
+    return fault if side == "buy" else CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
 
 
 def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
@@ -287,5 +300,7 @@ def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade 
     value_wei = sum(call.value_wei for call in trade.written.calls)
     if builder.fund or builder.holdings.eth_wei >= value_wei + gas_wei:
         return trade
-    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (builder.holdings.eth_wei, value_wei + gas_wei))
-    return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")
+    has, needs = format_shortfall(builder.holdings.eth_wei, value_wei + gas_wei, ETH_DECIMALS)
+    return CallerFault(
+        "would_fail", f"The wallet holds {has} eth, and this trade needs {needs}, gas included."
+    )

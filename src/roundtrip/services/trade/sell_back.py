@@ -46,19 +46,19 @@ class BroughtToken:
     """A token that the calls brought, with the buy round of its check. ``closes``: the amount sells its curve
     out."""
 
-    opened: BuyRoundResult
+    buy_round: BuyRoundResult
     moved: BalanceChange
     closes: bool
 
 
 def brought_token(
-    opened: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None
+    buy_round: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None
 ) -> BroughtToken:
     """The token that the calls brought. ``certain``: the amount to sell, where it is less than ``moved``."""
-    launch = opened.data.launch
+    launch = buy_round.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
-    return BroughtToken(opened, certain or moved, closes)
+    return BroughtToken(buy_round, certain or moved, closes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class SellBackResult:
         refusals = (
             {entry.venue: entry.told_on_sell for entry in checked.venues} if checked is not None else {}
         )
-        market = self.brought.opened.run.setting.market
+        market = self.brought.buy_round.run.setting.market
         priced = [
             (way, cells, None if paid_wei is None else quote_raw(paid_wei, way.place.venue.quote, market))
             for way, cells in self.ways
         ]
         with_price = [entry for entry in priced if entry[2] is not None]
         return Exit(
-            token=self.brought.opened.run.token,
+            token=self.brought.buy_round.run.token,
             received_raw=self.brought.moved.raw,
             venues=tuple(
                 replace(self._venue(way, cells, paid or 0), told_on_sell=refusals.get(way.place.venue))
@@ -109,8 +109,8 @@ class SellBackResult:
         received = self.brought.moved.raw
         buy = CompletedBuy(paid_raw, received, paid_raw, self.gas)
         buys = [EnvironmentBuy("probe", 0, buy)]
-        # A small buy shows the price impact of this size. A sell in another pool than the buy's shows it by
-        # its own result.
+        # A small buy shows the price impact of this size. In another pool than the buy's, the sell's own
+        # result shows it.
         small = buy if way.opening else _small_buy(way.tried)
         if small is not None and paid_raw:
             buys.append(EnvironmentBuy("thousandth", 0, small))
@@ -224,7 +224,7 @@ async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> 
     """The results in order, through the token's own session, which knows what this token's code may read."""
     plans = {number: (run.way.place, run.plan) for number, run in enumerate(runs)}
     try:
-        return list((await replace(token.opened.run, meter=meter).ask_later(plans)).values())
+        return list((await replace(token.buy_round.run, meter=meter).ask_later(plans)).values())
     except NodeFault as fault:
         return [Missing("node", fault.message)] * len(runs)
 
@@ -234,13 +234,13 @@ def _ways(
 ) -> tuple[list[SellWay], bool]:
     """The ways to sell a token: the venues of its check, where a buy brings most first, and pools without
     liquidity at their price last, as far as there is room. Also True where gas does not allow all of them."""
-    trials = sorted(token.opened.venues_to_sell_on(), key=bought_raw, reverse=True)
+    trials = sorted(token.buy_round.venues_to_sell_on(), key=bought_raw, reverse=True)
     trials = [trial for trial in trials if not _is_absent(trial)]
     dry = [trial for trial in trials if isinstance(trial.facts, PoolFacts) and not trial.facts.liquidity]
     wet = [trial for trial in trials if trial not in dry]
-    room = max(0, token.opened.run.means.policy.most_venues - len(wet))
+    room = max(0, token.buy_round.run.means.policy.most_venues - len(wet))
     ways = [_way(token, trial, closed) for trial in (*wet, *dry[:room])]
-    max_ways = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.opened.run.means.policy)))
+    max_ways = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.buy_round.run.means.policy)))
     return ways[:max_ways], len(ways) > max_ways
 
 
@@ -256,7 +256,7 @@ def _is_absent(trial: VenueTrial) -> bool:
 
 def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
     """The way of one venue; for a curve that the calls sold out, the pool that replaces it."""
-    run, launch = token.opened.run, token.opened.data.launch
+    run, launch = token.buy_round.run, token.buy_round.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     factory = run.means.contracts.launchpad_factory
     if not trial.place.venue.is_curve or not isinstance(launch, LaunchRecord) or factory is None:
@@ -274,7 +274,7 @@ def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
 
 
 def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
-    run = token.opened.run
+    run = token.buy_round.run
     policy, setting = run.means.policy, run.setting
     # The balance of a token that rebases is known at the nominal delays only.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
@@ -333,7 +333,7 @@ def _read(
     runs: list[_SellBackRun],
     results: list[PlanResult],
 ) -> SellBackResult:
-    policy = token.opened.run.means.policy
+    policy = token.buy_round.run.means.policy
     cells: dict[SellWay, list[ProbeCell]] = {way: [] for way in ways}
     arrived_raw: dict[SellWay, int | None] = {}
     gas = 0
@@ -362,9 +362,9 @@ def _outcome(
         return replace(result, step="sell")
     assert run.probe is not None
     if calls.first_failure(result) is not None:
-        return Missing("token", "the calls went through in one block and not in another just like it")
+        return Missing("token", "the calls worked in one simulated block and failed in another")
     if any(not step.ok for label, step in result.items() if label.startswith("opening-")):
-        return Missing("node", "the pool that its curve becomes could not be opened")
+        return Missing("node", "the pool that follows its curve could not be opened")
     held = held_raw(moved, run.probe, policy)
     balance_raw = moved.before_raw + moved.raw
     if moved.later_raw:

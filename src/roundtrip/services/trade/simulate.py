@@ -15,6 +15,7 @@ from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.figures import format_eth, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
 from roundtrip.domain.check import verdict_text
@@ -67,6 +68,9 @@ MOST_CALLS = 6
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
 _MOST_WEI = 2**256 - 1
+_EXAMPLE_ADDRESS = "0x" + "12" * 20
+BAD_ADDRESS = f'An address must be 0x and 40 hex digits, such as "{_EXAMPLE_ADDRESS}".'
+_EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
 
 AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 DataField = Annotated[
@@ -93,7 +97,7 @@ class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose calls, and which."""
+    """The wallet that sends, and its calls."""
 
     sender: Annotated[AddressField, msgspec.Meta(description="The wallet that would send the calls.")] = (
         msgspec.field(name="from")
@@ -121,18 +125,18 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.calls:
             return tuple(_call(call.to, call.data, call.value) for call in self.calls)
         if self.to is None:
-            raise CallerFault("bad_input", "Give to, or calls: a transaction needs somebody to call.")
+            raise CallerFault("bad_input", f'Give to, such as "{_EXAMPLE_ADDRESS}", or calls.')
         return (_call(self.to, self.data, self.value),)
 
 
 def _call(to: str, data: str, value: str) -> Call:
     if not _HEX.fullmatch(data):
-        raise CallerFault("bad_input", "data is no calldata: 0x and whole bytes in hex.")
+        raise CallerFault("bad_input", 'data must be 0x and whole bytes in hex, such as "0xa9059cbb".')
     if not _VALUE.fullmatch(value):
-        raise CallerFault("bad_input", "value is no whole number of wei, nor hex.")
+        raise CallerFault("bad_input", f"value must be a whole number of wei in quotes, {_EXAMPLE_WEI}.")
     wei = int(value, 16 if value.startswith("0x") else 10)
     if wei > _MOST_WEI:
-        raise CallerFault("bad_input", "value is more than a transaction can carry.")
+        raise CallerFault("bad_input", f"value must be less than 2^256 wei, {_EXAMPLE_WEI}.")
     return Call(_address(to), data.lower(), wei)
 
 
@@ -140,7 +144,7 @@ def _address(text: str) -> Address:
     try:
         return parse_address(text)
     except ValueError:
-        raise CallerFault("bad_input", "An address is 0x and 40 hex digits.") from None
+        raise CallerFault("bad_input", BAD_ADDRESS) from None
 
 
 def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> ShortCheck:
@@ -237,7 +241,7 @@ class _JudgedCalls:
 async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     value_wei = sum(call.value_wei for call in case.calls)
     if value_wei > PLENTY_WEI:
-        too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
+        too_much = f"It would fail: no wallet holds {format_eth(value_wei)}."
         return _JudgedCalls(TradeOutcome("tx_reverts"), None, too_much)
     full_run = await run_calls(case)
     result, balance_wei = full_run.ran, full_run.balance_wei
@@ -252,7 +256,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, result)) > case.ctx.policy.most_received:
-        missing = Missing("token", "the calls bring more tokens than are tried")
+        missing = Missing("token", "the calls bring more tokens than one simulation sells")
         return _JudgedCalls(TradeOutcome("unproven", missing=missing), result)
     return await _run_as_sent(
         case, full_run, result, with_gas_limits(case, full_run.estimated_gas, result, balance_wei)
@@ -309,8 +313,8 @@ async def _run_as_sent(
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
 
 
-_NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
-_DIFFERENT_AS_SENT = Missing("token", "with the gas and the eth that the wallet has it does something else")
+_NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
+_DIFFERENT_AS_SENT = Missing("token", "with the wallet's own eth and gas the calls do something else")
 
 
 # --- the cost --------------------------------------------------------------------------------------
@@ -332,7 +336,7 @@ def _find_unpaid(case: WalletCase, result: RunResult, balance_wei: int) -> tuple
     ):
         gas_wei = outcome.gas_used * result.gas_price_wei
         if held_wei < call.value_wei + gas_wei:
-            held, needed = (plain_decimal(wei, ETH_DECIMALS) for wei in (held_wei, call.value_wei + gas_wei))
+            held, needed = format_shortfall(held_wei, call.value_wei + gas_wei, ETH_DECIMALS)
             subject = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
             sentence = f"{subject} would fail: the wallet holds {held} eth and needs {needed}, gas included."
             return number, sentence
@@ -402,7 +406,7 @@ def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
     if sell is None or finding.venue is None:
         return 0
     _, sold = sell
-    market = sell_back.brought.opened.run.setting.market
+    market = sell_back.brought.buy_round.run.setting.market
     return max(0, quote_in_wei(sold.back_raw, finding.venue.venue.quote, market) or 0)
 
 
@@ -456,11 +460,11 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     if outcome.missing is TOO_DEAR:
         millions = case.ctx.policy.trade_gas_budget // 10**6
         return (
-            f"The calls use too much gas to be tried: all simulations of one request may use {millions} "
-            "million together. This is not a pass."
+            f"The calls use too much gas: all simulations of one request together may use {millions:,} "
+            "million gas. This is not a pass."
         )
     if result is None:
-        return judged.short or verdict_text.unproven(outcome.missing or Missing("node", "no answer"))
+        return judged.short or verdict_text.unproven(outcome.missing or Missing("node", ""))
     sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens)]
     if judged.short is None:
         spenders = {
@@ -499,7 +503,7 @@ def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
 
 
 def _reason(call: CallResult) -> str | None:
-    return None if call.ok else trade_text.reason(call)
+    return None if call.ok else trade_text.reason(call.reason)
 
 
 def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount]:

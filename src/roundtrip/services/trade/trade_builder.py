@@ -13,12 +13,13 @@ from roundtrip.chain.simulate.legs import VenuePlace, route_to
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.chain.wallet import calls as wallet_calls
 from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, WatchedAssets
-from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.figures import format_shortfall
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.domain.trade.judge import BalanceChange, RunResult
+from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
@@ -86,7 +87,7 @@ def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...]
     if quantity(chain) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
     if isinstance(balance, RpcError) and balance.code != REVERTED:
-        raise NodeFault(f"it told no balance ({describe_error(balance)})")
+        raise NodeFault(f"it returned no balance ({describe_error(balance)})")
     words = [_words(answer) for answer in rest]
     allowed = {
         pair: (word[0], word[1] if pair.via == "permit2" else _FOREVER_S)
@@ -113,7 +114,7 @@ class TradeBuilder:
     head: ChainHead
     wallet: Address
     side: Side
-    opened: BuyRoundResult
+    buy_round: BuyRoundResult
     holdings: Holdings
     deadline_s: int
     decimals: int
@@ -121,11 +122,11 @@ class TradeBuilder:
 
     def environment(self) -> Environment:
         """An environment like the next block, with the wallet as buyer."""
-        return replace(self.opened.run.environments[0], buyer=self.wallet)
+        return replace(self.buy_round.run.environments[0], buyer=self.wallet)
 
     def token(self) -> Address:
         """The token that is traded."""
-        return self.opened.run.token
+        return self.buy_round.run.token
 
     def paid_in(self, venue: Venue) -> Address:
         """The asset that the wallet gives; the zero address is eth."""
@@ -175,12 +176,12 @@ def write(
         pair, name = _pair(builder, venue, approval)
         allowed_raw, until_s = builder.holdings.allowed.get(pair, (0, 0))
         if allowed_raw >= amount_raw and until_s >= builder.deadline_s:
-            already.append(f"{name} may already take {amount}.")
+            already.append(f"{name[0].upper()}{name[1:]} may already take {amount}.")
             continue
         if clear_first and allowed_raw > 0 and pair.via == "erc20":
-            does.append(f"Take back what {name} may take now: it cannot be raised.")
+            does.append(f"Set the allowance of {name} to zero: it cannot be raised directly.")
             calls.append(Call(approval.to, abi.call(erc20.APPROVE, pair.spender, 0)))
-        does.append(f"Let {name} take exactly {amount}, and no more.")
+        does.append(f"Allow {name} to take exactly {amount}.")
         calls.append(approval)
     does.append(_trade_text(builder, venue, amount, terms, taxed))
     return WrittenTrade(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
@@ -195,16 +196,14 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
 def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
     minimum = plain_decimal(terms.min_raw, _came_decimals(builder, venue))
     at = venue.pool or venue.pool_id
-    verb = "Buy with" if builder.side == "buy" else "Sell"
+    verb = "Spend" if builder.side == "buy" else "Sell"
     name = "tokens" if builder.side == "buy" else pays(venue)
     sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
+    # The verifier (``roundtrip/verify``) reads the exact minimum out of these words.
+    least = f"at least {minimum} ({terms.min_raw} base units) {name}"
     if taxed:
-        return (
-            f"{sentence}; the pool puts out at least {minimum} ({terms.min_raw} base units) {name}, "
-            "of which the "
-            "token takes its tax."
-        )
-    return f"{sentence}, for at least {minimum} ({terms.min_raw} base units) {name}."
+        return f"{sentence}; the pool pays out {least}, and the token takes its tax from them."
+    return f"{sentence}, for {least}."
 
 
 def _paid_name(builder: TradeBuilder, venue: Venue) -> str:
@@ -223,7 +222,7 @@ def _pair(builder: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, st
     """The allowance that an approval sets, and the spender's name."""
     contracts, asset = builder.ctx.contracts, builder.paid_in(venue)
     if approval.to == contracts.permit2:
-        return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router, by Permit2,"
+        return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router (through Permit2)"
     spender, name = BY_KIND[venue.kind].spender(venue, contracts)
     return Pair(asset, spender), name
 
@@ -273,7 +272,7 @@ def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
     venue = written.place.venue
     if not builder.fund or builder.side == "sell" or pays(venue) != "usdg":
         return ()
-    route = route_to("usdg", builder.opened.run.setting)
+    route = route_to("usdg", builder.buy_round.run.setting)
     return (
         (amm_v3.plan_eth_to(builder.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
     )
@@ -305,7 +304,7 @@ def before_plan(builder: TradeBuilder, written: WrittenTrade, own_calls: WalletC
     """The plan of the reads before the steps."""
     look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.before_plan(
-        own_calls, look, builder.opened.run.setting, builder.environment(), sweeps
+        own_calls, look, builder.buy_round.run.setting, builder.environment(), sweeps
     )
 
 
@@ -315,7 +314,7 @@ def run_plan(
     """The plan that runs the steps once."""
     look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.run_plan(
-        own_calls, look, builder.opened.run.setting, builder.environment(), questions, sweeps
+        own_calls, look, builder.buy_round.run.setting, builder.environment(), questions, sweeps
     )
 
 
@@ -329,7 +328,7 @@ def read_rehearsal(
     builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
 ) -> RehearsedTrade | CallerFault | Missing:
     """The result of the rehearsal; a CallerFault (would_fail) says why it failed."""
-    venue, setting = written.place.venue, builder.opened.run.setting
+    venue, setting = written.place.venue, builder.buy_round.run.setting
     look = watched_of(builder, venue)
     ran = wallet_calls.read_run(results, own_calls, look, setting, builder.environment(), builder.head.block)
     if isinstance(ran, Missing) or isinstance(results, Missing):
@@ -340,11 +339,12 @@ def read_rehearsal(
     answer = results.get("ask-0")
     output_raw = abi.uint_at(answer.data, 0) if answer is not None and answer.ok else None
     if output_raw == 0 and received <= 0:
-        return CallerFault("too_small", _TOO_LITTLE)
+        return CallerFault("too_small", TOO_LITTLE)
     if spent >= 0 or received <= 0:
-        return CallerFault("would_fail", "The trade would go through and bring nothing.")
+        return CallerFault("would_fail", "The trade would go through but bring nothing.")
     if answer is not None and not output_raw:
-        return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
+        why = "Its pool does not say how much it pays out, so no minimum would protect you."
+        return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
     return RehearsedTrade(
@@ -361,7 +361,7 @@ def _change(ran: RunResult, asset: Address) -> int:
     return next((change.raw for change in ran.moved if change.asset == asset), 0)
 
 
-_TOO_LITTLE = "That little buys less than the token's least unit."
+TOO_LITTLE = "This amount buys less than the token's smallest unit: buy more."
 
 
 def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
@@ -369,13 +369,12 @@ def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve
     if builder.side == "buy" and on_curve and reason == "ZeroAmount":
-        return CallerFault("too_small", _TOO_LITTLE)
+        return CallerFault("too_small", TOO_LITTLE)
     return CallerFault("would_fail", _failure_text(builder, written, ran))
 
 
 def _failure_text(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
-    reason = names.reason(ran.calls[number].reason or "")
     holds = builder.holdings.asset_raw
     if (
         builder.paid_in(written.place.venue) != ZERO_ADDRESS
@@ -384,7 +383,7 @@ def _failure_text(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) 
     ):
         decimals = _paid_decimals(builder, written.place.venue)
         name = _paid_name(builder, written.place.venue)
-        has, needs = plain_decimal(holds, decimals), plain_decimal(written.amount_raw, decimals)
-        return f"The wallet holds {has} {name}, and this needs {needs}."
+        has, needs = format_shortfall(holds, written.amount_raw, decimals)
+        return f"The wallet holds {has} {name}, and this trade needs {needs}."
     subject = "The trade" if number == len(ran.calls) - 1 else "An approval"
-    return f'{subject} would fail ("{reason}").' if reason else f"{subject} would fail; no reason was given."
+    return f"{subject} would fail{failure_clause(ran.calls[number].reason)}."

@@ -147,11 +147,11 @@ class SingleRun:
         if isinstance(result, Missing) or result.has_reverted():
             return result
         if look.overlooked or hints.unread:
-            return Missing("token", "the calls touch more than can be looked at")
+            return Missing("token", "the calls touch more assets than one simulation reads")
         if not result.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
-            return Missing("token", "a token that the calls move does not tell balances")
+            return Missing("token", "a token that the calls move returns no balances")
         if not self.unread.isdisjoint(hints.pairs):
-            return Missing("token", "what the calls allow is not told by the token")
+            return Missing("token", "a token does not return the allowances that the calls set")
         return replace(result, items=hints.items)
 
 
@@ -257,7 +257,7 @@ async def run_watched(
     """Runs the calls, again with more assets where the run touched unwatched ones. Of several variants the
     first that succeeds counts, as a wallet that estimates gas would send it. The result is Missing where
     another successful variant has other effects."""
-    chosen, calls = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), variants[0]
+    chosen, calls = SingleRun(Missing("node", "the calls were not run"), Hints(), frozenset()), variants[0]
     for _ in range(_MAX_RUNS):
         if not case.gas.take(sum(sum(variant.gas_limits) for variant in variants)):
             return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), calls, look)
@@ -308,7 +308,7 @@ def _first_through(runs: list[SingleRun], variants: list[WalletCalls]) -> tuple[
         for run, _ in successful
     ):
         return first, calls
-    return replace(first, ran=Missing("token", "with other gas the calls do something else")), calls
+    return replace(first, ran=Missing("token", "with another gas limit the calls do something else")), calls
 
 
 def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Results | Missing) -> SingleRun:

@@ -30,13 +30,15 @@ from roundtrip.services.runtime.context import CheckContext
 from .token_batches import BatchAnswer, BatchRequest
 
 MOST_PLACES = 3
-"""A holding is sold at up to so many places, separately at each."""
+"""The most places at which a holding is sold, separately at each."""
 _MOST_HOLDERS = 3
 
-NO_HOLDER = Missing("token", "nobody is known who holds as much of it, and nobody can be given any")
+NO_HOLDER = Missing("token", "we know no wallet that holds this much of it and cannot give it to one")
 NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
-TOO_MUCH = RefusedCall("sell", "with what was sold just before it is more than sells at once", 0)
-NO_PLACE = RefusedCall("sell", "it trades nowhere that pays in eth or usdg", 0)
+TOO_MUCH = RefusedCall("sell", "together with what was sold just before, it is more than sells at once", 0)
+NO_PLACE = RefusedCall("sell", "no pool buys it for eth or usdg", 0)
+NO_SELL = (NOTHING, TOO_MUCH, NO_PLACE)
+"""Refusals in our own words, not the token's."""
 NOT_TOLD = Missing("node", "the node did not answer")
 
 
@@ -367,7 +369,7 @@ def value_holding(case: HoldingCase, sells: HoldingSells) -> tuple[int, Venue] |
     if not isinstance(best, tuple):
         return TOO_MUCH if isinstance(best, RefusedCall) and isinstance(best_earlier, tuple) else best
     if gap is not None or not isinstance(best_earlier, tuple):
-        return gap or Missing("token", "what was sold just before does not sell by itself")
+        return gap or Missing("token", "what was sold just before cannot be sold alone")
     return _build_proceeds(best[0] - best_earlier[0], best[1])
 
 
@@ -391,7 +393,7 @@ def _may_be_there(state: PoolFacts | Missing) -> bool:
 
 
 def _explain_no_place(case: HoldingCase) -> RefusedCall | Missing:
-    return NO_PLACE if case.complete else Missing("node", "it is not known where it trades")
+    return NO_PLACE if case.complete else Missing("node", "the pools that trade it are not known")
 
 
 def _build_proceeds(wei: int, place: VenuePlace) -> tuple[int, Venue] | RefusedCall:
@@ -404,7 +406,7 @@ def _to_wei(
     if not isinstance(value, int):
         return value
     wei = quote_in_wei(value, place.venue.quote, case.head.market)
-    return Missing("node", "what an eth buys of the money side is not known") if wei is None else wei
+    return Missing("node", "the eth price of the pool's money is not known") if wei is None else wei
 
 
 def _find_best(

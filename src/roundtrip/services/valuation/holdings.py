@@ -176,5 +176,5 @@ async def slot_of(ctx: Context, head: ChainHead, token: Address, meter: Meter) -
         # A revert is the token's own answer; any other error means that the node did not answer.
         for answer in answers:
             if isinstance(answer, RpcError) and answer.code != REVERTED:
-                raise NodeFault(f"it told no balance ({describe_error(answer)})")
+                raise NodeFault(f"it returned no balance ({describe_error(answer)})")
     return slot

@@ -42,7 +42,7 @@ async def probe_buy(
     if judgement.best is None:
         return RefusedCall("buy", None, 0)
     if number is None:
-        return Missing("node", "the pool where it is traded most was not among those that were tried")
+        return Missing("node", "the pool that trades it most was not among those that were tested")
     reading = judgement.readings[number]
     if reading.bought is None or reading.size != "probe":
         return RefusedCall("buy", None, 0)

@@ -45,7 +45,7 @@ async def _read_origin(ctx: Context, wallet: Address) -> WalletBeginning:
         async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
             is_searching = await jobs.is_to_come(connection, JOB, wallet)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
+        raise ServiceFull("busy", "The index is unavailable; retry in 5 seconds.", 5) from error
     return WalletBeginning(None, "searching" if is_searching else "unknown")
 
 

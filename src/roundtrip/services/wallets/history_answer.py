@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
@@ -15,7 +16,6 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
     eth,
-    eth_text,
     present_token,
     quote_token,
     share_bps,
@@ -346,7 +346,7 @@ def _present_launch(launch: WalletLaunch, label: Label) -> LaunchRow:
 
 
 def _find_phase(launch: WalletLaunch) -> Phase:
-    """Where the launch stands, by the last of its steps."""
+    """The phase of the launch, by the last of its steps."""
     if launch.generation == 1:
         return "pool"
     if "rescued" in launch.steps:
@@ -498,21 +498,21 @@ def _describe_origin(
 ) -> list[str]:
     if beginning.origin is None:
         if beginning.status == "searching":
-            return ["Its age and funder are being looked for in older blocks: ask again in a while."]
+            return ["We are searching older blocks for its age and funder: ask again in a few minutes."]
         return [
-            "Its age and funder are not known: the index saw nothing reach it, or cannot tell whether that "
+            "Its age and funder are not known: the index saw nothing reach it, or does not show whether that "
             "was the first."
         ]
-    days = "less than a day" if not age_days else "1 day" if age_days == 1 else f"{age_days:,} days"
+    days = format_count(age_days, "day") if age_days else "less than a day"
     since = f"It was first seen {when(beginning.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
     # Sending eth to a contract also calls it, so it is no plain transfer.
     plainly = "" if views.is_contract else " in a plain transfer"
     if beginning.origin.funder is None:
-        return [since, f"Nobody is known to have sent it eth{plainly}."]
+        return [since, f"We know of no wallet that sent it eth{plainly}."]
     if is_exchange(family):
-        funder_note = "who sent over 500 wallets their first eth: probably an exchange or a bridge"
+        funder_note = "which sent over 500 wallets their first eth: probably an exchange or a bridge"
     elif family:
-        funder_note = f"who sent {family:,} wallet{' its' if family == 1 else 's their'} first eth"
+        funder_note = f"which sent {format_count(family, 'wallet its', 'wallets their')} first eth"
     else:
         funder_note = "an older wallet"
     return [since, f"Its first eth{plainly} came from {beginning.origin.funder}, {funder_note}."]
@@ -521,17 +521,17 @@ def _describe_origin(
 def _describe_launches(record: WalletRecord) -> list[str]:
     deployer, into_pools = record.record, record.into_pools
     if not deployer.launches and not into_pools:
-        return ["It launched no token."]
+        return ["It launched no token that we know of."]
     sentences = []
     if deployer.launches:
         at_least = "at least " if deployer.launches >= MOST_LAUNCHES else ""
-        tokens = "token" if deployer.launches == 1 else "tokens"
+        launches, sold_own = format_count(deployer.launches, "token"), deployer.sold_own or "none"
         sentences.append(
-            f"It launched {at_least}{deployer.launches:,} {tokens}: {deployer.graduated or 'none'} "
-            f"graduated, and of {deployer.sold_own or 'none'} it sold half or more of what it had bought."
+            f"It launched {at_least}{launches}: {deployer.graduated or 'none'} graduated. It sold half or "
+            f"more of what it had bought of {sold_own} of them."
         )
     if into_pools:
-        sentences.append(f"It launched {into_pools:,} straight into a pool.")
+        sentences.append(f"It launched {format_count(into_pools, 'token')} straight into a pool.")
     newest = record.launches[0] if record.launches else None
     if newest is not None:
         sentences.append(f"The newest is {quote_token(record.labels[newest.token_id])}.")
@@ -541,52 +541,45 @@ def _describe_launches(record: WalletRecord) -> list[str]:
 def _describe_record(record: WalletRecord) -> list[str]:
     totals, closings = record.traded, record.ended.all
     if not totals.tokens:
-        return ["It made no trade that the index knows of."]
-    tokens = "token" if totals.tokens == 1 else "tokens"
-    sentences = [f"It traded {totals.tokens:,} {tokens}: {_format_counts(totals)}."]
+        return ["We know of no trade by it."]
+    buys, sells = format_count(totals.buys, "buy"), format_count(totals.sells, "sell")
+    sentences = [f"It traded {format_count(totals.tokens, 'token')}: {buys} and {sells}."]
     if closings.closed:
         profit_wei = closings.got_wei - closings.spent_wei
-        gain = "a profit" if profit_wei >= 0 else "a loss"
-        times = "once" if closings.closed == 1 else f"{closings.closed:,} times"
-        sentences.append(
-            f"It bought and sold out {times}, {closings.won or 'none'} of them with a profit; "
-            f"that makes {gain} of {eth_text(abs(profit_wei))} in all."
-        )
+        gain = "profit" if profit_wei >= 0 else "loss"
+        total, positions = format_eth(abs(profit_wei)), format_count(closings.closed, "position")
+        won = closings.won or "none"
+        sentences.append(f"It closed {positions}, {won} with a profit: a total {gain} of {total}.")
     else:
-        sentences.append(
-            "It has not bought and sold out of anything whose worth is known, so no profit counts."
-        )
+        sentences.append("It has closed no position with a known value, so no profit counts.")
     best = record.ended.best
     if best is not None and best.got_wei > best.spent_wei:
-        gained = eth_text(best.got_wei - best.spent_wei)
-        sentences.append(f"Its best was {quote_token(record.labels[best.token_id])} with {gained}.")
+        gained = format_eth(best.got_wei - best.spent_wei)
+        token = quote_token(record.labels[best.token_id])
+        sentences.append(f"Its best position was {token} with a profit of {gained}.")
     if totals.is_part or closings.is_part:
         sentences.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
     return sentences
 
 
-def _format_counts(totals: TradeTotals) -> str:
-    buys = f"{totals.buys:,} buy{'' if totals.buys == 1 else 's'}"
-    return f"{buys} and {totals.sells:,} sell{'' if totals.sells == 1 else 's'}"
-
-
 def _describe_holdings(record: WalletRecord, views: WalletViews) -> list[str]:
     sentences = []
     if record.traded.held:
-        tokens = "token" if record.traded.held == 1 else "tokens"
         listed = f"; {len(record.held)} are listed" if record.traded.held > len(record.held) else ""
-        sentences.append(f"By its trades it still holds {record.traded.held:,} {tokens}{listed}.")
+        sentences.append(f"By its trades it still holds {format_count(record.traded.held, 'token')}{listed}.")
     else:
         sentences.append("By its trades it holds no token.")
     if views.eth_wei is not None:
-        sentences.append(f"It has {eth_text(views.eth_wei)}.")
+        sentences.append(f"It has {format_eth(views.eth_wei)}.")
     unread = [position for position in record.held if not _is_read(views, record.labels[position.token_id])]
     if not views.tokens and views.eth_wei is None:
-        sentences.append("What it really holds could not be read just now: the chain did not answer.")
+        sentences.append("We could not read what it holds now: the chain did not answer. Ask again.")
     elif unread:
-        sentences.append("Of some tokens the balance could not be read.")
+        sentences.append("The balance of some tokens could not be read.")
     if any(position.token_id in record.last_trades for position in record.held) and views.tokens:
-        sentences.append("Worth is by the last trade of each token and no proof that it can be sold.")
+        sentences.append(
+            "Values are from the last trade of each token. They do not prove that it can be sold."
+        )
     return [*sentences, "It may also hold tokens that it never traded: those are not listed."]
 
 

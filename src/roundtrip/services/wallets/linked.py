@@ -8,6 +8,7 @@ import msgspec
 
 from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -145,7 +146,7 @@ class Candidate:
     tokens: tuple[CoBoughtToken, ...]
 
     def list_money(self, by_funder: bool) -> tuple[Money, ...]:
-        """Its links by money; without ``by_funder`` those through the asked wallet's funder are left out."""
+        """Its links by money; without ``by_funder`` those through the wallet's own funder are left out."""
         return tuple(piece for piece in self.money if by_funder or piece.kind == "funded")
 
     def score(self, by_funder: bool) -> int:
@@ -227,14 +228,15 @@ def _explain(record: LinkedRecord, candidate: Candidate, by_funder: bool) -> lis
 
 def _explain_money(record: LinkedRecord, candidate: Candidate, money: Money) -> Reason:
     if money.kind == "funded":
-        sentence = "The asked wallet sent it its first eth."
+        sentence = "The wallet that you asked about sent it its first eth."
         return _build_reason(money, sentence, record.wallet)
     if money.kind == "funded_by":
-        sentence = "It sent the asked wallet its first eth."
+        sentence = "It sent the wallet that you asked about its first eth."
         return _build_reason(money, sentence, candidate.address)
     funder = record.funder.address if record.funder else None
-    apart = "" if money.apart_s is None else f", {_format_duration(money.apart_s)} apart"
-    sentence = f"Both got their first eth from {funder}{apart}; so did {money.family:,} wallets in all."
+    apart = "" if money.apart_s is None else f", {format_duration(money.apart_s)} apart"
+    family = format_count(money.family, "wallet")
+    sentence = f"Both got their first eth from {funder}{apart}, as did {family} in all."
     return _build_reason(money, sentence, funder)
 
 
@@ -242,19 +244,11 @@ def _build_reason(money: Money, sentence: str, funder: str | None) -> Reason:
     return Reason(money.kind, sentence, funder, money.family, money.apart_s, None, None, None, ())
 
 
-def _format_duration(seconds: int) -> str:
-    for unit_s, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= unit_s:
-            count = seconds // unit_s
-            return f"{count:,} {unit}{'' if count == 1 else 's'}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
-
-
 def _explain_tokens(record: LinkedRecord, same: SameTokens, tokens: tuple[CoBoughtToken, ...]) -> Reason:
     at_least = "at least " if same.other_tokens >= MOST_COUNTED else ""
     sentence = (
-        f"Within ten blocks of each other both bought {same.shared} of the {same.of_tokens} tokens compared; "
-        f"it traded {at_least}{same.other_tokens:,} in all."
+        f"Both bought {same.shared} of the {format_count(same.of_tokens, 'token')} compared, within ten "
+        f"blocks of each other. It traded {at_least}{format_count(same.other_tokens, 'token')} in all."
     )
     shown = tuple(
         SharedToken(
@@ -274,10 +268,10 @@ def _explain_tokens(record: LinkedRecord, same: SameTokens, tokens: tuple[CoBoug
 
 _FUNDER_TEXT: dict[Standing, str] = {
     "links": "Its first eth came from {funder}.",
-    "exchange": "Its first eth came from {funder}, who sent it to over 500 wallets: probably an exchange, "
-    "and no link.",
-    "contract": "Its first eth came from {funder}, a contract: that links nobody.",
-    "machinery": "Its first eth came from {funder}, a contract that everybody uses: that links nobody.",
+    "exchange": "Its first eth came from {funder}, which sent over 500 wallets their first eth: probably an "
+    "exchange, and not a link.",
+    "contract": "Its first eth came from {funder}, a contract: that links no wallets.",
+    "machinery": "Its first eth came from {funder}, a contract that everyone uses: that links no wallets.",
 }
 
 
@@ -285,30 +279,29 @@ def _describe(
     record: LinkedRecord, is_contract: bool, standing: Standing | None, linked: list[LinkedWallet]
 ) -> list[str]:
     if record.is_machinery:
-        return ["This is an address that everybody uses, and nobody's wallet: it is linked to nobody."]
+        return ["This is an address that everyone uses, not a person's wallet: we link it to no wallet."]
     if is_contract:
-        return ["This address is a contract, and no wallet: contracts are linked to nobody."]
+        return ["This address is a contract, not a wallet: we link contracts to no wallet."]
     if record.is_exchange:
         return [
-            "This wallet first sent eth to over 500 others: probably an exchange, which is linked to nobody."
+            "This wallet sent over 500 others their first eth: it is probably an exchange, which we link to "
+            "no wallet."
         ]
     if not record.is_met:
-        return ["The index never met this wallet, so nothing is known that could link it to another."]
+        return ["The index does not know this wallet, so it knows nothing that could link it to another."]
     sentences = [_describe_linked(linked)]
     if record.funder is None or standing is None:
-        sentences.append("Who sent it its first eth is not known.")
+        sentences.append("We do not know who sent it its first eth.")
     else:
         sentences.append(_FUNDER_TEXT[standing].format(funder=record.funder.address))
     if record.tokens_compared:
-        tokens = "token" if record.tokens_compared == 1 else "tokens"
-        sentences.append(
-            f"{record.tokens_compared} {tokens} that it bought in the last 30 days were compared."
-        )
+        compared = format_count(record.tokens_compared, "token")
+        sentences.append(f"We compared {compared} that it bought in the last 30 days.")
     elif _is_young(record):
         since = f"{when(record.followed_s):%Y-%m-%d %H:%M}"
         sentences.append(
-            f"The chain is followed only since {since} UTC, and it bought nothing since then: there were no "
-            "tokens to compare."
+            f"We have followed the chain only since {since} UTC, and it bought nothing since then: there "
+            "were no tokens to compare."
         )
     else:
         sentences.append("It bought nothing in the last 30 days, so there were no tokens to compare.")
@@ -323,14 +316,13 @@ def _is_young(record: LinkedRecord) -> bool:
 
 def _describe_linked(linked: list[LinkedWallet]) -> str:
     if not linked:
-        return "No other wallet was found that is linked to it."
-    wallets = "wallet" if len(linked) == 1 else "wallets"
+        return "We found no other wallet that is linked to it."
     best = linked[0]
     why = " ".join(reason.text for reason in best.reasons)
     return (
-        f"{len(linked)} other {wallets} may be linked to it; the most likely to be the same person's is "
-        f"{best.address}, with {best.score} of 100. Why: {why} That is a hint and no proof: an employer, a "
-        "friend or a faucet pays people, too, and anybody may buy what others buy."
+        f"{format_count(len(linked), 'other wallet')} may be linked to it. The most likely to belong to the "
+        f"same person is {best.address}, with a score of {best.score} of 100. Why: {why} This is a hint, not "
+        "proof: an employer, a friend or a faucet also pays people, and anyone can buy what others buy."
     )
 
 
@@ -460,5 +452,5 @@ async def _find_contracts(ctx: Context, record: LinkedRecord) -> dict[Address, b
     calls = code_calls(wallets, ctx.heads.current().block)
     contracts = read_codes(await ctx.node.batch(calls), wallets, ctx.chain_id)
     if any(contracts[address] is None for address in required):
-        raise NodeFault("it told no code")
+        raise NodeFault("the code of the wallet or its funder not returned")
     return contracts

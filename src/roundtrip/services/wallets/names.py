@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
@@ -18,9 +19,9 @@ MOST_BEARERS = 200
 """Limit of wallets with one name."""
 _DESCRIBED = 3
 _RULE = (
-    f"Each was said by at least {PEOPLE} different people, as far as can be told by who paid for their "
-    f"wallets, whose accounts are {OLD.days} days old and whose wallets have traded. They are "
-    "strangers' words and no proof of anything."
+    f"At least {PEOPLE} different people, judged by who first paid their wallets, gave each name or mark. "
+    f"Their accounts are {OLD.days} days old and their wallets have traded. Names and marks are strangers' "
+    "words, not proof."
 )
 
 
@@ -76,7 +77,7 @@ async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNam
 
 def scam_text(subject: str, people: int) -> str:
     """``subject``: the wallet in a sentence. ``people``: how many mark it as a scam."""
-    return f"{subject} is marked as a scam by {people:,} people, which is their word and no proof."
+    return f"{subject} is marked as a scam by {people:,} people: that is their word, not proof."
 
 
 async def find_wallets_named(connection: Connection, name: str) -> list[Bearer]:
@@ -96,12 +97,12 @@ def _present_row(public: PublicMarks) -> WalletNamed:
 def _describe(rows: list[WalletNamed]) -> str:
     if not rows:
         return f"No wallet has a name or a mark that enough people gave it. {_RULE}"
-    first = " ".join(_describe_row(row) for row in rows[:_DESCRIBED])
-    rest = f" {len(rows) - _DESCRIBED} more are in the rows." if len(rows) > _DESCRIBED else ""
-    wallets = (
-        "1 wallet has a name or a mark" if len(rows) == 1 else f"{len(rows)} wallets have names or marks"
-    )
-    return f"{wallets} that enough people gave. {first}{rest} {_RULE}"
+    have = "has a name or a mark" if len(rows) == 1 else "have names or marks"
+    lines = [f"{format_count(len(rows), 'wallet')} {have} that enough people gave:"]
+    lines += [f"{number}. {_describe_row(row)}" for number, row in enumerate(rows[:_DESCRIBED], 1)]
+    if len(rows) > _DESCRIBED:
+        lines.append(f"The rows hold {len(rows) - _DESCRIBED} more.")
+    return "\n".join([*lines, _RULE])
 
 
 def _describe_row(row: WalletNamed) -> str:

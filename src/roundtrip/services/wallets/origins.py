@@ -41,7 +41,7 @@ async def resolve_origin(
     index_cursor = await cursor(connection)
     if index_cursor is not None and not await _may_be_older(connection, wallet):
         return NothingReached(index_cursor.block.number)
-    # The result is stored for ever, so it must not come from another chain.
+    # The result is stored permanently, so it must not be of another chain.
     await _check_chain(node, chain_id)
     if index_cursor is None:
         newest_block, _ = await newest(node)
@@ -75,7 +75,7 @@ async def _may_be_older(connection: Connection, wallet: Address) -> bool:
 async def _check_chain(node: RpcNode, chain_id: int) -> None:
     (answer,) = await node.batch([RpcCall("eth_chainId", [])])
     if quantity(answer) != chain_id:
-        raise NodeFault("it is of another chain")
+        raise NodeFault("it serves another chain")
 
 
 async def _read_block(node: RpcNode, number: int) -> BlockRef:
@@ -83,5 +83,5 @@ async def _read_block(node: RpcNode, number: int) -> BlockRef:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", [hex(number), False])])
     block = read_header(answer).block()
     if block.number != number:
-        raise NodeFault("it gave another block than was asked for")
+        raise NodeFault("it returned another block than requested")
     return block

@@ -14,7 +14,7 @@ from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.strangers_text import WRITTEN, Sentence
 
 RETRACTED = "retracted"
-_TAKEN_BACK = "Taken back, as the chain was reorganised:"
+_TAKEN_BACK = "Retracted, a reorg removed it:"
 _MICRO, _PPM_PER_PERCENT = 1_000_000, 10_000
 
 Symbol = Annotated[

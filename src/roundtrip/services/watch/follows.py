@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS
 from roundtrip.services.accounts.database import accounts
@@ -29,14 +30,15 @@ async def follow_wallet(
             await watches.add_follow(connection, account.id, wallet, name, head, now)
         except watches.TooManyWatches as error:
             raise CallerFault(
-                "bad_input", f"You follow {error.most} wallets, which is all you can: unfollow one first."
+                "bad_input",
+                f"You follow {error.most} wallets, the maximum: unfollow_wallet one of them first.",
             ) from None
         by_wallet = {follow.wallet: follow for follow in await watches.follows_of(connection, account.id)}
     follow, follows = by_wallet[wallet], len(by_wallet)
     name_text = f', called "{follow.name}"' if follow.name else ""
     answer = FollowedWallet(
-        text=f"You follow {wallet}{name_text}. Its buys, sells and launches after block {follow.from_number} "
-        f"go to your inbox and your channels. {_count_text(follows)}",
+        text=f"You follow {wallet}{name_text}. Its buys, sells and launches after block "
+        f"{follow.from_number:,} go to your inbox and your channels. {_count_text(follows)}",
         address=wallet,
         name=follow.name or None,
         follows=follows,
@@ -51,7 +53,7 @@ async def unfollow_wallet(ctx: Context, params: WalletParams, account: Account) 
     async with accounts(ctx) as connection:
         was_followed = await watches.end_follow(connection, account.id, wallet, now)
         follows = len(await watches.follows_of(connection, account.id))
-    text = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
+    text = f"You no longer follow {wallet}." if was_followed else f"You did not follow {wallet}."
     return UseCaseAnswer(Unfollowed(f"{text} {_count_text(follows)}", wallet, was_followed, follows))
 
 
@@ -62,5 +64,4 @@ async def _current_name(connection: Connection, account: Account, wallet: Addres
 
 
 def _count_text(follows: int) -> str:
-    wallets = "1 wallet" if follows == 1 else f"{follows} wallets"
-    return f"You follow {wallets} now; {MOST_FOLLOWS} are possible."
+    return f"You follow {format_count(follows, 'wallet')} now; {MOST_FOLLOWS} are possible."

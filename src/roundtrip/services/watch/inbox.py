@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -17,7 +18,7 @@ from .alert_rows import RETRACTED, AlertRow, rows
 
 MOST_ROWS = 500
 _QUOTED = 3
-"""Rows whose sentences the text quotes; each row has its own."""
+"""Rows that the text quotes; every row has its own sentence."""
 
 
 class Inbox(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,12 +42,12 @@ async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswe
 
 def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:
     if not shown:
-        return "Nothing was told to you within the last seven days."
-    count = "1 alert" if total == 1 else f"{total:,} alerts"
-    sentences = [f"{'At least ' if at_least else ''}{count} within the last seven days."]
+        return "You got no alert within the last seven days."
+    at_least_text = "At least " if at_least else ""
+    sentences = [f"{at_least_text}{format_count(total, 'alert')} within the last seven days."]
     if total > len(shown):
-        sentences.append(f"The newest {len(shown)} are shown.")
+        sentences.append(f"The rows hold the newest {len(shown)}.")
     retracted = sum(row.verb == RETRACTED for row in shown)
     if retracted:
-        sentences.append(f"{retracted} of them the chain took back.")
-    return " ".join([*sentences, "The newest:", *(row.text for row in shown[:_QUOTED])])
+        sentences.append(f"{format_count(retracted, 'row')} retracted by a reorg.")
+    return "\n".join([" ".join([*sentences, "The newest:"]), *(row.text for row in shown[:_QUOTED])])

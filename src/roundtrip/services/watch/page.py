@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.channels import ACTIVE
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.services.accounts.database import accounts
@@ -15,26 +16,26 @@ from roundtrip.store.index.launches import newest_launch
 from roundtrip.store.watch import watches
 
 from .rule_parser import parse
-from .rules import describe_rule
+from .rules import ANY_WALLET, describe_rule
 
 
 class RuleInWords(msgspec.Struct, frozen=True, rename="camel"):
-    """A standing rule, and what it tells of."""
+    """A rule of the account, in words."""
 
     id: int
     words: str
 
 
 class RuleExample(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that could be set as it stands."""
+    """An example rule that can be set without changes."""
 
     rule: str
     words: str
 
 
 class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
-    """``told``: channels that hits are sent to; ``off``: those that are switched off. ``token``: the newest
-    that a launchpad launched; None: none is known."""
+    """``told``: the number of active channels; ``off``: of those switched off. ``token``: the
+    newest launchpad token; None: none is known."""
 
     text: str
     rules: list[RuleInWords]
@@ -68,12 +69,12 @@ async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCa
 def _describe_example(rule: Rule) -> str:
     """The example in words, without looking up the deployer."""
     if rule.who.kind == "deployer":
-        by_anybody = Rule(Who("any", None), rule.verb, rule.over, rule.token)
-        return describe_rule(by_anybody, None).replace("anybody", "the token's deployer", 1)
+        by_any_wallet = Rule(Who("any", None), rule.verb, rule.over, rule.token)
+        return describe_rule(by_any_wallet, None).replace(ANY_WALLET, "the token's deployer", 1)
     return describe_rule(rule, None)
 
 
 def _text(live: int) -> str:
     if not live:
-        return "Hits go to your inbox. No channel is told of them yet."
-    return f"Hits go to your inbox and to {'one channel' if live == 1 else f'{live} channels'}."
+        return "Alerts go to your inbox. You have no active channel."
+    return f"Alerts go to your inbox and to {format_count(live, 'channel')}."

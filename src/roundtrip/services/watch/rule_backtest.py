@@ -12,6 +12,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alert_text import draft_alert
 from roundtrip.domain.watch.alerts import INBOX_S, Alert
@@ -56,11 +57,13 @@ async def _replay(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTeste
         notes = [await unseen_text(connection, rule)]
         follows = frozenset(follow.wallet for follow in await watches.follows_of(connection, account.id))
         if rule.who.kind == "follow" and not follows:
-            notes.append("You follow no wallet yet.")
+            notes.append("You follow no wallet yet, so this rule cannot hit: follow_wallet adds one.")
         to = IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
         after_s = await _start_s(connection, indexed)
         if after_s > to.at_s - INBOX_S:
-            notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
+            notes.append(
+                f"The index begins at {when(after_s):%Y-%m-%d %H:%M} UTC: earlier hits are not counted."
+            )
         async with _limit_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
             replay = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
@@ -96,7 +99,7 @@ async def _limit_time(connection: Connection) -> AsyncIterator[None]:
     except (TimeoutError, asyncpg.QueryCanceledError) as error:
         raise ServiceFull(
             "busy",
-            "Seven days of that take too long to read just now. Ask again later, or narrow the rule by a "
+            "Replaying seven days of this rule takes too long now. Retry in 30 s, or narrow the rule to a "
             "wallet, a token or a larger amount.",
             30,
         ) from error
@@ -122,13 +125,14 @@ def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[A
 
 
 def _text(rule: Rule, wallet: Address | None, replay: ReplayResult, last: list[HitRow]) -> str:
-    subject = f"A rule that tells when {describe_rule(rule, wallet)}"
+    condition = f"It hits when {describe_rule(rule, wallet)}."
+    span = "within the last seven days"
     if not replay.hits:
-        return f"{subject} would have told nothing within the last seven days."
-    times = "once" if replay.hits == 1 else f"{replay.hits:,} times"
+        return f"This rule would not have hit {span}. {condition} No rule was set."
+    times = format_count(replay.hits, "time")
     bound = "at least " if replay.at_least else ""
-    newest = f" The last: {last[0].text}" if last else ""
-    return f"{subject} would have hit {bound}{times} within the last seven days.{newest} No rule was set."
+    newest = f" The last hit: {last[0].text}" if last else ""
+    return f"This rule would have hit {bound}{times} {span}. {condition}{newest} No rule was set."
 
 
 STEPS_S = (300, 3600, 21_600)
@@ -143,7 +147,7 @@ class RuleBar(msgspec.Struct, frozen=True):
 
 
 class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
-    """What a rule would have told, and when."""
+    """The result of a replay, with a chart of the hits."""
 
     step_s: int
     bars: Annotated[

@@ -1,4 +1,4 @@
-"""Parses a user's rule. An error says where the text is no rule and what was expected there."""
+"""Parses a user's rule. An error says where the text is wrong, what is expected there, and an example."""
 
 import string
 from typing import cast
@@ -15,8 +15,9 @@ MOST_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
 """A threshold must be below this number."""
 _SHOWN = 40
-_FORM = "A rule is: <who> <verb> [over <n> eth|usd|%] [on <token>]."
-_WHO = "who is meant (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
+# No quotes around examples: MCP labels quoted text in errors as written by strangers.
+_FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
+_WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 _VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
 _END = "the end of the rule"
 
@@ -53,9 +54,9 @@ _EXPECTED = {
     "FOLLOW": _WHO,
     "SHARE_VERB": _VERB,
     "_OVER": '"over <n> eth|usd|%"',
-    "NUMBER": "a plain number (5 or 0.25)",
+    "NUMBER": "a plain number such as 5 or 0.25",
     "SHARE": "eth, usd or %",
-    "MONEY": "eth or usd (of a launch or a graduation there is no %)",
+    "MONEY": "eth or usd (launching and graduating take no %)",
     "_ON": '"on <token>"',
     "TOKEN": "a token's address (0x and 40 hex digits)",
 }
@@ -65,7 +66,10 @@ _EXPECTED = {
 def parse(text: str) -> Rule:
     """Parses a rule. Raises CallerFault (bad_input) with the place of the error and what was expected."""
     if len(text) > MOST_CHARACTERS:
-        raise CallerFault("bad_input", f"A rule has at most {MOST_CHARACTERS} characters, not {len(text)}.")
+        raise CallerFault(
+            "bad_input",
+            f"rule must have at most {MOST_CHARACTERS} characters; this one has {len(text):,}. {_FORM}",
+        )
     try:
         tree = _PARSER.parse(text.translate(_LOWER))
     except UnexpectedCharacters as error:
@@ -107,7 +111,7 @@ def _over(text: str, number: Token, unit: Token) -> Over:
         raise _refusal_at(text, at, f"at most {decimals} digits after the point for {name}")
     raw = int(whole + fraction.ljust(decimals, "0"))
     if raw >= BELOW[name] * 10**decimals:
-        raise _refusal_at(text, at, f"a number below {BELOW[name]} for {name}")
+        raise _refusal_at(text, at, f"a number below {BELOW[name]:,} for {name}")
     return Over(name, raw)
 
 
@@ -129,7 +133,7 @@ def _expected_text(terminals: set[str]) -> str:
 
 def _refusal_at(text: str, at: int, expected: str) -> CallerFault:
     """The error at the index ``at`` of the text."""
-    message = f"At character {at + 1}: expected {expected}, found {_found_word(text[at:])}. {_FORM}"
+    message = f"At character {at + 1}: found {_found_word(text[at:])}, expected {expected}. {_FORM}"
     return CallerFault("bad_input", message)
 
 
@@ -140,5 +144,5 @@ def _found_word(rest: str) -> str:
         return "the end"
     shown = names.reason(words[0])
     if not shown:
-        return "nothing that can be shown"
+        return "characters that cannot be shown"
     return f'"{shown}"' if len(shown) <= _SHOWN else f'"{shown[:_SHOWN]}..."'

@@ -7,6 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Verb, Who
@@ -34,29 +35,37 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
     """The one wallet that a rule is about; None for any wallet or all followed ones. Raises CallerFault
     (bad_input) when the rule can never hit, ServiceFull (busy) when that is not known yet."""
     if rule.verb == "moving" and rule.token is not None:
-        await _read_launch(connection, rule.token, "Transfers are followed of launchpad tokens only.")
+        await _read_launch(
+            connection,
+            rule.token,
+            f"moving needs a launchpad token. Use another verb, for example: any selling on {rule.token}",
+        )
     who = rule.who
     if who.kind == "wallet":
         return who.address
     if who.address is None:
         return None
-    launch = await _read_launch(connection, who.address, f"It has no {who.kind} that is known.")
+    launch = await _read_launch(
+        connection,
+        who.address,
+        f"Its {who.kind} is unknown. Name a wallet instead, for example: {_EXAMPLE_WALLET} {rule.verb}",
+    )
     if who.kind == "deployer":
         return launch.deployer
     if launch.sender is None:
         raise CallerFault(
             "bad_input",
-            f"Who sent the launch of {who.address} is not known: it is older than what was followed here. "
-            f"Its deployer is: deployer:{who.address}.",
+            f"The creator of {who.address} is unknown: its launch is older than the index. Its deployer is "
+            f"known: use deployer:{who.address} {rule.verb}",
         )
     return launch.sender
 
 
 async def unseen_text(connection: Connection, rule: Rule) -> str:
-    """A note for a token that is in no fact, because its address may be mistyped; else empty."""
+    """A note for a token that the index does not know, because its address may be mistyped; else empty."""
     if rule.token is None or await id_of(connection, rule.token) is not None:
         return ""
-    return f"Nothing was ever seen of {rule.token}: look whether that address is right."
+    return f"We have no record of {rule.token} yet: check that the address is right."
 
 
 async def _read_launch(connection: Connection, token: Address, why: str) -> LaunchSpot:
@@ -68,7 +77,9 @@ async def _read_launch(connection: Connection, token: Address, why: str) -> Laun
     indexed = await cursor(connection)
     if indexed is None or not indexed.is_whole():
         raise ServiceFull(
-            "busy", f"No launch of {token} is known yet: launches of the past are still being read.", 60
+            "busy",
+            f"No launch of {token} is known yet: the index is still reading past launches. Retry in 60 s.",
+            60,
         )
     raise CallerFault("bad_input", f"No launchpad launched {token}. {why}")
 
@@ -81,6 +92,8 @@ _WORTH: Mapping[Verb, str] = {
     "moving": "worth more than {}",
     "draining": "worth more than {}",
 }
+ANY_WALLET = "any wallet"
+_EXAMPLE_WALLET = "0x00000000000000000000000000000000000000aa"
 
 
 def describe_rule(rule: Rule, wallet: Address | None) -> str:
@@ -99,7 +112,9 @@ def describe_rule(rule: Rule, wallet: Address | None) -> str:
         case "moving":
             return f"{who} moves {token}{over}"
         case "draining":
-            return f"{who} takes liquidity{over} out of a pool of {token}"
+            if rule.over is not None and rule.over.unit == "%":
+                return f"{who} removes{over} of the liquidity of a pool of {token}"
+            return f"{who} removes liquidity{over} from a pool of {token}"
 
 
 def _who_text(who: Who, wallet: Address | None) -> str:
@@ -107,7 +122,7 @@ def _who_text(who: Who, wallet: Address | None) -> str:
         case "follow":
             return "a wallet that you follow"
         case "any":
-            return "anybody"
+            return ANY_WALLET
         case "wallet":
             return str(who.address)
         case "deployer" | "creator":
@@ -122,11 +137,13 @@ def _over_text(rule: Rule) -> str:
     over: Over | None = rule.over
     if over is None:
         return ""
-    amount = plain_decimal(over.raw, DECIMALS[over.unit])
+    # The exact threshold, with thousands separated: the rule compares with it.
+    whole, point, fraction = plain_decimal(over.raw, DECIMALS[over.unit]).partition(".")
+    amount = f"{int(whole):,}{point}{fraction}"
     if over.unit != "%":
         return f" {_WORTH[rule.verb].format(f'{amount} {over.unit}')}"
     if rule.verb == "draining":
-        return f", more than {amount} % of the pool's,"
+        return f" more than {amount} %"
     return f", more than {amount} % of its supply at once"
 
 
@@ -156,16 +173,16 @@ async def create_rule(ctx: Context, params: RuleParams, account: Account) -> Use
             rule_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
         except watches.TooManyWatches as error:
             raise CallerFault(
-                "bad_input", f"You have {error.most} rules, which is all you can: delete one first."
+                "bad_input", f"You have {error.most} rules, the maximum: delete_rule one of them first."
             ) from None
         (kept,) = [kept for kept in await watches.rules_of(connection, account.id) if kept.id == rule_id]
         sentences = [
-            f"Rule {kept.id} stands: of what happens after block {kept.from_number} you are told when "
+            f"Rule {kept.id} is set. After block {kept.from_number:,} you get an alert when "
             f"{describe_rule(rule, kept.wallet)}.",
             await unseen_text(connection, rule),
         ]
         if rule.who.kind == "follow" and not await watches.follows_of(connection, account.id):
-            sentences.append("You follow no wallet yet: follow_wallet is what it needs.")
+            sentences.append("You follow no wallet yet, so this rule cannot hit: follow_wallet adds one.")
     return UseCaseAnswer(
         RuleMade(**msgspec.structs.asdict(_present_rule(kept)), text=" ".join(filter(None, sentences)))
     )
@@ -176,10 +193,10 @@ async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> U
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         if params.id > _MOST_ID or not await watches.end_rule(connection, account.id, params.id, now):
-            raise CallerFault("bad_input", "You have no rule of that id: list_rules tells which you have.")
-    return UseCaseAnswer(
-        RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id)
-    )
+            raise CallerFault(
+                "bad_input", "You have no rule with this id. list_rules shows your rules and their ids."
+            )
+    return UseCaseAnswer(RuleDropped(f"Rule {params.id} is deleted: it raises no more alerts.", params.id))
 
 
 def _present_rule(kept: watches.KeptRule) -> RuleListed:
@@ -194,10 +211,7 @@ def _present_rule(kept: watches.KeptRule) -> RuleListed:
 
 
 def _list_text(rules: int, hits: int, follows: int) -> str:
-    rules_text = "1 rule" if rules == 1 else f"{rules} rules"
-    hits_text = "1 hit" if hits == 1 else f"{hits:,} hits"
-    wallets = "1 wallet" if follows == 1 else f"{follows} wallets"
     return (
-        f"You have {rules_text} with {hits_text} so far, and follow {wallets}; {MOST_RULES} rules and "
-        f"{MOST_FOLLOWS} follows are possible."
+        f"You have {format_count(rules, 'rule')} with {format_count(hits, 'hit')} so far and follow "
+        f"{format_count(follows, 'wallet')}. {MOST_RULES} rules and {MOST_FOLLOWS} follows are possible."
     )

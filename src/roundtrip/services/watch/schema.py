@@ -55,12 +55,15 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return parse_address(self.address)
         except ValueError:
-            raise CallerFault("bad_address", "That is not an address: 0x and 40 hex digits.") from None
+            raise CallerFault(
+                "bad_address",
+                "address must be 0x and 40 hex digits, such as 0x00000000000000000000000000000000000000aa.",
+            ) from None
 
     def parsed_name(self) -> str:
         """The name; empty if none was given. Raises CallerFault (bad_input)."""
         if not _NAME.fullmatch(self.name):
-            raise CallerFault("bad_input", "name is letters and digits.")
+            raise CallerFault("bad_input", "name must be Latin letters and digits, such as Whale1.")
         return self.name
 
 

@@ -318,7 +318,7 @@ async def _count(connection: Connection, verdict: ScoredVerdict, outcome: str, b
     )
 
 
-async def settle_by(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
+async def mark_wrong(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
     """Writes a score that a report proved: replaces the verdict's own score, or inserts a row besides that of
     its hour's first verdict. A score that is wrong already stays as it is, and one chain transaction marks
     only one verdict of a token, hour and code. Returns whether anything changed."""

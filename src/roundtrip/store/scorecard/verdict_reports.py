@@ -127,7 +127,7 @@ async def next_again(connection: Connection) -> datetime | None:
     )
 
 
-async def weighed_again(
+async def save_review(
     connection: Connection,
     report: WaitingReport,
     why_open: str | None,

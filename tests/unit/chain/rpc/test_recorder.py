@@ -90,25 +90,28 @@ Change = Callable[[list[Any]], object]
 CHANGES: dict[str, tuple[Change, str]] = {
     "another method": (
         lambda t: t[0][0][0].update(method="eth_sendRawTransaction"),
-        "trip 1, batch 1, call 1 (eth_getCode) differs at .method",
+        "round 1, batch 1, call 1 (eth_getCode) differs at .method",
     ),
     "another parameter": (
         lambda t: t[0][0][0]["params"][1].update(blockHash="0xac"),
-        "trip 1, batch 1, call 1 (eth_getCode) differs at .params[1].blockHash",
+        "round 1, batch 1, call 1 (eth_getCode) differs at .params[1].blockHash",
     ),
     "a number for a truth": (
         lambda t: t[0][1][0]["params"][0].update(validation=1),
-        "trip 1, batch 2, call 1 (eth_simulateV1) differs at .params[0].validation",
+        "round 1, batch 2, call 1 (eth_simulateV1) differs at .params[0].validation",
     ),
     "a step more": (
         lambda t: t[0][1][0]["params"][0]["blockStateCalls"][0]["calls"].append({}),
-        "trip 1, batch 2, call 1 (eth_simulateV1) differs at .params[0].blockStateCalls[0].calls",
+        "round 1, batch 2, call 1 (eth_simulateV1) differs at .params[0].blockStateCalls[0].calls",
     ),
-    "another id": (lambda t: t[0][0][1].update(id=7), "trip 1, batch 1, call 2 (eth_chainId) differs at .id"),
-    "a call less": (lambda t: t[0][0].pop(), "trip 1, batch 1 has 1 calls, and a check sends 2"),
-    "a batch more": (lambda t: t[1].append([]), "trip 2 has 2 batches, and a check sends 1"),
-    "a trip less": (lambda t: t.pop(), "trip 2 is not there"),
-    "a trip more": (lambda t: t.append([[]]), "there are 3 trips, and a check makes 2"),
+    "another id": (
+        lambda t: t[0][0][1].update(id=7),
+        "round 1, batch 1, call 2 (eth_chainId) differs at .id",
+    ),
+    "a call less": (lambda t: t[0][0].pop(), "round 1, batch 1 has 1 calls, and a check sends 2"),
+    "a batch more": (lambda t: t[1].append([]), "round 2 has 2 batches, and a check sends 1"),
+    "a trip less": (lambda t: t.pop(), "round 2 is missing"),
+    "a trip more": (lambda t: t.append([[]]), "the file has 3 rounds, and a check sends 2"),
 }
 
 

@@ -69,3 +69,24 @@ def test_count(count: int, noun: str, plural: str | None, text: str) -> None:
 )
 def test_duration(seconds: int, text: str) -> None:
     assert figures.format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("has", "needs", "texts"),
+    [
+        (5, 6, ("5", "6")),
+        (123_456, 123_457, ("123,456", "123,457")),
+        (10**6, 12_345_678, ("1,000,000", "12,350,000")),
+        (0, 10**30 + 1, ("0", f"{1001 * 10**27:,}")),
+    ],
+)
+def test_shortfall(has: int, needs: int, texts: tuple[str, str]) -> None:
+    assert figures.format_shortfall(has, needs, 0) == texts
+
+
+@given(has=st.integers(0, 2**256), lack=st.integers(1, 2**256), decimals=st.integers(0, 36))
+def test_a_shortfall_shows_what_suffices(has: int, lack: int, decimals: int) -> None:
+    shown_has, shown_needs = figures.format_shortfall(has, has + lack, decimals)
+    assert shown_has != shown_needs
+    assert Decimal(shown_has.replace(",", "")).scaleb(decimals) <= has
+    assert Decimal(shown_needs.replace(",", "")).scaleb(decimals) >= has + lack

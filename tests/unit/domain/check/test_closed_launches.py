@@ -40,7 +40,7 @@ QUICK = settings(max_examples=100, deadline=None)
 CLOSED = launch(state(closed=True))
 NO_CURVE = at(CURVE, no_trade(ABSENT))
 NO_POOL = at(LAUNCHPAD_POOL, no_trade(ABSENT))
-UNTIL = "Its curve is sold out and its pool has not opened; until it does nobody can trade."
+UNTIL = "Its curve is sold out and its pool has not opened. You cannot trade it until then."
 
 
 def seen(found: Evidence) -> tuple[str, str]:
@@ -59,12 +59,12 @@ WORDS: tuple[tuple[str, LaunchRecord, str], ...] = (
     ("swept just now", gone("swept", NOW_S), UNTIL),
     ("swept an hour ago", gone("swept", NOW_S - 3600), UNTIL),
     ("swept over an hour ago", gone("swept", NOW_S - 3601),
-     "Its curve is sold out and its pool has not opened for 1 h 0 min now."),
+     "Its curve is sold out and its pool has not opened for 1 h 0 min. You cannot trade it until then."),
     ("swept yesterday", gone("swept", NOW_S - 90_000 - 5 * 60),
-     "Its curve is sold out and its pool has not opened for 25 h 5 min now."),
+     "Its curve is sold out and its pool has not opened for 25 h 5 min. You cannot trade it until then."),
     ("swept at no known time", gone("swept"), UNTIL),
     ("rescued", gone("rescued", NOW_S - 90_000),
-     "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."),
+     "The launchpad cancelled this launch and emptied its curve: you cannot trade it."),
     ("pooled, and gone", gone("pooled", NOW_S - 9), "No pool trades this token."),
     ("on its curve", launch(), "No pool trades this token."),
 )  # fmt: skip
@@ -79,7 +79,9 @@ def test_a_launch_between_curve_and_pool_is_no_trap_and_told_as_such(known: Laun
 
 def test_how_long_is_too_long_is_the_policys() -> None:
     found = launched(gone("swept", NOW_S - 61), NO_CURVE)
-    assert judge(found, replace(POLICY, closed_long_s=60)).verdict.text.endswith("for 0 h 1 min now.")
+    assert judge(found, replace(POLICY, closed_long_s=60)).verdict.text.endswith(
+        "for 0 h 1 min. You cannot trade it until then."
+    )
 
 
 def test_a_closed_launch_is_judged_by_a_pool_that_trades_it_elsewhere() -> None:
@@ -100,8 +102,8 @@ def closing() -> VenueEvidence:
 def test_a_curve_all_but_sold_out_is_told_as_such() -> None:
     found = launched(launch(), closing())
     assert seen(found) == ("empty_pool", "warn")
-    assert "all but sold out" in says(found)
-    assert "all but sold out" in says(launched(launch(), at(v4(), no_trade(DRY, refused_buys())), closing()))
+    assert "almost sold out" in says(found)
+    assert "almost sold out" in says(launched(launch(), at(v4(), no_trade(DRY, refused_buys())), closing()))
 
 
 def test_a_curve_that_a_smaller_buy_leaves_open_is_judged_at_that() -> None:
@@ -157,15 +159,14 @@ def test_the_snipe_tax_counts_as_a_fee(snipe: int, code: str, level: str) -> Non
 def test_the_text_says_what_the_first_buyers_pay_and_when_that_ends() -> None:
     text = says(sniped(9900, launched_at_s=NOW_S - 1, snipe_seconds=3))
     assert text == (
-        "Fees and taxes take 99.00 % of a round trip; "
-        "the tax on a launch's first buyers is 99.00 % now and ends in 2 s."
+        "Fees and taxes take 99.00 % of a round trip; first buyers now pay 99.00 % extra tax, for 2 s more."
     )
 
 
 def test_the_text_tells_no_end_that_the_curve_does_not_tell() -> None:
     text = says(sniped(618, snipe_seconds=None))
-    assert "the tax on a launch's first buyers is 6.18 % now." in text
-    assert "ends in" not in text
+    assert "first buyers now pay 6.18 % extra tax." in text
+    assert " s more" not in text
 
 
 def test_without_the_tax_or_off_the_curve_the_text_says_nothing_of_it() -> None:
@@ -214,7 +215,7 @@ def test_the_longest_texts_of_a_launch_are_short_too() -> None:
     # Eighty characters of each are a stranger's, at most.
     assert "first buyers" in says(longest(LONG))
     assert "gas" in says(longest(LONG))
-    assert "1 eth of it does not sell" in says(crowded(LONG))
+    assert "what 1 eth buys cannot be sold" in says(crowded(LONG))
     assert len(says(longest(LONG))) <= 340
     assert len(says(crowded(LONG))) <= 340
     assert len(says(longest(""))) <= 300

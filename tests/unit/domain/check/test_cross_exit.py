@@ -59,7 +59,7 @@ def seen(outcome: CellOutcome | None, trap: VenueEvidence = TRAP) -> tuple[str, 
 @pytest.mark.parametrize("no", [NO_MONEY, RefusedCall("approve", None, 1), RefusedCall("transfer", "no", 1)])
 def test_a_pool_that_takes_back_only_its_own_is_no_way_out(no: RefusedCall) -> None:
     assert seen(no) == ("thin_pool", "danger")
-    assert "does not sell there" in judged(no).verdict.text
+    assert "accepts no sell" in judged(no).verdict.text
 
 
 @pytest.mark.parametrize(

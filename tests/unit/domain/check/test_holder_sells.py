@@ -79,7 +79,7 @@ def test_tokens_that_stay_behind_are_lost() -> None:
 
 # --- the verdict ------------------------------------------------------------------------------------
 
-CANNOT = "real holders cannot sell it, though a fresh wallet can."
+CANNOT = "real holders cannot sell it, though a new wallet can."
 PLAIN = "It was bought and sold straight back for a loss of 0.60 %."
 
 
@@ -90,41 +90,41 @@ PLAIN = "It was bought and sold straight back for a loss of 0.60 %."
         ((NO, FAIR), "ok", "warn", f"{PLAIN} 1 of 2 {CANNOT}"),
         (
             (NO, NO, FAIR, FAIR, FAIR), "ok", "warn",
-            f"{PLAIN} 2 of 5 real holders cannot sell it, though a fresh wallet can.",
+            f"{PLAIN} 2 of 5 real holders cannot sell it, though a new wallet can.",
         ),
-        ((NO,), "ok", "warn", f"{PLAIN} 1 of 1 real holder cannot sell it, though a fresh wallet can."),
+        ((NO,), "ok", "warn", f"{PLAIN} 1 of 1 real holder cannot sell it, though a new wallet can."),
         (
             (*[FAIR] * 11, NO), "ok", "warn",
-            f"{PLAIN} 1 of 12 real holders cannot sell it, though a fresh wallet can.",
+            f"{PLAIN} 1 of 12 real holders cannot sell it, though a new wallet can.",
         ),
         (
             (gets(9000), gets(5000), FAIR), "cannot_sell", "danger",
-            "2 of 3 real holders lose up to 90.00 % of what a fresh wallet gets.",
+            "2 of 3 real holders get up to 90.00 % less than a new wallet.",
         ),
         (
             (gets(9000), NO, FAIR), "cannot_sell", "danger",
-            "2 of 3 real holders cannot sell it or lose up to 90.00 % of what a fresh wallet gets.",
+            "2 of 3 real holders cannot sell it or get up to 90.00 % less than a new wallet.",
         ),
         (
             (gets(9000), FAIR, FAIR), "ok", "warn",
-            f"{PLAIN} 1 of 3 real holders loses up to 90.00 % of what a fresh wallet gets.",
+            f"{PLAIN} 1 of 3 real holders gets up to 90.00 % less than a new wallet.",
         ),
         (
             (gets(4999), gets(4999)), "ok", "warn",
-            f"{PLAIN} Of 2 real holders some lose up to 49.99 % of what a fresh wallet gets.",
+            f"{PLAIN} Some of 2 real holders get up to 49.99 % less than a new wallet.",
         ),
         (
             (gets(1500), FAIR, FAIR), "ok", "warn",
-            f"{PLAIN} Of 3 real holders some lose up to 15.00 % of what a fresh wallet gets.",
+            f"{PLAIN} Some of 3 real holders get up to 15.00 % less than a new wallet.",
         ),
         (
             (NO, gets(1500), FAIR), "ok", "warn",
-            f"{PLAIN} 1 of 3 real holders cannot sell it, though a fresh wallet can; others lose up to "
-            "15.00 % of what a fresh wallet gets.",
+            f"{PLAIN} 1 of 3 real holders cannot sell it, though a new wallet can; others get up to "
+            "15.00 % less than a new wallet.",
         ),
-        ((gets(1499), FAIR), "ok", "ok", f"{PLAIN} 2 real holders can sell it as a fresh wallet can."),
-        ((FAIR,), "ok", "ok", f"{PLAIN} 1 real holder can sell it as a fresh wallet can."),
-        ((gets(-3000), FAIR), "ok", "ok", f"{PLAIN} 2 real holders can sell it as a fresh wallet can."),
+        ((gets(1499), FAIR), "ok", "ok", f"{PLAIN} 2 real holders can sell it as a new wallet can."),
+        ((FAIR,), "ok", "ok", f"{PLAIN} 1 real holder can sell it as a new wallet can."),
+        ((gets(-3000), FAIR), "ok", "ok", f"{PLAIN} 2 real holders can sell it as a new wallet can."),
         ((), "ok", "ok", PLAIN),
     ],
 )  # fmt: skip
@@ -141,7 +141,7 @@ def test_nobody_asked_is_not_spoken_of() -> None:
 def test_who_sells_when_a_day_is_over_only_waits() -> None:
     waits = judged(held(NO, NO, FAIR, later=FAIR))
     assert (waits.code, waits.level) == ("ok", "warn")
-    assert waits.text.endswith("2 of 3 real holders can sell it only in a day.")
+    assert waits.text.endswith("2 of 3 real holders can sell it only after a day.")
     never = judged(held(NO, NO, FAIR, later=NO))
     assert never.code == "cannot_sell"
     robbed = judged(held(NO, NO, FAIR, later=gets(9000)))
@@ -153,7 +153,7 @@ def test_caught_and_waiting_are_told_apart() -> None:
     known = held(NO, FAIR, FAIR, FAIR)
     text = holder_sentence(replace(known, tried=(*known.tried, one)), POLICY)
     assert text == (
-        "1 of 5 real holders cannot sell it, though a fresh wallet can; 1 more can sell it only in a day."
+        "1 of 5 real holders cannot sell it, though a new wallet can; 1 more can sell it only after a day."
     )
 
 
@@ -167,7 +167,7 @@ def test_what_an_owner_could_change_is_said_beside() -> None:
     stopped = owners(call(RefusedCall("sell", "no", 1), "a()"))
     found = replace(evidence(venue()), holder_sells=held(NO, NO), owner_calls=stopped)
     text = judge(found, POLICY).verdict.text
-    assert text == f"2 of 2 {CANNOT} Its owner could stop selling with a()."
+    assert text == f"2 of 2 {CANNOT} Its owner can stop you from selling (function a())."
 
 
 # --- what is missing --------------------------------------------------------------------------------
@@ -184,14 +184,14 @@ def test_nothing_found_out_of_holders_that_are_known_is_no_pass(gap: Missing) ->
 def test_one_holder_decides_nothing_known_or_not() -> None:
     found = judged(held(NODE))
     assert (found.code, found.level) == ("ok", "warn"), "could not find out is no pass"
-    assert found.text.endswith("Whether 1 real holder can sell it was not found out.")
+    assert found.text.endswith("We could not find out whether 1 real holder can sell it.")
 
 
 def test_a_gap_that_changes_nothing_leaves_it_proven() -> None:
     few = judged(held(*[FAIR] * 8, *[NODE] * 3))
     assert (few.code, few.level) == ("ok", "warn"), "the code is proven, and some may be barred"
     assert few.text.endswith(
-        "8 real holders can sell it as a fresh wallet can; of 3 more it was not found out."
+        "8 real holders can sell it as a new wallet can; we could not find out about 3 more."
     )
     assert judged(held(*[NO] * 8, *[NODE] * 3)).code == "cannot_sell"
     assert judged(held(NO, NODE)).code == "unproven", "one of two, or two of two"

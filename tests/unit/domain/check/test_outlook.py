@@ -61,7 +61,7 @@ def test_the_worst_stands_first_and_nothing_found_is_no_promise(name: str) -> No
     [
         (None, "not_found", "names no owner"),
         (ZERO_ADDRESS, "not_found", "burn address"),
-        (GAP, "not_known", "not found out: it took too long"),
+        (GAP, "not_known", "could not find out whether it has an owner: it took too long"),
         (SOMEBODY, "may", f"has an owner, {SOMEBODY}"),
     ],
 )
@@ -86,15 +86,15 @@ def test_what_the_owners_calls_came_to() -> None:
     sold = control(owned)
     harmless, stops = call(sold, "f()"), call(RefusedCall("sell", None, 0), "pause()")
     for calls, standing, words in (
-        (OwnerCalls(0, sold, (harmless,)), "not_found", "which is no promise"),
-        (OwnerCalls(0, sold, (harmless, stops)), "can", "could stop selling with pause()"),
-        (OwnerCalls(0, sold, (harmless, call(GAP, "g()"))), "not_known", "not found out"),
+        (OwnerCalls(0, sold, (harmless,)), "not_found", "That is no promise"),
+        (OwnerCalls(0, sold, (harmless, stops)), "can", "can stop you from selling (function pause())"),
+        (OwnerCalls(0, sold, (harmless, call(GAP, "g()"))), "not_known", "could not find out"),
         (OwnerCalls(0, sold, (harmless,), left_out=2), "not_known", "were not tried"),
-        (OwnerCalls(0, GAP, (harmless,)), "not_known", "not found out"),
-        (GAP, "not_known", "not found out"),
+        (OwnerCalls(0, GAP, (harmless,)), "not_known", "could not find out"),
+        (GAP, "not_known", "could not find out"),
     ):
         (found,) = [
-            one for one in told(replace(owned, owner_calls=calls), "owner") if "who may call" not in one[1]
+            one for one in told(replace(owned, owner_calls=calls), "owner") if "reserves for it" not in one[1]
         ]
         assert found[0] == standing, calls
         assert words in found[1]
@@ -119,11 +119,13 @@ def test_real_holders_are_told_of_as_far_as_they_were_tried() -> None:
 def test_no_longer_time_is_told_than_was_tried() -> None:
     plain = kept("plain")
     (venue,) = plain.venues
-    assert "is 1 day." in told(plain, "time")[0][1]
+    assert "at most 1 day before" in told(plain, "time")[0][1]
     cells = tuple(
         ProbeCell(cell.probe, GAP) if cell.probe.delay_s >= POLICY.day_s else cell for cell in venue.cells
     )
-    assert "is 1 hour." in told(replace(plain, venues=(replace(venue, cells=cells),)), "time")[0][1]
+    assert (
+        "at most 1 hour before" in told(replace(plain, venues=(replace(venue, cells=cells),)), "time")[0][1]
+    )
     cells = tuple(ProbeCell(cell.probe, GAP) for cell in venue.cells)
     assert told(replace(plain, venues=(replace(venue, cells=cells),)), "time") == []
 
@@ -132,7 +134,7 @@ def test_pools_that_were_not_looked_at_are_told() -> None:
     plain = replace(kept("plain"), left_out=3, candidates_complete=False)
     found = told(plain, "pool")
     assert [standing for standing, _ in found] == ["not_tried", "not_tried"]
-    assert "3 more pools are known" in found[0][1]
+    assert "3 more pools that the check left out" in found[0][1]
     assert told(replace(plain, left_out=0, candidates_complete=True), "pool") == []
 
 
@@ -142,7 +144,10 @@ def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
     state = evidence.launch.curve_state
     assert isinstance(state, Curve)
     first = replace(state, snipe_bps=4000, launched_at_s=evidence.block.timestamp_s - 1, snipe_seconds=3)
-    for young, words in ((first, "2 s after this block"), (replace(first, snipe_seconds=None), "not told")):
+    for young, words in (
+        (first, "2 s after this block"),
+        (replace(first, snipe_seconds=None), "at an unknown time"),
+    ):
         found = told(replace(evidence, launch=replace(evidence.launch, curve_state=young)), "launch")
         assert any("40.00 %" in text and words in text for _, text in found)
     assert not any("first buyers" in text for _, text in told(evidence, "launch"))

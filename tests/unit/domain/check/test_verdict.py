@@ -219,7 +219,7 @@ def test_ten_times_the_size_that_does_not_sell_lowers_the_level(large: CellOutco
 def test_what_only_another_wallet_can_sell_cannot_be_sold() -> None:
     found = judged(evidence(venue(refused_cells(handed_on=sold(60)))))
     assert (found.verdict.code, found.verdict.level) == ("cannot_sell", "danger")
-    assert "Another wallet that the buyer hands it on to can sell it." in found.verdict.text
+    assert "; a wallet that you send it to can sell it." in found.verdict.text
 
 
 def test_who_pays_and_gets_nothing_is_told_so() -> None:
@@ -318,7 +318,7 @@ def test_a_tiny_part_of_the_full_sell_does_not_hide_a_ruinous_half() -> None:
 def test_a_buy_refused_in_the_second_environment_is_not_a_sell_refused() -> None:
     no = RefusedCall("buy", "max wallet", 50_000)
     found = judged(evidence(venue(refused_cells(full=sold(), full_again=no))))
-    assert "not sold" not in found.verdict.text
+    assert "not sell" not in found.verdict.text
 
 
 def test_a_venue_that_was_not_asked_to_sell_is_not_called_a_trap() -> None:

@@ -11,7 +11,13 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import NO_REASON, buy_reason_text, percent, sell_reason_text
+from roundtrip.domain.check.verdict_text import (
+    NO_REASON,
+    ROUTER_REASONS,
+    TRANSFER_REFUSED,
+    buy_reason_text,
+    sell_reason_text,
+)
 from unit.domain.builders import (
     ABSENT,
     DRY,
@@ -29,10 +35,12 @@ from unit.domain.builders import (
     sold,
     venue,
 )
+from unit.domain.launches import v4
 
 QUICK = settings(max_examples=100, deadline=None)
 LONG = "x" * 500
 NO_BUY = RefusedCall("buy", LONG, 1)
+MUTE = "The token refused the transfer and gave no reason."
 
 
 def says(found: Evidence) -> str:
@@ -50,31 +58,36 @@ SAID: dict[str, tuple[Evidence, str]] = {
     "not_a_token": (evidence(facts=replace(TOKEN_FACTS, balance_answers=False)), "not answer like a token"),
     "quote_asset": (replace(evidence(), role="usdg"), "usdg"),
     "no_pool": (evidence(), "No pool"),
-    "empty_pool": (evidence(no_trade(DRY, refused_buys())), "Its only pool holds no liquidity"),
-    "empty_pools": (evidence(*[no_trade(DRY, refused_buys())] * 2), "None of its 2 pools holds liquidity"),
-    "cannot_buy": (evidence(no_trade(LIQUID, refused_buys("paused"))), '("paused")'),
+    "empty_pool": (evidence(no_trade(DRY, refused_buys())), "Its only pool has no liquidity"),
+    "empty_pools": (evidence(*[no_trade(DRY, refused_buys())] * 2), "None of its 2 pools has liquidity"),
+    "cannot_buy": (evidence(no_trade(LIQUID, refused_buys("paused"))),
+                   'refuses a buy of any size. The buy fails with "paused".'),
     "cannot_buy_any": (
         evidence(no_trade(DRY, refused_buys()), no_trade(LIQUID, refused_buys("off"))),
-        'None of its 2 pools takes a buy at any size ("off")',
+        'None of its 2 pools accepts a buy of any size. The buy fails with "off".',
     ),
-    "cannot_sell": (refusing_all("not today"), '("not today")'),
+    "cannot_sell": (refusing_all("not today"),
+                    'You can buy it but not sell it: not now, not within a day. '
+                    'The sell fails with "not today".'),
     "cannot_sell_part": (evidence(venue(refused_cells(hour=sold(60, 1000, BPS)))), "10.00 %"),
     "cannot_sell_short": (refusing_all("IIA"), "takes a cut"),
     "toll_pool": (evidence(venue(fee_pips=fee_that_keeps(1234))), "12.34 %"),
     "thin_pool": (evidence(venue(impact_bps=2345)), "23.45 %"),
-    "high_fees": (evidence(venue(cells(day=sold(3456)))), "34.56 %"),
+    "high_fees": (evidence(venue(cells(day=sold(3456)))), "after a day you get 65.44 % of your money back"),
     "heavy_fees": (evidence(venue(cells(fees=sold(6789)))), "67.89 %"),
     "ok": (evidence(venue()), "0.60 %"),
     "ok_part": (evidence(venue(cells(full=sold(60, 7000, BPS)))), "70.00 %"),
-    "ok_not_in_an_hour": (evidence(venue(cells(hour=NO_BUY))), "no longer in an hour"),
-    "ok_not_in_a_day": (evidence(venue(cells(day=NO_BUY))), "no longer in a day"),
-    "ok_half": (evidence(venue(refused_cells(half=sold(60, 5000)))), "half of it (0.05 % of supply)"),
-    "ok_in_an_hour": (evidence(venue(refused_cells(hour=sold(60)))), "sells after an hour"),
-    "ok_in_a_day": (evidence(venue(refused_cells(day=sold(60)))), "sells after a day"),
-    "handed_on": (evidence(venue(refused_cells(handed_on=sold(60)))), "hands it on to can sell it"),
-    "ok_gas": (evidence(venue(cells(day=sold(60, gas=3_000_001)))), "burns 3,000,001 gas"),
-    "unproven": (evidence(venue(cells(day=NODE))), "timed out"),
-    "unproven_token": (evidence(venue(cells(day=Missing("token", "it loops")))), "The token keeps it"),
+    "ok_not_in_an_hour": (evidence(venue(cells(hour=NO_BUY))), "but not after an hour"),
+    "ok_not_in_a_day": (evidence(venue(cells(day=NO_BUY))), "but not after a day"),
+    "ok_half": (evidence(venue(refused_cells(half=sold(60, 5000)))), "; half of it (0.05 % of supply) does"),
+    "ok_in_an_hour": (evidence(venue(refused_cells(hour=sold(60)))), "you can after an hour"),
+    "ok_in_a_day": (evidence(venue(refused_cells(day=sold(60)))), "you can after a day"),
+    "handed_on": (evidence(venue(refused_cells(handed_on=sold(60)))),
+                  "; a wallet that you send it to can sell it."),
+    "ok_gas": (evidence(venue(cells(day=sold(60, gas=3_000_001)))), "uses 3,000,001 gas"),
+    "unproven": (evidence(venue(cells(day=NODE))), "timed out. This is not a pass: ask again."),
+    "unproven_token": (evidence(venue(cells(day=Missing("token", "it loops")))),
+                       "The token prevented the check: it loops. This is not a pass."),
 }  # fmt: skip
 
 
@@ -106,7 +119,7 @@ def test_an_ok_of_the_usual_size_without_gas_says_nothing_of_either() -> None:
 
 def test_a_smaller_size_is_named() -> None:
     smaller = venue(cells(60, "tenth"), all_buys=buys(NO_BUY, bought(0, "tenth")))
-    assert "A smaller buy than usual" in says(evidence(smaller))
+    assert "Only a smaller buy than usual" in says(evidence(smaller))
 
 
 def test_the_longest_text_is_short_too() -> None:
@@ -120,7 +133,7 @@ def test_the_longest_text_is_short_too() -> None:
 
 
 def test_what_was_not_looked_at_is_said_only_where_venues_decided() -> None:
-    narrow = "Only the standard pools were looked at."
+    narrow = "Only the standard pools were checked."
     assert narrow in says(replace(evidence(venue()), candidates_complete=False))
     assert narrow not in says(evidence(venue()))
     assert narrow not in says(replace(SAID["no_contract"][0], candidates_complete=False))
@@ -163,13 +176,29 @@ def test_the_tokens_own_word_goes_before_the_routers() -> None:
     told = RefusedCall("sell", "blacklisted", 1)
     found = refusing_all("STF")
     told_venue = replace(found.venues[0], told_on_sell=told)
-    assert '("blacklisted")' in says(evidence(told_venue))
+    assert 'The token says "blacklisted".' in says(evidence(told_venue))
     silent = replace(found.venues[0], told_on_sell=RefusedCall("sell", None, 1))
-    assert '("STF")' in says(evidence(silent))
+    assert MUTE in says(evidence(silent))
     lost = replace(found.venues[0], told_on_sell=NODE)
-    assert '("STF")' in says(evidence(lost))
+    assert MUTE in says(evidence(lost))
     buy = replace(no_trade(LIQUID, refused_buys("router")), told_on_buy=RefusedCall("buy", "paused", 1))
-    assert '("paused")' in says(evidence(buy))
+    assert 'The token says "paused".' in says(evidence(buy))
+
+
+@pytest.mark.parametrize("code", sorted(ROUTER_REASONS))
+def test_a_routers_code_is_never_quoted(code: str) -> None:
+    trap = refusing_all(code)
+    assert says(trap).endswith(f"not within a day. {MUTE}")
+    assert sell_reason_text(trap.venues[0], judge(trap, POLICY).readings[0]) == TRANSFER_REFUSED
+    assert says(evidence(no_trade(LIQUID, refused_buys(code)))).endswith(f"a buy of any size. {MUTE}")
+
+
+def test_a_hooks_refusal_is_not_taken_for_the_tokens() -> None:
+    (trap,) = refusing_all("WrappedError").venues
+    hooked = replace(trap, venue=v4())
+    assert says(evidence(hooked)).endswith("not within a day.")
+    asked = replace(hooked, told_on_sell=RefusedCall("sell", None, 1))
+    assert says(evidence(asked)).endswith(MUTE)
 
 
 def test_a_reason_text_is_there_only_where_something_was_refused() -> None:
@@ -196,23 +225,14 @@ def test_why_nothing_is_proven_is_cleaned_too() -> None:
 
 def test_a_tiny_part_sold_in_an_hour_is_not_told_as_selling_then() -> None:
     found = evidence(venue(refused_cells(hour=sold(0, 100, BPS), day=sold())))
-    assert "sells after an hour" not in says(found)
+    assert "after an hour" not in says(found)
 
 
 def test_a_tiny_part_of_the_half_sell_is_not_told_as_half() -> None:
     found = evidence(venue(refused_cells(half=sold(0, 100, 5000), hour=sold())))
-    assert "up to half" not in says(found)
+    assert "half of it" not in says(found)
 
 
 def test_the_part_that_is_told_as_the_most_is_the_most() -> None:
     third = sold(60, 3000, BPS)
-    assert "30.00 % of it sold straight back, no more" not in says(
-        evidence(venue(cells(full=third, full_again=third)))
-    )
-
-
-@pytest.mark.parametrize(
-    ("bps", "text"), [(0, "0.00 %"), (5, "0.05 %"), (60, "0.60 %"), (BPS, "100.00 %"), (-30, "-0.30 %")]
-)
-def test_percentages_have_two_places(bps: int, text: str) -> None:
-    assert percent(bps) == text
+    assert "Only 30.00 %" not in says(evidence(venue(cells(full=third, full_again=third))))

@@ -116,6 +116,13 @@ def test_every_code_but_money_itself_is_scored_and_every_cause_has_its_sentence(
     assert set(CODES) == set(VERDICT_CODES) - {"quote_asset"}
     for outcome, cause in WHY:
         assert sentence(VerdictScore(outcome, cause)).endswith(".")
+    assert sentence(VerdictScore("wrong", "sold")) == (
+        "A plain wallet really sold it, although the verdict said that it cannot be sold. Either the verdict "
+        "was wrong at its block, or something changed within the day; both count."
+    )
+    assert sentence(VerdictScore("undecided", "no_sell")) == (
+        "We saw no plain wallet trade such an amount in that time."
+    )
 
 
 def test_what_was_said_stands_where_a_newer_policy_judges_otherwise() -> None:
@@ -363,4 +370,4 @@ def test_a_sentence_names_the_cost_that_decided() -> None:
     assert sentence(score).endswith("That sell lost 12.34 % against the price before it.")
     # What brought more lost nothing, and is not said to have lost less than nothing.
     gained = score_claim(TRAP, [sell(cost=-300)])
-    assert sentence(gained).endswith("That sell brought more than the price before it.")
+    assert sentence(gained).endswith("That sell paid more than the price before it.")

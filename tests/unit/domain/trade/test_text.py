@@ -9,7 +9,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, judge_exit, judge_trade
-from roundtrip.domain.trade.text import opening, reason, sentence
+from roundtrip.domain.trade.text import failure_clause, opening, reason, sentence
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
 from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way
@@ -20,7 +20,7 @@ def test_an_unlimited_approval_opens_the_text() -> None:
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
         assert one.is_unlimited()
         said = opening((one,), frozenset({SPENDER}))
-        assert said == f"It lets {SPENDER} take all you have, and will have, of {TOKEN}."
+        assert said == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
 
 
 def test_an_approval_for_all_is_unlimited() -> None:
@@ -33,7 +33,9 @@ def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
     one = Allowance(TOKEN, SPENDER, 10**18, "permit2")
     assert opening((one,), frozenset({SPENDER})) == ""
     assert SPENDER in opening((one,), frozenset({OTHER}))
-    assert "not known" in opening((one,), frozenset())
+    assert opening((one,), frozenset()) == (
+        f"It lets {SPENDER}, whose code we do not know, take some of your {TOKEN}."
+    )
 
 
 def test_every_approval_that_matters_is_told() -> None:
@@ -49,10 +51,15 @@ def test_every_approval_that_matters_is_told() -> None:
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
-        ((FAILED,), 'It would fail ("paused").'),
-        ((DONE, FAILED, FAILED), 'Call 2 of 3 would fail ("paused").'),
-        ((CallResult(False, 1, ""),), "It would fail; no reason was given."),
-        ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; no reason was given."),
+        ((FAILED,), 'It would fail with "paused".'),
+        ((DONE, FAILED, FAILED), 'Call 2 of 3 would fail with "paused".'),
+        ((CallResult(False, 1, ""),), "It would fail; it gives no reason."),
+        ((CallResult(False, 1, "WrappedError"),), "It would fail; it gives no reason."),
+        (
+            (CallResult(False, 1, "STF"),),
+            "It would fail: the token refused the transfer and gave no reason.",
+        ),
+        ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; it gives no reason."),
     ],
 )
 def test_a_failing_call_is_told_with_its_reason(calls: tuple[CallResult, ...], expected: str) -> None:
@@ -63,20 +70,20 @@ def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> N
     nasty = 'ok". It is proven.\n\u202e' + "x" * 300
     said = sentence(TradeOutcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
     assert said.count('"') == 2
-    assert said.startswith('It would fail ("')
-    assert said.endswith('").')
+    assert said.startswith('It would fail with "')
+    assert said.endswith('".')
     assert "\n" not in said
     assert "\u202e" not in said
     assert len(said) < 110
-    assert reason(CallResult(False, 1, nasty)) == said[len('It would fail ("') : -len('").')]
-    assert reason(CallResult(False, 1, "")) == "no reason given"
+    assert reason(nasty) == said[len('It would fail with "') : -len('".')]
+    assert reason("") == "no reason given"
 
 
 @pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
 def test_a_trap_is_told_with_the_tokens_own_word(word: str) -> None:
     cells = refused_grid(**dict.fromkeys(GRID, RefusedCall("sell", word, 9)))
     said = text_of(received(way(cells=cells)))
-    assert "cannot be sold, at once or within a day" in said
+    assert said.startswith("It goes through, but you cannot sell what it buys: not now, not within a day. ")
     assert said.count('"') == 2
 
 
@@ -84,19 +91,31 @@ LATER: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day
 
 
 TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
-    "whole": (grid(60), "sold straight back for a loss of 0.60 %"),
-    "later worse": (grid(60, day=sold(400), day_again=sold(400)), "4.00 %"),
-    "hour gone": (grid(60, hour=NO_MONEY, hour_again=NO_MONEY), "in an hour it no longer sells"),
-    "day gone": (grid(60, day=NO_MONEY, day_again=NO_MONEY), "in a day it no longer sells"),
-    "half": (refused_grid(half=sold(60, 5000), **LATER), "half of it does"),
-    "handed on": (refused_grid(handed_on=sold(60)), "; another wallet that it is handed on to can sell it"),
-    "later": (refused_grid(**LATER), "does not sell at once"),
+    "whole": (grid(60), "It goes through, and what it buys sold straight back for a loss of 0.60 %."),
+    "later worse": (
+        grid(60, day=sold(400), day_again=sold(400)),
+        "sold straight back for a loss of 0.60 %, and after a day for a loss of 4.00 %.",
+    ),
+    "hour gone": (grid(60, hour=NO_MONEY, hour_again=NO_MONEY), ", but it does not sell after an hour."),
+    "day gone": (grid(60, day=NO_MONEY, day_again=NO_MONEY), ", but it does not sell after a day."),
+    "half": (
+        refused_grid(half=sold(60, 5000), **LATER),
+        "not all of what it buys sells at once; half of it does, for a loss of 0.60 %.",
+    ),
+    "handed on": (refused_grid(handed_on=sold(60)), "; a wallet that you send it to can sell it."),
+    "later": (
+        refused_grid(**LATER),
+        "you cannot sell what it buys at once; you can within a day, for a loss of 0.60 %.",
+    ),
     "part": (
         grid(60, **{n: sold(60, 7000, 10_000) for n in GRID if GRID[n].share_bps == 10_000}),
-        "only 70.00 % of what it buys sells straight back",
+        "but only 70.00 % of what it buys sold straight back, for a loss of ",
     ),
-    "fickle": (grid(60, full_again=NO_MONEY), "in one block and not in another"),
-    "refused": (refused_grid(), "cannot be sold"),
+    "fickle": (
+        grid(60, full_again=NO_MONEY),
+        "but the same sell worked in one simulated block and failed in another.",
+    ),
+    "refused": (refused_grid(), "but you cannot sell what it buys: not now, not within a day."),
 }
 
 
@@ -104,7 +123,7 @@ TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
 def test_the_sentence_says_what_holds(name: str) -> None:
     cells, phrase = TEXTS[name]
     said = text_of(received(way(cells=cells)))
-    assert said.startswith("It goes through; ")
+    assert said.startswith("It goes through, ")
     assert phrase in said
     assert said.endswith(".")
     assert ".." not in said
@@ -113,7 +132,7 @@ def test_the_sentence_says_what_holds(name: str) -> None:
 @pytest.mark.parametrize(("impact_bps", "said"), [(9, False), (10, True), (250, True), (4000, True)])
 def test_price_impact_is_named(impact_bps: int, said: bool) -> None:
     text = text_of(received(way(impact_bps=impact_bps)))
-    assert ("less for its money" in text) is said
+    assert (" for its money than a small one" in text) is said
     reading = read_venue(way(impact_bps=impact_bps), POLICY)
     assert reading.impact_bps == impact_bps
 
@@ -135,7 +154,7 @@ def test_no_sentence_ever_says_safe(seed: int) -> None:
 
 
 def test_what_has_no_price_and_what_has_no_place_are_told_apart() -> None:
-    assert "no pool was found" in text_of(received())
+    assert text_of(received()) == "It goes through, but we found no pool that buys what it brings."
     assert "no known price" in text_of(received(way(), paid_known=False))
 
 
@@ -143,3 +162,23 @@ def test_an_unproven_trade_is_no_pass() -> None:
     assert "This is not a pass" in text_of(received(way(cells=grid(60, day=NODE))))
     outcome = TradeOutcome("unproven", missing=Missing("node", "the node timed out"))
     assert "the node timed out" in sentence(outcome, ran(), None, POLICY)
+
+
+def test_the_whole_sentence_of_a_trap_and_of_a_large_buy() -> None:
+    assert text_of(received(way(cells=refused_grid()))).startswith(
+        "It goes through, but you cannot sell what it buys: not now, not within a day."
+    )
+    assert text_of(received(way(impact_bps=4000))) == (
+        "It goes through, but this size gets 40.00 % fewer tokens for its money than a small one; "
+        "what it buys sold straight back for a loss of 0.60 %."
+    )
+    assert text_of(received(way(impact_bps=10))) == (
+        "It goes through, and what it buys sold straight back for a loss of 0.60 %. "
+        "The price impact is 0.10 %: this size gets that much less for its money than a small one."
+    )
+
+
+def test_a_refused_transfer_is_no_word_of_the_token() -> None:
+    assert failure_clause("STF") == ": the token refused the transfer and gave no reason"
+    assert failure_clause("paused") == ' with "paused"'
+    assert [failure_clause(given) for given in (None, "", "WrappedError")] == ["; it gives no reason"] * 3

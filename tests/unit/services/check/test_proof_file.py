@@ -172,8 +172,8 @@ def test_under_another_policy_both_are_told_and_nothing_is_claimed() -> None:
     stricter = replace(POLICY, version="next", warn_loss_bps=10, danger_loss_bps=20)
     held = rejudge(claim(proof()), stricter)
     assert held.holds is None
-    assert f"policy {POLICY.version} said ok, ok" in held.seen
-    assert "Policy next, which is here, says" in held.seen
+    assert f"under policy {POLICY.version}: ok, ok" in held.seen
+    assert "Under next, the policy here: " in held.seen
     assert rejudge(claim(proof()), replace(POLICY, version="next")).holds is True
 
 
@@ -217,16 +217,16 @@ def test_other_contracts_than_the_readers_prove_nothing(name: str) -> None:
     for other in others:
         changed_one: dict[str, Any] = {name: other}
         trusted = replace(CONTRACTS, **changed_one)
-        assert "that proves nothing" in said(proof(), trusted)
+        assert "so the file proves nothing" in said(proof(), trusted)
 
 
 def test_another_chain_than_the_readers_is_said() -> None:
-    assert said(proof(), chain_id=1).startswith("it is of chain 4663")
+    assert said(proof(), chain_id=1).startswith("the proof is for chain 4663")
 
 
 def test_a_request_that_sends_is_said() -> None:
     told = said(changed("trips.0.0.0.method", "eth_sendRawTransaction"))
-    assert told.startswith("eth_sendRawTransaction is among the requests")
+    assert told.startswith("the requests include eth_sendRawTransaction")
 
 
 def _other(value: Any) -> Any:
@@ -256,7 +256,7 @@ def test_another_seed_is_found_out(seed: str) -> None:
 
 
 def test_without_wallets_no_check_begins() -> None:
-    assert "names no wallets" in said(proof(replace(sound(), environments=())))
+    assert "it has no wallets" in said(proof(replace(sound(), environments=())))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_pool_against_nobodys_money_is_no_checks() -> None:
     """Anybody can make one against a token of his own, which opens a trap while it is tried."""
     forged = amm_v3.pool(TOKEN, EVIL, 3000, CONTRACTS)
     assert is_genuine(forged, sound(), CONTRACTS)
-    assert "nobody's money" in said(proof(venues=(OURS, forged)))
+    assert "not money that a check trades for" in said(proof(venues=(OURS, forged)))
     # What the launchpad says it was launched against is money; that it says so, the answers prove.
     launched = replace(sound(), launch=replace(LAUNCH, quote_address=EVIL))
     assert find_mismatch(claim(proof(launched, venues=(OURS, forged))), CHAIN_ID, CONTRACTS, POLICY) is None
@@ -325,7 +325,7 @@ def test_a_pool_against_nobodys_money_is_no_checks() -> None:
 def test_a_way_to_other_money_that_no_check_goes_is_found_out(route: tuple[QuoteHop, ...]) -> None:
     rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
     market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
-    assert "by a way" in said(proof(replace(sound(), market=market)))
+    assert "by a route" in said(proof(replace(sound(), market=market)))
 
 
 @pytest.mark.parametrize(

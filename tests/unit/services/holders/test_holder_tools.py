@@ -33,9 +33,9 @@ def test_smart_money_has_the_rows_of_the_whole_answer() -> None:
     assert rows is not None
     assert (answer.holding, answer.sold_out, answer.wallets) == (rows.holding, rows.sold_out, rows.wallets)
     assert (answer.block, answer.block_time) == (2_000, datetime.fromtimestamp(NOW_S, UTC))
-    assert f"{A} is rank 3 of the last 24h with 2 eth; its best ever was" in answer.text
+    assert f"\n{A} is rank 3 of the last 24h with a profit of 2 eth. Its best token ever was" in answer.text
     assert f'"WIN" ({address(0xC0FFEE)}) with 3 eth.' in answer.text
-    assert f"{C} is rank 3 of all time with 2 eth." in answer.text
+    assert answer.text.endswith(f"\n{C} is rank 3 of all time with a profit of 2 eth.")
 
 
 def test_smart_money_of_what_is_not_known() -> None:
@@ -44,7 +44,7 @@ def test_smart_money_of_what_is_not_known() -> None:
     assert "busy token" in reading.text
     unasked = present_smart_money(gathered(winners=None))
     assert (unasked.holding, unasked.wallets) == (None, [])
-    assert "could not be looked up" in unasked.text
+    assert "We could not look up which wallets on the winners list hold" in unasked.text
 
 
 def test_smart_money_lists_a_hundred() -> None:
@@ -82,8 +82,8 @@ def test_a_launch_bundle() -> None:
     assert [(one.address, one.funder_known) for one in answer.others] == [(DEPLOYER, False)]
     assert (answer.buyers, answer.bought_bps, answer.held_bps) == (6, 652, 1390)
     assert (answer.not_listed, answer.funders_unknown) == (0, 3)
-    assert "6 wallets bought 6.52 % of the supply; together they now have 13.9 %." in answer.text
-    assert "Who funded 3 of them is not known" in answer.text
+    assert "6 wallets bought 6.52 % of the supply; together they now have 13.90 %." in answer.text
+    assert "The funders of 3 of them are not known: a bundle may be bigger than shown" in answer.text
 
 
 def test_a_launch_bundle_of_many_lists_a_hundred() -> None:
@@ -106,7 +106,7 @@ def test_a_launch_bundle_while_it_is_read_says_what_it_has() -> None:
     assert [(one.held_bps, one.sold_bps) for one in answer.others] == [(1, None), (None, None)] + [
         (None, None)
     ] * 2
-    assert "Who of them belong together is not known yet." in answer.text
+    assert "Which of them belong together is not known yet." in answer.text
     asked = the_told(balances={A: UNIT, B: 0, C: 0, DEPLOYER: 0})
     answer = present_launch_bundle(gathered(status="reading", inputs=asked))
     assert [one.held_bps for one in answer.groups] == [1]
@@ -120,7 +120,7 @@ def test_a_launch_that_nobody_bought_in_or_knows(launched: LaunchBuys | None) ->
     )
     assert (answer.groups, answer.others) == ([], [])
     assert answer.buyers == (None if launched is None else 0)
-    assert ("was not found" in answer.text) is (launched is None)
+    assert ("We did not find the launch of" in answer.text) is (launched is None)
 
 
 def test_launch_buyers_that_were_left_out_are_counted() -> None:

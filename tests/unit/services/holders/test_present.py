@@ -107,7 +107,7 @@ def test_a_share_is_of_the_sum_and_not_the_sum_of_shares() -> None:
     assert answer.holders.top10_bps == 5
     assert "under 0.01 %" not in answer.text
     one = present(gathered(inputs=told(book({A: 1}), 20_000), supply_raw=20_000, launch=None))
-    assert "the biggest has under 0.01 % of all" in one.text
+    assert "the biggest has under 0.01 % of the supply" in one.text
 
 
 def test_of_no_supply_every_share_is_nothing() -> None:
@@ -118,7 +118,7 @@ def test_of_no_supply_every_share_is_nothing() -> None:
         None,
     ) * 3
     assert "under 0.01 %" not in answer.text
-    assert "the 4 biggest have an unknown share of all" in answer.text
+    assert "the 4 biggest have an unknown share of the supply" in answer.text
 
 
 def test_both_doors_have_the_same_fields_and_the_tool_more() -> None:
@@ -177,7 +177,7 @@ def test_a_partial_answer_says_first_why(why: Why) -> None:
     answer = present(gathered(status="partial", why=(why,)))
     assert answer.holders is not None
     assert answer.holders.count_is_floor
-    assert answer.text.startswith(f"This is not all there is, and counts are a floor. {WHY_TEXT[why]}")
+    assert answer.text.startswith(f"This answer is incomplete: every count is a minimum. {WHY_TEXT[why]}")
     assert "At least 4 wallets hold" in answer.text
 
 
@@ -185,7 +185,7 @@ def test_a_partial_answer_says_first_why(why: Why) -> None:
     ("status", "why"), [("complete", ("capped",)), ("partial", ()), ("reading", ("capped",))]
 )
 def test_what_is_partial_has_a_reason_and_nothing_else_has(status: str, why: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="has a reason"):
+    with pytest.raises(ValueError, match="needs a reason"):
         gathered(status=status, why=why)
 
 
@@ -263,7 +263,7 @@ def test_a_win_that_cost_nothing_has_no_multiple_and_is_left_out() -> None:
 def test_no_index_is_not_no_winners() -> None:
     answer = present(gathered(winners=None, crowd=None))
     assert (answer.smart_money, answer.repeat_crowd) == (None, None)
-    assert "could not be looked up" in answer.text
+    assert "could not look up" in answer.text
     nobody = present(gathered())
     assert nobody.smart_money is not None
     assert nobody.smart_money.holding == 0
@@ -274,7 +274,7 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
     crowd = LaunchCrowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
-    told = "2 of the 4 biggest bought other launches of its deployer, too, who launched 4 tokens in all."
+    told = "2 of the 4 biggest also bought other launches of its deployer, who launched 4 tokens in all."
     assert told in answer.text
     assert present(gathered(crowd=crowd, inputs=the_told(maker=None))).repeat_crowd is None
 

@@ -39,31 +39,32 @@ from unit.services.holding import (
 def test_the_text_of_a_whole_answer() -> None:
     said = present(gathered(winners=(winner(A), winner(B)))).text
     assert said == (
-        f'4 wallets hold "PEPE" ({TOKEN}): the 4 biggest have 13.9 % of all, 80 % lies in pools, '
-        "1 % is burned. 5 % lies at the token itself or in routers, lockers and the launchpad's machinery. "
-        "Of the biggest 1 of 2 whose age is known was made within three days before the first buy. "
-        f"Its deployer {DEPLOYER} still holds 0.4 % of the 0.5 % that reached it; 0.1 % was sold, 0 % moved "
-        "to others, 0 % put into pools. "
-        "In its launch window 3 wallets bought 6 % and now have 3.5 %; 1 sold out. "
-        f"3 launch buyers are a bundle, paid by {FUNDER}: they bought 6 % and now have 3.5 %. "
-        "Deployer, launch buyers and whom the deployer funded hold 3.9 % in all. "
-        "1 wallet of the winners list bought it and holds it; 1 sold out of it."
+        f'4 wallets hold "PEPE" ({TOKEN}): the 4 biggest have 13.90 % of the supply, 80.00 % is in '
+        "pools, 1.00 % is burned. "
+        "5.00 % is held by the token contract itself, routers, lockers or the launchpad's contracts. "
+        "Of the 2 biggest wallets whose age is known, 1 was first seen within the three days before the "
+        f"first buy. Its deployer {DEPLOYER} still holds 0.40 % of the 0.50 % that reached it: 0.10 % was "
+        "sold, 0.00 % moved to others, 0.00 % put into pools. "
+        "3 wallets bought 6.00 % in its launch window and now have 3.50 %; 1 sold everything. "
+        f"3 launch buyers are a bundle, paid by {FUNDER}: they bought 6.00 % and now have 3.50 %. "
+        "The deployer, launch buyers and wallets funded by the deployer hold 3.90 % together. "
+        "1 wallet on the winners list bought it and holds it; 1 sold everything."
     )
 
 
 def test_what_is_not_known_is_said() -> None:
     unsure = the_told(wallets={}, maker=None)
     said = present(gathered(inputs=unsure)).text
-    assert "Who deployed it is not known." in said
-    assert "No bundle was found, but who funded 4 of the launch buyers is not known" in said
+    assert "Its deployer is not known." in said
+    assert "We found no bundle, but the funders of 4 launch buyers are not known: a bundle may be" in said
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
     assert "No three launch buyers share" in present(gathered(inputs=known)).text
 
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [("never_held", "never held any"), ("holds_all", "as good as all"), ("sold_out", "has sold out"),
-     ("moved_out", "may be the same person"), ("burned_out", "0 % put into pools, 0.01 % burned.")],
+    [("never_held", "never held any"), ("holds_all", "all or almost all"), ("sold_out", "has sold out"),
+     ("moved_out", "may belong to the same person"), ("burned_out", "0.00 % put into pools, 0.01 % burned.")],
 )  # fmt: skip
 def test_every_status_has_its_sentence(status: Status, says: str) -> None:
     ledgers = {
@@ -84,7 +85,7 @@ def test_every_status_has_its_sentence(status: Status, says: str) -> None:
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B)})
     launched = gathered(inputs=known)
-    said = "No wallet paid 2 of the launch buyers their first eth in a plain transfer"
+    said = "No wallet sent 2 launch buyers the first eth in a plain transfer."
     assert said in present_launch_bundle(launched).text
     every = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
     assert said.replace("2", "4") in present(gathered(inputs=every)).text
@@ -104,21 +105,21 @@ def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: i
 def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
     empty = launch()
     said = present(gathered(inputs=the_told(book=the_book(launched=empty)), launch=empty)).text
-    assert "Nobody bought in its launch window." in said
+    assert "No wallet bought in its launch window." in said
     assert "launch buyers share" not in said
     own = launch((DEPLOYER, 5))
     said = present(gathered(inputs=the_told(book=the_book(launched=own)), launch=own)).text
-    assert "Nobody else than its deployer bought in its launch window." in said
+    assert "Only its deployer bought in its launch window." in said
     # Who holds is told of those who are there: nobody bought, and nobody is known to have deployed it.
     held = (
-        (empty, MAKER, "Deployer and whom the deployer funded hold 0.4 % in all."),
-        (launch((A, 5)), None, "Launch buyers hold 3 % in all."),
+        (empty, MAKER, "The deployer and wallets funded by the deployer hold 0.40 % together."),
+        (launch((A, 5)), None, "Launch buyers hold 3.00 % together."),
         (empty, None, None),
     )
     for launched, maker, says in held:
         known = the_told(book=the_book(launched=launched), maker=maker)
         text = present(gathered(inputs=known, launch=launched)).text
-        assert (says in text) if says else ("in all." not in text)
+        assert (says in text) if says else ("% together." not in text)
 
 
 def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
@@ -126,36 +127,37 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
     part = {"status": "partial", "why": ("venues_unread",), "launch": none}
     known = the_told(book=the_book(launched=none))
     said = present(gathered(inputs=known, **part)).text
-    assert "Nobody is known to have bought in its launch window." in said
-    assert "No wallet of the winners list is known to hold what it bought" in said
-    assert "Nobody is known to have bought" in present_launch_bundle(gathered(inputs=known, **part)).text
+    assert "No wallet is known to have bought in its launch window." in said
+    assert "No wallet on the winners list is known to have bought it and to hold it" in said
+    assert "No wallet is known to have bought" in present_launch_bundle(gathered(inputs=known, **part)).text
     nothing = the_told(book=book({}), maker=None)
     assert (
-        f'No wallet holds "PEPE" ({TOKEN}): 0 % lies' in present(gathered(inputs=nothing, launch=None)).text
+        f'No wallet holds "PEPE" ({TOKEN}): 0.00 % is in'
+        in present(gathered(inputs=nothing, launch=None)).text
     )
     said = present(gathered(inputs=nothing, **part)).text
-    assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0 % lies in pools' in said
+    assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0.00 % is in pools' in said
 
 
 @pytest.mark.parametrize(
     ("aged", "says"),
     [
-        ((), "How old the biggest wallets are is not known."),
-        ((A, C, D), "How old 1 of the 4 biggest are is not known."),
+        ((), "We do not know how old the biggest wallets are."),
+        ((A, C, D), "We do not know how old 1 of the 4 biggest wallets is."),
         ((A, B, C, D, DEPLOYER), None),
     ],
 )
 def test_of_whom_the_age_is_not_known_is_said(aged: tuple[Address, ...], says: str | None) -> None:
     wallets = {one: KnownWallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
     said = present(gathered(inputs=the_told(wallets=wallets))).text
-    assert (says in said) if says else ("How old" not in said)
+    assert (says in said) if says else ("how old" not in said)
 
 
 def test_a_deployer_who_sold_and_burned_is_said_to_have_done_both() -> None:
     ledger = InsiderLedger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
     of = book({DEPLOYER: 0}, None, {DEPLOYER: ledger})
     said = present(gathered(inputs=the_told(book=of), launch=None)).text
-    assert "0.4 % was sold, 0 % moved to others, 0 % put into pools, 0.6 % burned." in said
+    assert "0.40 % was sold, 0.00 % moved to others, 0.00 % put into pools, 0.60 % burned." in said
 
 
 def test_more_than_all_is_all() -> None:
@@ -172,7 +174,9 @@ def test_more_than_all_is_all() -> None:
 @pytest.mark.parametrize(("raw", "is_said"), [(100 * UNIT - 1, False), (100 * UNIT, True)])
 def test_what_the_token_itself_did_is_said(raw: int, is_said: bool) -> None:
     minted = present(gathered(inputs=the_told(book=the_book(minted_into_pools_raw=raw)))).text
-    assert ("1 % was minted straight into pools" in minted) is is_said
+    assert ("1.00 % was minted straight into pools" in minted) is is_said
     of = the_book()
     of.wallets[TOKEN] = HolderColumns(0, raw, 0, raw)
-    assert ("1 % was sold by the token itself" in present(gathered(inputs=the_told(book=of))).text) is is_said
+    assert (
+        "The token contract itself sold 1.00 %." in present(gathered(inputs=the_told(book=of))).text
+    ) is is_said

@@ -80,7 +80,7 @@ def test_what_is_about_no_fact_has_nothing_of_one() -> None:
 def test_what_was_taken_back_says_so_and_keeps_its_id_and_facts() -> None:
     was, found = told(Alert(5, DRAFT)), told(Alert(5, DRAFT, retracted=True))
     assert found["verb"] == "retracted"
-    assert found["text"] == f"Taken back, as the chain was reorganised: {SAID}"
+    assert found["text"] == f"Retracted, a reorg removed it: {SAID}"
     assert {**found, "verb": was["verb"], "text": was["text"]} == was
 
 

@@ -14,11 +14,11 @@ from support.ruled import rules
 
 W, T = Address("0x" + "1a" * 20), Address("0x" + "b2" * 20)
 SHOUTED = "0X" + "B2" * 20
-FORM = "A rule is: <who> <verb> [over <n> eth|usd|%] [on <token>]."
-WHO = "who is meant (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
+FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
+WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
 TOKEN = "a token's address (0x and 40 hex digits)"
-NUMBER = "a plain number (5 or 0.25)"
+NUMBER = "a plain number such as 5 or 0.25"
 ADDRESSES = st.from_regex(r"0x[0-9a-f]{40}", fullmatch=True).map(Address)
 
 READ = {
@@ -72,24 +72,24 @@ REFUSED = {
     "any buying over 5 weth": (19, "eth, usd or %", '"weth"'),
     "any buying over 5ethh": (18, "eth, usd or %", '"ethh"'),
     "any buying over 5 %%": (19, "eth, usd or %", '"%%"'),
-    "any launching over 5 %": (22, "eth or usd (of a launch or a graduation there is no %)", '"%"'),
-    "any graduating over 5%": (22, "eth or usd (of a launch or a graduation there is no %)", '"%"'),
+    "any launching over 5 %": (22, "eth or usd (launching and graduating take no %)", '"%"'),
+    "any graduating over 5%": (22, "eth or usd (launching and graduating take no %)", '"%"'),
     "any buying over 0.0000001 usd": (17, "at most 6 digits after the point for usd", '"0.0000001"'),
     "any buying over 0.00001 %": (17, "at most 4 digits after the point for %", '"0.00001"'),
     f"any buying over 0.{'0' * 18}1 eth": (
         17, "at most 18 digits after the point for eth", f'"0.{"0" * 18}1"',
     ),
     "any buying over 100 %": (17, "a number below 100 for %", '"100"'),
-    "any buying over 1000000000000 eth": (17, "a number below 1000000000000 for eth", '"1000000000000"'),
-    f"any buying over {'9' * 60} usd": (17, "a number below 1000000000000 for usd", f'"{"9" * 40}..."'),
+    "any buying over 1000000000000 eth": (17, "a number below 1,000,000,000,000 for eth", '"1000000000000"'),
+    f"any buying over {'9' * 60} usd": (17, "a number below 1,000,000,000,000 for usd", f'"{"9" * 40}..."'),
     "any buying on": (14, TOKEN, "the end"),
     "any buying on PEPE": (15, TOKEN, '"PEPE"'),
     f"any buying on {T} over 5 eth": (58, "the end of the rule", '"over"'),
     "any buying over 5 eth over 6 eth": (23, '"on <token>" or the end of the rule', '"over"'),
     "any \x00\u202ebying\u200b": (5, VERB, '"bying"'),
-    "any \u202e\x07": (5, VERB, "nothing that can be shown"),
+    "any \u202e\x07": (5, VERB, "characters that cannot be shown"),
     'any b"y\u201ding': (5, VERB, "\"b'y'ing\""),
-    "any \ud800": (5, VERB, "nothing that can be shown"),
+    "any \ud800": (5, VERB, "characters that cannot be shown"),
 }  # fmt: skip
 """Where, what was expected there, and what stood there."""
 
@@ -124,12 +124,12 @@ def test_what_is_no_rule_is_refused_with_where_and_why(text: str) -> None:
     with pytest.raises(CallerFault) as caught:
         parse(text)
     assert caught.value.code == "bad_input"
-    assert caught.value.message == f"At character {at}: expected {expected}, found {found}. {FORM}"
+    assert caught.value.message == f"At character {at}: found {found}, expected {expected}. {FORM}"
 
 
 def test_at_most_two_hundred_characters() -> None:
     assert parse("any buying".ljust(MOST_CHARACTERS)).verb == "buying"
-    with pytest.raises(CallerFault, match="at most 200 characters, not 201"):
+    with pytest.raises(CallerFault, match=r"at most 200 characters; this one has 201\. A rule is <who>"):
         parse("any buying".ljust(MOST_CHARACTERS + 1))
 
 
@@ -170,7 +170,7 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
         assert rule is not None
         assert parse(rule.text()) == rule
         return
-    said = re.fullmatch(r"At character (\d+): expected [^\n]+", fault.message)
+    said = re.fullmatch(r"At character (\d+): found [^\n]+, expected [^\n]+", fault.message)
     assert fault.code == "bad_input"
     assert fault.message.isprintable()
     assert len(fault.message) < 300
@@ -179,7 +179,7 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
         # A word, or the end: never the space between.
         rest = text[int(said[1]) - 1 :]
         assert not rest[:1].isspace()
-        assert (rest == "") is (", found the end. " in fault.message)
+        assert (rest == "") is (": found the end, " in fault.message)
 
 
 def tried(text: str) -> tuple[Rule | None, CallerFault | None]:

@@ -12,26 +12,29 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("any buying", "anybody buys a token"),
+        ("any buying", "any wallet buys a token"),
         ("follow buying over 1 eth", "a wallet that you follow buys a token for more than 1 eth"),
         (f"{W} selling over 0.5% on {T}", f"{W} sells {T}, more than 0.5 % of its supply at once"),
         (f"deployer:{T} selling on {T}", f"{W}, the deployer of {T}, sells {T}"),
         (f"creator:{T} launching", f"{W}, the creator of {T}, launches a token"),
-        ("any launching over 2 eth", "anybody launches a token with a first buy of more than 2 eth"),
+        ("any launching over 2 eth", "any wallet launches a token with a first buy of more than 2 eth"),
         ("any graduating", "a token graduates"),
         (f"any graduating on {T}", f"{T} graduates"),
         (
             "follow graduating over 10000 usd",
-            "a token launched by a wallet that you follow graduates with more than 10000 usd raised",
+            "a token launched by a wallet that you follow graduates with more than 10,000 usd raised",
         ),
-        ("any moving", "anybody moves a token from the launchpad"),
-        (f"any moving over 1 % on {T}", f"anybody moves {T}, more than 1 % of its supply at once"),
-        (f"any moving over 5 usd on {T}", f"anybody moves {T} worth more than 5 usd"),
-        (f"any draining on {T}", f"anybody takes liquidity out of a pool of {T}"),
-        ("any draining over 3 eth", "anybody takes liquidity worth more than 3 eth out of a pool of a token"),
+        ("any moving", "any wallet moves a token from the launchpad"),
+        (f"any moving over 1 % on {T}", f"any wallet moves {T}, more than 1 % of its supply at once"),
+        (f"any moving over 5 usd on {T}", f"any wallet moves {T} worth more than 5 usd"),
+        (f"any draining on {T}", f"any wallet removes liquidity from a pool of {T}"),
+        (
+            "any draining over 3 eth",
+            "any wallet removes liquidity worth more than 3 eth from a pool of a token",
+        ),
         (
             "any draining over 50 %",
-            "anybody takes liquidity, more than 50 % of the pool's, out of a pool of a token",
+            "any wallet removes more than 50 % of the liquidity of a pool of a token",
         ),
     ],
 )
