@@ -22,6 +22,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
+from roundtrip.tour.examples import PAY_TO, PAYER, record_examples, write_examples
 from roundtrip.tour.page import page
 from roundtrip.tour.redact import Placeholders, build_placeholders
 from roundtrip.tour.steps import TourGround
@@ -65,6 +66,10 @@ class RunningDemo:
 
 def tour(
     file: Annotated[Path, typer.Argument(help="Where the page goes.")] = Path("docs/tour.md"),
+    examples: Annotated[
+        Path | None,
+        typer.Option(help="Where the examples of the OpenAPI document go; without it, they are not written."),
+    ] = None,
     url: Annotated[
         str | None,
         typer.Option(
@@ -73,18 +78,22 @@ def tour(
         ),
     ] = None,
 ) -> None:
-    """Writes docs/tour.md: every tool once, called on a demo."""
+    """Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of each."""
     settings = Settings()
     var = settings.var.absolute()
     places = world.DevnetFolders(resources.project_folder(var, print), var)
     with console.status("preparing the local chain"):
         built = _build_chain(places, url)
-    pages: list[str] = []
+    results: list[tuple[str, bytes]] = []
     with make_demo_folder(places) as var:
         demo = start_demo(var) if url is None else _attach_to_demo(url.rstrip("/"), settings.var)
-        run(_write_walk(demo, built, pages))
-    file.write_text("".join(pages))
+        run(_walk_and_record(demo, built, examples is not None, results))
+    ((page_text, recorded),) = results
+    file.write_text(page_text)
     print(f"written: {file}")
+    if examples is not None:
+        examples.write_bytes(recorded)
+        print(f"written: {examples}")
 
 
 def _build_chain(places: world.DevnetFolders, url: str | None) -> world.Built:
@@ -95,12 +104,20 @@ def _build_chain(places: world.DevnetFolders, url: str | None) -> world.Built:
     return world.build_until(places, lambda step: None, int(time.time()))
 
 
-async def _write_walk(
-    demo: contextlib.AbstractAsyncContextManager[RunningDemo], built: world.Built, pages: list[str]
+async def _walk_and_record(
+    demo: contextlib.AbstractAsyncContextManager[RunningDemo],
+    built: world.Built,
+    records: bool,
+    results: list[tuple[str, bytes]],
 ) -> None:
+    """Adds the page, and the examples if ``records`` (else empty)."""
     async with demo as running:
         tour_walk = await walk_demo(running, built, lambda tool: print(tool, flush=True))
-    pages.append(tour_walk.page())
+        recorded = b""
+        if records:
+            payer = DemoWallet(built, PAYER)
+            recorded = write_examples(await record_examples(running.place, payer, tour_walk.told))
+    results.append((tour_walk.page(), recorded))
 
 
 async def walk_demo(running: RunningDemo, built: world.Built, report: Callable[[str], None]) -> TourWalk:
@@ -155,6 +172,7 @@ async def _run_demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
         ROUNDTRIP_ANON_PER_MINUTE="1000",
         ROUNDTRIP_KEY_PER_MINUTE="1000",
         ROUNDTRIP_WEBHOOK_LOOPBACK=json.dumps([receiver_url.split("/")[2]]),
+        ROUNDTRIP_PAY_TO=PAY_TO,
     )
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "roundtrip", "demo", "--genesis", str(world.GENESIS_S)),

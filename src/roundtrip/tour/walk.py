@@ -28,8 +28,7 @@ class NothingToShow(CannotRun):
 
 @dataclass(frozen=True, slots=True)
 class WalkedStep:
-    """The result of a step. ``text``: the lines of the tool's text between the note about strangers and the
-    answer itself."""
+    """The result of a step. ``text``: the answer's sentences, or its verdict's."""
 
     step: TourStep
     tool: AnyOperation
@@ -77,6 +76,11 @@ def has_something(step: TourStep, answer: Answer) -> bool:
     return value not in (None, [], {}, "")
 
 
+def read_sentences(answer: Answer) -> str:
+    """The sentences of an answer: its text, or its verdict's; empty: it has none."""
+    return str(answer.get("text") or answer.get("verdict", {}).get("text", ""))
+
+
 def request(tool: str, arguments: Arguments) -> dict[str, Any]:
     """The body of the call."""
     return {
@@ -110,8 +114,8 @@ class _Caller:
     url: str
     key: str
 
-    async def call(self, tool: AnyOperation, arguments: Arguments) -> tuple[str | None, str, Answer]:
-        """The error (None: there is none), the text, and the answer."""
+    async def call(self, tool: AnyOperation, arguments: Arguments) -> tuple[str | None, Answer]:
+        """The error (None: there is none), and the answer."""
         headers = {"x-api-key": self.key} if tool.key else {}
         async with self.session.post(
             f"{self.url}/mcp", json=request(tool.name, arguments), headers=headers
@@ -119,9 +123,8 @@ class _Caller:
             result = msgspec.json.decode(await response.read())["result"]
         text = str(result["content"][0]["text"])
         if result["isError"]:
-            return text, "", {}
-        _, *lines, _ = text.split("\n")
-        return None, "\n".join(lines), result["structuredContent"]
+            return text, {}
+        return None, result["structuredContent"]
 
 
 async def _take_step(
@@ -131,9 +134,9 @@ async def _take_step(
     the service is busy."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:
-        error, text, answer = await caller.call(tool, arguments)
+        error, answer = await caller.call(tool, arguments)
         if error is None and has_something(step, answer):
-            return WalkedStep(step, tool, arguments, text, answer)
+            return WalkedStep(step, tool, arguments, read_sentences(answer), answer)
         is_busy = error is not None and error.startswith(("rate_limited", "busy"))
         if (tool.writes and not is_busy) or time.monotonic() > until_s:
             raise NothingToShow(f"{step.tool}: {error or f'nothing in {step.shows}'}")

@@ -168,7 +168,7 @@ async def test_a_version_that_is_none_is_not_repeated(base_url: str, session: ai
 
 
 @pytest.mark.parametrize("story", ["plain", "owner_only_sell"])
-async def test_a_verdict_is_said_after_the_note(
+async def test_a_verdict_stands_in_the_text_once(
     base_url: str, built: Built, session: aiohttp.ClientSession, story: str
 ) -> None:
     wallet, token = built.accounts[0], built.tokens[story]
@@ -179,9 +179,10 @@ async def test_a_verdict_is_said_after_the_note(
     }
     for name, arguments in asked.items():
         _, body = await post(session, base_url, call(arguments, name))
-        note, said, whole = body["result"]["content"][0]["text"].split("\n")
+        note, whole = body["result"]["content"][0]["text"].split("\n")
         assert "written by strangers" in note
-        assert said == json.loads(whole)["verdict"]["text"] != ""
+        assert json.loads(whole)["verdict"]["text"] != ""
+        assert body["result"]["structuredContent"] == json.loads(whole)
 
 
 async def test_no_answer_of_the_moment_is_to_be_kept(

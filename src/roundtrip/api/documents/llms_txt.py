@@ -3,7 +3,7 @@
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
 
-from .about import KEYS, STRANGERS, UNKNOWN, WHAT
+from .about import FAILS, KEYS, SHARED, STRANGERS, UNITS, UNKNOWN, WHAT
 
 
 def llms_txt() -> str:
@@ -17,9 +17,13 @@ def llms_txt() -> str:
         "",
         f"- {STRANGERS}",
         f"- {UNKNOWN}",
-        '- An error over HTTP is `{"error": {"code", "message"}}`, of a tool isError with `code: message`.',
-        "- A tool's error that quotes somebody says before the quotation that strangers wrote it.",
-        "- Over a limit (429) `retry-after` says how many seconds to wait. Listing tools is never counted.",
+        f"- {UNITS}",
+        f"- {SHARED}",
+        f"- {FAILS}",
+        '- An HTTP error is `{"error": {"code", "message"}}`; a tool error is isError with `code: message`.',
+        "- A tool error that quotes text says first that strangers wrote it.",
+        "- Over a limit (429), `retry-after` is the number of seconds to wait. Listing tools is "
+        "never counted.",
         "",
         "## Keys",
         "",
@@ -33,7 +37,8 @@ def llms_txt() -> str:
         "",
         "## Tools",
         "",
-        "Over the model context protocol: JSON-RPC, method `tools/call`, `POST /mcp`. Hello is not needed.",
+        "Over the model context protocol: JSON-RPC, method `tools/call`, `POST /mcp`. No "
+        "`initialize` is needed.",
         "",
         *(_format_tool(row) for row in tools()),
     ]
@@ -51,7 +56,7 @@ def _format_endpoint(row: AnyOperation) -> str:
 
 
 def _format_tool(row: AnyOperation) -> str:
-    return f"- `{row.name}`: {row.tool_description()}{_format_key_note(row)}"
+    return f"- `{row.name}`: {row.tool_description()}"
 
 
 def _required_flags(row: AnyOperation) -> list[bool]:

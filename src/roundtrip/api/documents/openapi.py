@@ -6,13 +6,15 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.strangers_text import QUOTED
 
 from .about import INSTRUCTIONS
+from .error_codes import MEANINGS
+from .examples import example_of
 from .tool_schemas import schema_components, tools_json
 
 Json = dict[str, Any]
@@ -23,10 +25,13 @@ _SECURITY: Json = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
 }
 _HEADERS: dict[str, tuple[str, Json]] = {
-    "x-ratelimit-limit": ("Calls in any sixty seconds.", {"type": "integer", "minimum": 1}),
-    "x-ratelimit-remaining": ("How many of them are left.", {"type": "integer", "minimum": 0}),
-    "x-cache": ("hit: an answer that was there already, or was being made.", {"enum": ["hit", "miss"]}),
-    "retry-after": ("Seconds to wait before asking again.", {"type": "integer", "minimum": 0}),
+    "x-ratelimit-limit": ("Calls allowed in any sixty seconds.", {"type": "integer", "minimum": 1}),
+    "x-ratelimit-remaining": ("Calls left of those.", {"type": "integer", "minimum": 0}),
+    "x-cache": (
+        "hit: a shared answer that existed or was already being made. miss: made for this request.",
+        {"enum": ["hit", "miss"]},
+    ),
+    "retry-after": ("Seconds to wait before the next request.", {"type": "integer", "minimum": 0}),
 }
 _MIN_BLOCK: Json = {
     "name": min_block.NAME,
@@ -36,15 +41,15 @@ _MIN_BLOCK: Json = {
     "schema": {"type": "integer", "minimum": 0, "maximum": min_block.MOST},
 }
 _REASONS = {
-    400: "The request does not fit.",
-    401: "The key or the signature is not good, or a key is needed.",
-    404: "There is no such thing.",
-    409: "It is so already.",
-    422: "It fits, and cannot be done.",
-    429: "Over a limit.",
-    500: "A fault of this service.",
+    400: "The request is not valid.",
+    401: "The key or the signature is not valid, or a key is needed.",
+    404: "Not found.",
+    409: "The request conflicts with what exists.",
+    422: "The request is valid, but cannot be carried out.",
+    429: "Over a limit; retry-after says how long to wait.",
+    500: "An error of this service.",
     502: "The chain did not answer.",
-    503: "The service is at its limit.",
+    503: "The service is overloaded or at a limit; try again.",
 }
 _ERROR: Json = {
     "type": "object",
@@ -52,9 +57,13 @@ _ERROR: Json = {
     "properties": {
         "error": {
             "type": "object",
+            "description": "What went wrong.",
             "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string", "description": f"A sentence. {QUOTED}"},
+                "code": {
+                    "enum": list(STATUS_BY_CODE),
+                    "description": "For programs. Each response lists the codes that it can have.",
+                },
+                "message": {"type": "string", "description": f"What is wrong, for people. {QUOTED}"},
             },
             "required": ["code", "message"],
         }
@@ -64,9 +73,11 @@ _ERROR: Json = {
 
 
 def openapi_json() -> Json:
-    """The body of GET /v1/openapi.json."""
+    """The body of GET /v1/openapi.json. ``x-tools``: the answers of the tools by name, for which tools/list
+    has short schemas only."""
     rows = [row for row in OPERATIONS if row.path is not None]
     types = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
+    types += [row.answer for row in tools()]
     refs, schemas = schema_components(types, _REF)
     refs_by_type = dict(zip(types, refs, strict=True))
     paths: dict[str, Json] = {}
@@ -82,6 +93,7 @@ def openapi_json() -> Json:
         "info": {"title": "roundtrip", "version": "1", "description": INSTRUCTIONS},
         "servers": [{"url": "/"}],
         "paths": paths,
+        "x-tools": {row.name: {"answer": refs_by_type[row.answer]} for row in tools()},
         "components": {
             "schemas": {"Error": _ERROR, **dict(sorted(schemas.items()))},
             "securitySchemes": _SECURITY,
@@ -100,7 +112,12 @@ def _build_operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct],
     answer = {
         "description": "The answer.",
         "headers": _build_headers((*limits, *cache), required=True),
-        "content": {"application/json": {"schema": refs_by_type[row.path_answer or row.answer]}},
+        "content": {
+            "application/json": {
+                "schema": refs_by_type[row.path_answer or row.answer],
+                "example": example_of(row),
+            }
+        },
     }
     return {
         "operationId": row.name,
@@ -146,7 +163,9 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
         by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
     return {
         str(status): {
-            "description": f"{_REASONS[status]} Codes: {', '.join(codes)}.",
+            "description": " ".join(
+                (_REASONS[status], *(f"{code}: {MEANINGS[code]}." for code in codes)),
+            ),
             "headers": {
                 **_build_headers(limits, required=status == 429),
                 **_build_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),
@@ -189,35 +208,41 @@ def _schema_name(ref: Json) -> str:
 
 
 def _build_tools_path() -> Json:
+    function = {
+        "type": "object",
+        "description": "The function definition.",
+        "properties": {
+            "name": {"type": "string", "description": "Name of the tool."},
+            "description": {"type": "string", "description": "What it does, its limits and error codes."},
+            "parameters": {"type": "object", "description": "JSON Schema of its arguments."},
+        },
+        "required": ["name", "description", "parameters"],
+    }
     tool = {
         "type": "object",
         "properties": {
-            "type": {"const": "function"},
-            "function": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "description": {"type": "string"},
-                    "parameters": {"type": "object"},
-                },
-                "required": ["name", "description", "parameters"],
-            },
-            "needsKey": {"type": "boolean"},
-            "writes": {"type": "boolean"},
+            "type": {"const": "function", "description": "Always function."},
+            "function": function,
+            "needsKey": {"type": "boolean", "description": "Whether it needs a key."},
+            "writes": {"type": "boolean", "description": "Whether it changes something of the account."},
         },
         "required": ["type", "function", "needsKey", "writes"],
     }
     table = {
         "type": "object",
-        "properties": {"about": {"type": "string"}, "tools": {"type": "array", "items": tool}},
+        "properties": {
+            "about": {"type": "string", "description": "What the service is, and what holds for all tools."},
+            "tools": {"type": "array", "items": tool, "description": "Every tool."},
+        },
         "required": list(tools_json()),
+    }
+    content = {
+        "application/json": {"schema": table, "example": {**tools_json(), "tools": tools_json()["tools"][:1]}}
     }
     return {
         "operationId": "tools",
         "summary": "The table of tools",
-        "description": "Every tool of the tool server as a plain function definition.",
+        "description": "Returns every tool of POST /mcp as a plain function definition.",
         "security": [],
-        "responses": {
-            "200": {"description": "The table.", "content": {"application/json": {"schema": table}}}
-        },
+        "responses": {"200": {"description": "The table.", "content": content}},
     }

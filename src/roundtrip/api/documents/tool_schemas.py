@@ -15,6 +15,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check import policy_tables as explanations
 
 from .about import ABOUT
+from .short_schemas import shorten_parameters
 
 PUBLISHED_NAMES = {
     "AssetAmount": "Amount",
@@ -100,7 +101,7 @@ def tools_json() -> dict[str, Any]:
                 "function": {
                     "name": operation.name,
                     "description": operation.tool_description(),
-                    "parameters": params_schema(operation),
+                    "parameters": shorten_parameters(params_schema(operation)),
                 },
                 "needsKey": operation.key,
                 "writes": operation.writes,

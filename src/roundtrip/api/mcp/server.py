@@ -20,7 +20,8 @@ import roundtrip
 from roundtrip.api.admission.gate import CallRefused
 from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, add_request_id, error_reply
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
-from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
+from roundtrip.api.documents.listing import listed_tools
+from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers
@@ -169,9 +170,7 @@ class McpDoor:
             reply.forms[form] = recorder.recorded
 
     def _build_server(self) -> Server[Any]:
-        listing = types.ListToolsResult(
-            tools=[_describe_tool(operation) for operation in self._table.values()]
-        )
+        listing = types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in listed_tools()])
 
         async def list_tools(
             ctx: Context, params: types.PaginatedRequestParams | None
@@ -224,12 +223,11 @@ class McpDoor:
             return types.CallToolResult(
                 content=_text_content(error_text(reply.error.code, reply.error.message)), is_error=True
             )
-        answer = msgspec.json.decode(reply.body)
-        # The answer's sentences come first, for clients that read the result aloud.
-        sentences = _read_sentences(answer)
+        # The text is the same JSON after the note: the answer's sentences are fields of it, and stand in no
+        # line of their own.
         return types.CallToolResult(
-            content=_text_content("\n".join([NOTE, *sentences, reply.body.decode()])),
-            structured_content=answer,
+            content=_text_content(f"{NOTE}\n{reply.body.decode()}"),
+            structured_content=msgspec.json.decode(reply.body),
         )
 
 
@@ -268,29 +266,5 @@ def _with_no_store(send: Send) -> Send:
     return sending
 
 
-def _read_sentences(answer: Mapping[str, Any]) -> list[str]:
-    """The sentences of an answer: its text, or its verdict's."""
-    verdict = answer.get("verdict")
-    text = answer.get("text") or (verdict.get("text") if isinstance(verdict, dict) else None)
-    return [text] if isinstance(text, str) else []
-
-
 def _text_content(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
-
-
-def _describe_tool(operation: AnyOperation) -> types.Tool:
-    return types.Tool(
-        name=operation.name,
-        title=operation.title,
-        description=operation.tool_description(),
-        input_schema=params_schema(operation),
-        output_schema=answer_schema(operation),
-        annotations=types.ToolAnnotations(
-            title=operation.title,
-            read_only_hint=not operation.writes,
-            destructive_hint=operation.writes and operation.destroys,
-            idempotent_hint=not operation.writes or operation.repeatable,
-            open_world_hint=True,
-        ),
-    )

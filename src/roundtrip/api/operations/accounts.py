@@ -17,11 +17,11 @@ from .operation import AnyOperation, Operation
 ACCOUNTS: tuple[AnyOperation, ...] = (
     Operation(
         name="key_nonce",
-        title="The text to sign for a key",
+        title="Get the text to sign for a key",
         description=(
-            "The text that a wallet signs to get a key, by EIP-4361. It is good for ten minutes from its "
-            "Issued At on; asking again within that minute gives the same. A wallet that is a contract signs "
-            "claimMessage instead, which is another one at each asking. Signing moves nothing and costs "
+            "Returns the text (EIP-4361) that your wallet signs to get a key. It is valid for ten minutes "
+            "from its Issued At; asking again within that minute returns the same text. A contract wallet "
+            "signs claimMessage instead, which is new in every answer. Signing moves nothing and costs "
             "nothing."
         ),
         params=WalletParams,
@@ -37,10 +37,9 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         name="make_key",
         title="Make a key",
         description=(
-            "A key for the signature of the text of POST /v1/keys/nonce; the wallet becomes an account if "
-            "it was none. The key is told once and never again; it does not expire, and a wallet has at "
-            "most five that are live. A contract wallet signs claimMessage by EIP-1271, and sends its claim. "
-            "A signature brings one key."
+            "Returns a key for the signed text of POST /v1/keys/nonce, and makes the wallet an account if "
+            "it is none. The key is shown once and does not expire; a wallet has at most five live keys. A "
+            "contract wallet signs claimMessage (EIP-1271) and sends its claim. A signature makes one key."
         ),
         params=KeyParams,
         answer=KeyMade,
@@ -57,9 +56,9 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         name="my_mite",
         title="My account",
         description=(
-            "The account of the key that is shown: its public designation, wallet, level, accuracy and "
-            "agent tag, how many calls a minute and a day it may make, what is left of today's, and its "
-            "live keys by their first eight characters. Counts against the minute only."
+            "Returns the key's account: public name, wallet, level, accuracy, agent tag, limits, calls "
+            "left today, and its live keys by their first eight characters. Counts against the minute "
+            "only."
         ),
         params=Nothing,
         answer=MyMite,
@@ -71,9 +70,9 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         name="credits",
         title="Paid calls",
         description=(
-            "Calls past the day's limit that the account of the key has paid for and not made yet, whether "
-            "payments are taken and how, and the limits that hold without paying. Every key is free up to "
-            "its daily limit either way. Counts against the minute only."
+            "Returns the paid calls that the key's account has left, whether and how you can pay, and the "
+            "limits without paying. Every key is free up to its daily limit. Counts against the minute "
+            "only."
         ),
         params=Nothing,
         answer=CreditsStatus,
@@ -85,12 +84,12 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="redeem_payment",
-        title="Count a payment",
+        title="Redeem a payment",
         description=(
-            "Counts a payment for calls past the day's limit: a transaction, already sent, in which the "
-            "key's own wallet transfers usdg to the address of GET /v1/credits. It has to be final; until "
-            "it is, no_such_tx says so, and nothing is used up. A transaction counts once, for ever. "
-            "Counts against the minute only."
+            "Credits a payment for calls past the daily limit: a sent transaction in which the key's own "
+            "wallet transfers usdg to the address from GET /v1/credits. Its block must be final; until "
+            "then the answer is no_such_tx and nothing is used up. A transaction counts once. Counts "
+            "against the minute only."
         ),
         params=PaymentParams,
         answer=Redeemed,

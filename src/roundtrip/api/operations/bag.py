@@ -10,12 +10,11 @@ BAG: tuple[AnyOperation, ...] = (
         name="my_bag",
         title="My bag",
         description=(
-            "What the key's wallet holds of the tokens that the index knows, the newest 50: what selling all "
-            "of each would bring this wallet now, simulated, its cost, gain or loss by the wallet's own "
-            "trades, and what changed since it bought: what the deployer sold, liquidity that left, taxes "
-            "and verdict then and now. Amounts are in eth. What the chain does not answer is null and sells "
-            "is unknown, which is no yes. Tokens that never traded through the index and were not given "
-            "within seven days are not listed."
+            "Returns the newest 50 tokens that the key's wallet holds: what a simulated sell of all of "
+            "each brings now, its cost and gain from the wallet's own trades, and what changed since it "
+            "bought (deployer's sells, liquidity taken out, taxes, verdict). Amounts are in eth. sells "
+            "unknown is not a yes. Tokens that the index never saw traded are listed only if they arrived "
+            "within seven days."
         ),
         params=Nothing,
         answer=MyBag,

@@ -12,15 +12,13 @@ from .operation import AnyOperation, Operation
 BOARDS: tuple[AnyOperation, ...] = (
     Operation(
         name="moving_now",
-        title="What moves now",
+        title="Moving now",
         description=(
-            "Tokens with most money and wallets coming in over the last ten minutes: at most 20, by buys "
-            "less sells in eth, bought by at least three different people, as far as can be told by who "
-            "paid for their wallets: what one wallet first sent eth counts once. Tokens on the "
-            "launchpad's own curve or pool are always listed unless a check found that they cannot be "
-            "sold; any other only once a simulated sell went through within the last hour, and its age "
-            "stands beside it. A listing is no advice: call check_token before a buy, and treat level "
-            "unknown as a no. Answers are shared for 15 seconds."
+            "Returns at most 20 tokens with the largest net inflow (buys minus sells, in eth) in the last "
+            "ten minutes, each bought by at least three people, estimated by who funded their wallets. "
+            "Tokens on the launchpad's curve or pool are listed unless a check found that they cannot be "
+            "sold; others only after a simulated sell within the last hour. A listing is no advice: call "
+            "check_token before you buy."
         ),
         params=Nothing,
         answer=MovingNow,
@@ -31,11 +29,10 @@ BOARDS: tuple[AnyOperation, ...] = (
         name="graduating_soon",
         title="Graduating soon",
         description=(
-            "The launches that are closest to filling their bonding curve, at most 20, the fullest first: "
-            "how full, buys and buyers of the last ten minutes, and how the deployer's launches went. "
-            "Only what was launched or traded within the last day; shares are in hundredths of a percent. "
-            "A full curve says nothing of whether the token can be sold: check it. Read from the index, "
-            "shared for 15 seconds."
+            "Returns at most 20 launches whose bonding curve is closest to full, the fullest first, with "
+            "buys and buyers of the last ten minutes and the deployer's record. Only tokens launched or "
+            "traded within the last day are listed. A full curve does not prove that the token can be "
+            "sold: check it."
         ),
         params=Nothing,
         answer=GraduatingSoon,
@@ -44,14 +41,12 @@ BOARDS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="winners",
-        title="Who wins",
+        title="Winners",
         description=(
-            "The wallets that closed the most profit in the last 24 hours, at most 50, with how often "
-            "they won and their best trade. A token counts once a wallet sold out of it, it is a day old, "
-            "and at least 20 different people bought it, as far as can be told by who paid for their "
-            "wallets. Left out are its deployer, who first sent him eth, and whom either of them was the "
-            "first to send eth. Amounts are in eth; ageS says how many seconds old the count is; answers "
-            "are shared for 15 seconds."
+            "Returns at most 50 wallets with the most profit (in eth) closed in the last 24 hours. A token "
+            "counts when the wallet sold out of it, it is a day old, and at least 20 people bought it, "
+            "estimated by who funded their wallets. Its deployer, the deployer's funder, and wallets that "
+            "either of them funded are left out."
         ),
         params=Nothing,
         answer=Winners,
@@ -62,11 +57,10 @@ BOARDS: tuple[AnyOperation, ...] = (
         name="signals",
         title="Signals",
         description=(
-            "Odd things within the last hour on launchpad launches, at most 50, the newest first: those "
-            "behind a launch selling or moving its token, liquidity leaving a pool, a serial launcher at "
-            "it again, a large burn. Each is summed a wallet and token and has its largest transaction as "
-            "evidence. Shares are in hundredths of a percent, eth is a number of eth; silence is no sign "
-            "of safety. Read from the index, shared for 15 seconds."
+            "Returns at most 50 odd events of the last hour on launchpad launches, the newest first: "
+            "insiders selling or moving tokens, liquidity leaving a pool, a serial deployer launching "
+            "again, a large burn. Events are summed by wallet and token; tx is the largest transaction. No "
+            "signal does not mean safe."
         ),
         params=Nothing,
         answer=Signals,
@@ -75,12 +69,10 @@ BOARDS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="chain_vitals",
-        title="Vitals of the chain",
+        title="Chain vitals",
         description=(
-            "Block time in milliseconds, the price of gas in wei and gwei, eth in dollars, launches in "
-            "the last hour, graduations in the last day, trades a minute, and how many blocks and seconds "
-            "the service is behind the chain. Null means that it is not known just now, never zero. "
-            "Answers are shared for 15 seconds."
+            "Returns block time, gas price, eth in dollars, launches in the last hour, graduations in the "
+            "last day, trades a minute, and how far the service is behind the chain."
         ),
         params=Nothing,
         answer=ChainVitals,

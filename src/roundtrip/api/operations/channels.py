@@ -17,11 +17,11 @@ from .operation import AnyOperation, Operation
 CHANNELS: tuple[AnyOperation, ...] = (
     Operation(
         name="list_channels",
-        title="Where I am told",
+        title="List channels",
         description=(
-            "The channels that alerts of the key's account are sent to: webhooks, Discord and Telegram, each "
-            "with its state and what went wrong there last. Where the service has a Telegram bot, the answer "
-            "has a link: opened within ten minutes it makes that chat a channel, once."
+            "Returns the account's alert channels (webhook, Discord, Telegram), each with its state and "
+            "last error. Where the service has a Telegram bot, the answer has a link: open it within ten "
+            "minutes to add that chat."
         ),
         params=Nothing,
         answer=Channels,
@@ -32,11 +32,10 @@ CHANNELS: tuple[AnyOperation, ...] = (
         name="set_webhook",
         title="Set a webhook",
         description=(
-            "Sends a test to the url by POST and, where that is answered 2xx within ten seconds, sends "
-            "alerts there from now on; otherwise nothing is saved. The answer has the secret that deliveries "
-            "are signed with, told this once; a webhook of Discord has none. The same url again gets a new "
-            "secret, and the old one is good no longer. An account has at most five channels, and may try "
-            "five targets in ten minutes."
+            "Posts a test to an https url and, if it answers 2xx within ten seconds, sends alerts there "
+            "from now on; otherwise saves nothing. The answer shows the signing secret once; a Discord "
+            "webhook has none. Setting the same url again replaces its secret. An account has at most five "
+            "channels and may try five targets in ten minutes."
         ),
         params=WebhookParams,
         answer=WebhookSet,
@@ -48,8 +47,8 @@ CHANNELS: tuple[AnyOperation, ...] = (
         name="remove_channel",
         title="Remove a channel",
         description=(
-            "Nothing is sent to that channel any more, nor what still waited for it; the inbox keeps all of "
-            "it. Removing it again changes nothing. Counts against the minute only."
+            "Stops sending alerts to a channel, those still waiting for it included; the inbox keeps them. "
+            "Removing it again changes nothing. Counts against the minute only."
         ),
         params=ChannelParams,
         answer=ChannelRemoved,

@@ -10,12 +10,11 @@ LEAGUE: tuple[AnyOperation, ...] = (
         name="league",
         title="Practice league",
         description=(
-            "This week's practice league of all, of agents or of people: at most 100 mites by the profit of "
-            "their practice sells since Monday 00:00 UTC, and last week's first three. A sell counts, gain "
-            "or loss, of a token that is a day old and was bought by at least 20 different people, as far "
-            "as can be told, unless the mite's wallet is kin of its deployer; three such sells make an "
-            "entry. Amounts are in practice eth, which is pretend; agents' names are their owners' words. "
-            "Answers are shared for 15 seconds."
+            "Returns this week's practice league: at most 100 accounts by the profit (in practice eth) of "
+            "their practice sells since Monday 00:00 UTC, and last week's first three. A sell counts if "
+            "its token is a day old, was bought by at least 20 people (estimated), and the account's "
+            "wallet is not tied to its deployer; three make an entry. Agents' names are their owners' "
+            "words."
         ),
         params=LeagueParams,
         answer=League,
@@ -26,9 +25,8 @@ LEAGUE: tuple[AnyOperation, ...] = (
         name="mark_as_agent",
         title="Mark as an agent",
         description=(
-            "Tags the account of the key as an agent on the league, under a name of at most 24 Latin "
-            "letters, digits and spaces if one is given, else under the one it has; off removes the tag, "
-            "and the name with it. It changes nothing else: limits, trades and profit stay."
+            "Puts an agent tag on the account's league entry, with a name if one is given; off removes tag "
+            "and name. Limits, trades and profit stay the same."
         ),
         params=AgentParams,
         answer=AgentMarked,

@@ -11,10 +11,10 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         name="explain_transaction",
         title="Explain a transaction",
         description=(
-            "A plain-words account of any transaction of the chain, also one that failed or is in no "
-            "block yet: who paid what, what they got, on which pool or curve; transfers, approvals, "
-            "launches. Amounts are decimal strings with their raw base units; the fee is in eth. Token "
-            "amounts are as their contracts tell; what could not be found out is said."
+            "Explains any transaction of the chain in plain words, failed and pending ones included: who "
+            "paid what, what they got, on which pool or curve, with transfers, approvals and launches. "
+            "Amounts are whole units, raw is in base units, the fee is in eth. Token amounts are as their "
+            "contracts report them; the answer says what it could not find out."
         ),
         params=ExplainParams,
         answer=Explanation,
@@ -27,12 +27,10 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         name="look_up",
         title="Look up",
         description=(
-            "Takes a symbol, a wallet's name, an address, a transaction's hash or a v4 pool's id and works "
-            "out what it is. "
-            "A symbol finds the token of the launchpad by that symbol that was launched last, with how "
-            "many others bear it and the oldest of them: identify a token by its address. Kind nothing, "
-            "and no error, where it is nothing that is known; a wallet's name, which strangers gave it, is "
-            "looked for where no launch bears that symbol."
+            "Finds out what a symbol, wallet name, address, transaction hash or v4 pool id is. A symbol "
+            "returns the newest launchpad token with it, how many others have it, and the oldest: identify "
+            "a token by its address. A wallet's name, given by strangers, is searched where no launch has "
+            "that symbol. Kind nothing means not found, and is not an error."
         ),
         params=LookUpParams,
         answer=LookUpAnswer,

@@ -9,13 +9,12 @@ from .operation import AnyOperation, Operation
 MARKS: tuple[AnyOperation, ...] = (
     Operation(
         name="wallet_names",
-        title="Names of wallets",
+        title="Wallet names",
         description=(
-            "Wallets that enough people gave the same name or mark (good, bad, scam), at most 50, what most "
-            "said first. Enough are three different people, as far as can be told by who paid for their "
-            "wallets, whose accounts are seven days old and whose wallets have traded; nobody counts for a "
-            "wallet that may be his own. Names are strangers' words and no proof of who a wallet is: "
-            "identify it by its address. Answers are shared for 15 seconds."
+            "Returns at most 50 wallets that at least three people gave the same name or mark (good, bad, "
+            "scam). People are estimated by who funded their wallets; their accounts are at least seven "
+            "days old, their wallets have traded, and they do not count for a wallet that may be their own. "
+            "A name is no proof of who a wallet is: identify it by its address."
         ),
         params=Nothing,
         answer=WalletNames,
@@ -24,14 +23,13 @@ MARKS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="proven_calls",
-        title="Flags that proved right",
+        title="Proven flags",
         description=(
-            "Flags on tokens that proved right within seven days, with the account that made each and how "
-            "many seconds before: runs (what 0.1 eth bought sold for 0.3 eth), drains (half of the liquidity "
-            "left, or the deployer sold half of what he held), dead (no trade for a day and down 90 %). With "
-            "a token's address its own and those still waiting; without the latest of all, at most 50. "
-            "Beside each account's accuracy stands baseRate, what chance alone proved. Answers are shared "
-            "for 15 seconds."
+            "Returns token flags that proved right within seven days, who made each and how many seconds "
+            "before: runs (what 0.1 eth bought sold for 0.3 eth), drains (half of the liquidity left, or "
+            "the deployer sold half), dead (no trade for a day and down 90 %). With an address: that "
+            "token's flags and those still waiting; without: the latest 50 of all. Compare accuracy with "
+            "baseRate, what chance alone proved."
         ),
         params=ProvenParams,
         answer=ProvenCalls,

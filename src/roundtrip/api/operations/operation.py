@@ -14,10 +14,13 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 P = TypeVar("P", bound=msgspec.Struct)
 
 ONCE = (
-    "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "
-    "nothing more."
+    "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat returns the first answer and does "
+    "nothing."
 )
 """The description of ``once`` operations for clients."""
+COMMON_CODES = frozenset({"bad_key", "key_needed", "rate_limited", "daily_limit", "busy"})
+"""Error codes that follow from keys, limits and load, whatever a tool does. The instructions name them once
+for all tools (``api/documents/about.py``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +102,29 @@ class Operation(Generic[P]):
         return tuple(code for code in STATUS_BY_CODE if code in codes)
 
     def tool_description(self) -> str:
-        """The tool's description with its error codes; leaves out internal errors and codes that only HTTP
-        requests can cause."""
-        http_only = {"internal", "bad_json"}
+        """The tool's description with its error codes; leaves out internal errors, codes that only HTTP
+        requests can cause, and those that every tool shares."""
+        left_out = {"internal", "bad_json", *COMMON_CODES}
         if self.query and self.bad_params != "bad_input":
-            http_only.add("bad_input")
-        codes = [code for code in self.codes() if code not in http_only]
-        text = f"{self.description} {ONCE}" if self.once else self.description
-        if not codes:
-            return text
-        *codes, last = codes
-        return f"{text} Fails with {', '.join(codes)} or {last}."
+            left_out.add("bad_input")
+        parts = [self.description]
+        if self.once:
+            parts.append(ONCE)
+        codes = [code for code in self.codes() if code not in left_out]
+        needs = ["needs a key"] if self.key else []
+        if codes:
+            *others, last = codes
+            needs.append(f"fails with {' or '.join(filter(None, (', '.join(others), last)))}")
+        if needs:
+            ending = "; ".join(needs)
+            parts.append(f"{ending[0].upper()}{ending[1:]}.")
+        return " ".join(parts)
 
     def __post_init__(self) -> None:
         if self.key and self.shared_by is not None:
-            raise ValueError(f"{self.name}: what one caller is told would be shared by everyone")
+            raise ValueError(f"{self.name}: an answer for one key would be shared by everyone")
         if self.once and not (self.key and self.writes):
-            raise ValueError(f"{self.name}: there is nothing, or nobody, to do it once for")
+            raise ValueError(f"{self.name}: once needs an account and a write")
 
 
 AnyOperation = Operation[Any]

@@ -21,10 +21,10 @@ PRACTICE: tuple[AnyOperation, ...] = (
         name="practice_account",
         title="Practice account",
         description=(
-            "The account's practice eth, its open positions with what each cost and would sell for at "
-            "this block, and the profit that this week's sells took (since Monday, 00:00 UTC). worth is "
-            "null where a position cannot be sold or that could not be found out, and why says which; the"
-            " total leaves it out. An account begins with 1 practice eth, and nothing of it is real."
+            "Returns the account's practice eth, its open positions with cost and what each would sell for "
+            "at this block, and the profit of this week's sells (since Monday 00:00 UTC). A position that "
+            "cannot be sold or valued has worth null, and why says so; the total leaves it out. An account "
+            "starts with 1 practice eth; none of it is real."
         ),
         params=Nothing,
         answer=PracticeAccount,
@@ -37,11 +37,10 @@ PRACTICE: tuple[AnyOperation, ...] = (
         name="practice_buy",
         title="Practice buy",
         description=(
-            "Spends practice eth, at least 0.001, on a token at the price of this block, by the route "
-            "that a real buy would take; gas is not charged, and nothing is sent. sellsBack says whether "
-            "it could be sold straight back: no and unknown are bought all the same, and that is the "
-            "lesson. Buys of one token within ten minutes are priced as one, and what is held of a token "
-            "is traded in one place."
+            "Buys a token with at least 0.001 practice eth at this block's price, by the route of a real "
+            "buy; nothing is sent and gas is free. sellsBack says whether it could be sold straight back: "
+            "no and unknown are bought too. Buys of one token within ten minutes are priced as one, and all "
+            "trades of a position use the venue of its first buy."
         ),
         params=PracticeBuyParams,
         answer=PracticeBought,
@@ -56,10 +55,10 @@ PRACTICE: tuple[AnyOperation, ...] = (
         name="practice_sell",
         title="Practice sell",
         description=(
-            "Sells a share of a practice position, all of it when percent is left out, at what the chain "
-            "would pay at this block where it was bought, and books profit or loss. What cannot be sold for "
-            "real is not sold here (would_fail), nor what could not be found out, nor a part that brings "
-            "less than 0.001 eth (too_small). Sells of one token within ten minutes are priced as one."
+            "Sells a share of a practice position (all, unless percent says less) for what its venue would "
+            "pay at this block, and books profit or loss. It refuses what cannot be sold for real or could "
+            "not be found out (would_fail), and a part worth less than 0.001 eth (too_small). Sells of one "
+            "token within ten minutes are priced as one."
         ),
         params=PracticeSellParams,
         answer=PracticeSold,
@@ -74,9 +73,8 @@ PRACTICE: tuple[AnyOperation, ...] = (
         name="practice_trades",
         title="Practice trades",
         description=(
-            "The last 50 lines of the account's practice ledger, the newest first: buys and sells with "
-            "the block and the price that they were made at, the profit of each sell, Monday's gifts and "
-            "what was written off."
+            "Returns the last 50 lines of the account's practice ledger, the newest first: buys and sells "
+            "with block, price and profit, Monday's gifts, and written-off positions."
         ),
         params=Nothing,
         answer=PracticeTrades,

@@ -8,7 +8,9 @@ SYSTEM: tuple[AnyOperation, ...] = (
     Operation(
         name="health",
         title="Health",
-        description="Whether the service keeps up with the chain.",
+        description=(
+            "Returns whether the service keeps up with the chain, and what does not work. Never fails."
+        ),
         params=HealthParams,
         answer=Health,
         handler=lambda call: health(call.ctx, call.params),

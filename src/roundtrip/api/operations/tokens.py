@@ -21,10 +21,10 @@ TOKENS: tuple[AnyOperation, ...] = (
         name="check_token",
         title="Check a token",
         description=(
-            "Buys the token with 0.1 eth and sells it straight back, inside a simulation of the latest "
-            "block, and tells whether it can be sold, at once and later, and what the round trip costs. "
-            "Nothing is sent on the chain. Level unknown means it could not be found out: treat it as a "
-            "no. Losses are in hundredths of a percent; answers are shared for 15 seconds."
+            "Buys the token with 0.1 eth and sells it straight back, and again later, inside a simulation "
+            "of the latest block: whether you can sell it, now and within a day, and what the round trip "
+            "costs. Nothing is sent on the chain. Level unknown means that it could not find out: treat it "
+            "as a no."
         ),
         params=CheckParams,
         answer=Check,
@@ -41,10 +41,10 @@ TOKENS: tuple[AnyOperation, ...] = (
         name="check_proof",
         title="Prove a check",
         description=(
-            "The newest check of a token of the last day, and one made now where there is none or its "
-            "block is no longer on the chain, with everything that is needed to make it again: its evidence, "
-            "and the exact JSON-RPC requests that the evidence came of, trip by trip. roundtrip verify sends "
-            "them to a node of your own and judges again."
+            "Returns the newest check of a token within the last day with everything needed to repeat it: "
+            "its evidence, and the exact JSON-RPC requests, round trip by round trip. Where there is none, "
+            "or its block left the chain, it makes a new check. roundtrip verify sends the requests to "
+            "your own node and judges again."
         ),
         params=CheckParams,
         answer=CheckProof,
@@ -58,14 +58,13 @@ TOKENS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="token_holders",
-        title="Who holds a token",
+        title="Token holders",
         description=(
-            "Who holds a token and how they came by it: the ten biggest holders, who sniped or bundled "
-            "the launch, what the deployer did, which winning wallets hold it, read from the token's own "
-            "transfers and the trades on its pools since its first block. A busy token is answered with "
-            "status reading at first, with only its launch in it: ask again half a minute later. Status "
-            "partial: counts are a floor, and the text says why. Shares are in hundredths of a percent of "
-            "the total supply; answers are shared for 15 seconds."
+            "Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the "
+            "deployer did, and which winning wallets hold it, from the token's transfers and pool trades "
+            "since its first block. Status reading: a busy token, only its launch is there yet; ask again "
+            "in half a minute. Status partial: counts are a floor, and text says why. Shares are of the "
+            "total supply."
         ),
         params=HoldersParams,
         answer=TokenHolders,
@@ -79,12 +78,12 @@ TOKENS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="smart_money",
-        title="Winners that hold a token",
+        title="Smart money",
         description=(
-            "Wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with where each "
-            "ranks, what it bought at and the best trade it ever closed, and how many winners bought it "
-            "and sold it all. Only wallets in profit rank; past profit says nothing of the next trade. "
-            "Read as token_holders is, with its statuses."
+            "Returns wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with rank, "
+            "entry and best closed trade, and how many winners bought it and sold all. Only wallets in "
+            "profit rank; past profit does not predict the next trade. Statuses are those of "
+            "token_holders."
         ),
         params=HoldersParams,
         answer=SmartMoney,
@@ -96,13 +95,13 @@ TOKENS: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="launch_bundle",
-        title="Who bought at a token's launch",
+        title="Launch bundle",
         description=(
-            "Wallets that bought in the token's first three seconds (the launch block and thirty after), "
-            "grouped by who funded them or by the transaction that filled them, with what each group "
-            "bought and still holds of the supply. Three or more in a group are a bundle; wallets of an "
-            "exchange, a bridge or an account bundler are not grouped. Shares are in hundredths of a "
-            "percent of the total supply."
+            "Returns the wallets that bought in the token's first three seconds (the launch block and "
+            "thirty after), grouped by funder or by the transaction that filled them, with what each group "
+            "bought and still holds. Three or more in a group are a bundle; wallets funded by an exchange, "
+            "a bridge or an account bundler are not grouped. Shares are of the total supply. Statuses are "
+            "those of token_holders."
         ),
         params=HoldersParams,
         answer=LaunchBundle,

@@ -7,7 +7,8 @@ from roundtrip.services.trade.prepare import (
     prepare_buy,
     prepare_sell,
 )
-from roundtrip.services.trade.simulate import SimulateParams, Simulation, simulate
+from roundtrip.services.trade.simulate import SimulateParams, simulate
+from roundtrip.services.trade.simulation_answer import Simulation
 
 from .operation import AnyOperation, Operation
 
@@ -16,11 +17,10 @@ TRADES: tuple[AnyOperation, ...] = (
         name="simulate_transaction",
         title="Simulate a transaction",
         description=(
-            "Runs one transaction, or up to six calls in order, from a wallet on the latest block, and "
-            "tells what it spends, receives and allows, read from balances and allowances; what it buys "
-            "is sold straight back. Nothing is sent on the chain. Level unknown is not a pass: treat it "
-            "as a no. value is in wei, losses are in hundredths of a percent; gas is told per call and is "
-            "no part of what is spent."
+            "Runs one transaction, or up to six calls in order, from a wallet on the latest block: what it "
+            "spends, receives and approves, read from balances and allowances. A token it buys is sold "
+            "straight back in the same simulation. Nothing is sent on the chain, and gas is not part of "
+            "spent. Level unknown is not a pass: treat it as a no."
         ),
         params=SimulateParams,
         answer=Simulation,
@@ -37,11 +37,10 @@ TRADES: tuple[AnyOperation, ...] = (
         name="prepare_buy",
         title="Prepare a buy",
         description=(
-            "Writes the unsigned transactions that buy a token from your own wallet, with exact approvals "
-            "and a minimum, after running them and selling straight back in a simulation. You sign and "
-            "send them; this service holds no key and sends nothing. refused true, without steps, means "
-            "it is a trap or no sell was proven. amount is in what the venue is paid in (venue.pays); "
-            "losses and slippage are in hundredths of a percent."
+            "Writes the unsigned transactions that buy a token from your wallet, with exact approvals and "
+            "a minimum, after simulating them with a sell straight back. You sign and send them; the "
+            "service holds no keys and sends nothing. refused true (no steps) means that the token is a "
+            "trap or no sell was proven."
         ),
         params=PrepareBuyParams,
         answer=PreparedTrade,
@@ -56,10 +55,9 @@ TRADES: tuple[AnyOperation, ...] = (
         name="prepare_sell",
         title="Prepare a sell",
         description=(
-            "Writes the unsigned transactions that sell a token from your own wallet, with exact "
-            "approvals and a minimum, after running them in a simulation. You sign and send them; this "
-            "service holds no key and sends nothing. A sell is written whatever a check says. Say how "
-            "much by amount (tokens, or all) or by percent; slippage is in hundredths of a percent."
+            "Writes the unsigned transactions that sell a token from your wallet, with exact approvals and "
+            "a minimum, after simulating them. You sign and send them; the service holds no keys and sends "
+            "nothing. A sell is written whatever a check says. Give amount or percent."
         ),
         params=PrepareSellParams,
         answer=PreparedTrade,

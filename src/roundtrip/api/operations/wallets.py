@@ -10,13 +10,12 @@ from .operation import AnyOperation, Operation
 WALLETS: tuple[AnyOperation, ...] = (
     Operation(
         name="wallet_history",
-        title="A wallet's history",
+        title="Wallet history",
         description=(
-            "Where a wallet comes from and what it did: its age and who first sent it eth, the tokens it "
-            "launched and how they ended, its trading record over tokens that it sold out of, and what it "
-            "holds of what it bought, with balances read from the chain. Worth is by each token's last "
-            "trade and no proof that it sells: check_token tells that. Tokens it never traded are not "
-            "listed. Answers are shared for 15 seconds."
+            "Returns a wallet's age and first funder, the tokens it launched and how they ended, its "
+            "trading record over tokens it sold out of, and what it holds of what it bought, with balances "
+            "read from the chain. Worth is at each token's last trade and does not prove that it sells: "
+            "call check_token. Tokens it never traded are not listed."
         ),
         params=WalletParams,
         answer=WalletHistory,
@@ -29,10 +28,10 @@ WALLETS: tuple[AnyOperation, ...] = (
         name="linked_wallets",
         title="Linked wallets",
         description=(
-            "Wallets that may be the same person's: they share the wallet's funder, one first sent eth to "
-            "the other, or they bought the same tokens within ten blocks of each other, of the last 30 "
-            "days. Each has a score of 1 to 100 and the evidence it comes from. Exchanges and contracts "
-            "are never linked. A score is a hint and no proof; answers are shared for 15 seconds."
+            "Returns wallets that may belong to the same person: they share a funder, one first sent eth "
+            "to the other, or they bought the same tokens within ten blocks of each other in the last 30 "
+            "days. Each has a score of 1 to 100 and its evidence. Exchanges and contracts are never "
+            "linked. A score is a hint, not a proof."
         ),
         params=WalletParams,
         answer=LinkedWallets,

@@ -25,12 +25,10 @@ WATCH: tuple[AnyOperation, ...] = (
         name="inbox",
         title="Inbox",
         description=(
-            "Every alert raised for the account of the last seven days: hits of its rules, followed "
-            "wallets buying, selling or launching, warnings about what its own wallet holds (bag_guard), and "
-            "what its channels came to. The newest first, at "
-            "most 500; total says how many there are, at least where atLeast is true. eth, usd and pct are "
-            "what moved was worth, null where that is not known; verb retracted means that the chain took it "
-            "back. Counts against the minute only."
+            "Returns the account's alerts of the last seven days, the newest first, at most 500: rule "
+            "hits, followed wallets' trades and launches, warnings about its own holdings (bag_guard), and "
+            "channel news. verb retracted means that a reorg removed the event. Counts against the minute "
+            "only."
         ),
         params=Nothing,
         answer=Inbox,
@@ -42,9 +40,9 @@ WATCH: tuple[AnyOperation, ...] = (
         name="follow_wallet",
         title="Follow a wallet",
         description=(
-            "Tells the account of every buy, sell and launch of a wallet from now on, in its inbox and "
-            "its channels. At most 200 wallets; following one again with another name renames it. "
-            "list_rules lists them."
+            "Sends an alert for every buy, sell and launch of a wallet from now on, to the inbox and the "
+            "channels. At most 200 wallets; following one again with another name renames it. list_rules "
+            "lists them."
         ),
         params=FollowParams,
         answer=FollowedWallet,
@@ -56,10 +54,10 @@ WATCH: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="unfollow_wallet",
-        title="Stop following a wallet",
+        title="Unfollow a wallet",
         description=(
-            "Stops telling the account of what a wallet does. Alerts that were raised stay in the inbox. "
-            "Of a wallet that is not followed it changes nothing and says so."
+            "Stops the alerts for a wallet; alerts already raised stay in the inbox. If you do not follow "
+            "it, nothing changes and the answer says so."
         ),
         params=WalletParams,
         answer=Unfollowed,
@@ -72,10 +70,10 @@ WATCH: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="list_rules",
-        title="Standing rules",
+        title="List rules",
         description=(
-            "The account's standing rules with how often each was hit since it was made, and the wallets "
-            "that it follows. At most 50 rules and 200 wallets, the oldest first."
+            "Returns the account's rules with their hits since each was made, and the wallets it follows, "
+            "the oldest first. At most 50 rules and 200 wallets."
         ),
         params=Nothing,
         answer=RulesListed,
@@ -84,14 +82,13 @@ WATCH: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="create_rule",
-        title="Set a rule",
+        title="Create a rule",
         description=(
-            "Sets a rule, <who> <verb> [over <n> eth|usd|%] [on <token>], of which each hit from now on "
-            "goes to the inbox and the channels. who: follow (the wallets followed), any, a wallet, "
-            "deployer:<token>, creator:<token>, the last two as they are now; verb: buying, selling, "
-            "launching, graduating, moving, draining. % is of the token's supply, for draining of the "
-            "pool's liquidity; moving is of launchpad tokens only. At most 50 rules and 20 rows a rule "
-            "and minute; the same rule again gives the one that stands."
+            "Sets a rule that sends an alert for each hit from now on, to the inbox and the channels. "
+            'Form: <who> <verb> [over <n> eth|usd|%] [on <token>], such as "any buying over 0.5 eth". '
+            "deployer and creator stay the wallets they are now; % is of the token's supply, for draining "
+            "of the pool's liquidity; moving works for launchpad tokens only. At most 50 rules, and 20 "
+            "rows a rule and minute; an equal rule returns the existing one."
         ),
         params=RuleParams,
         answer=RuleMade,
@@ -105,9 +102,8 @@ WATCH: tuple[AnyOperation, ...] = (
         title="Test a rule",
         description=(
             "Replays the last seven days for a rule, written as for create_rule, without setting it: how "
-            "often it would have hit, and the last ten hits. Above some number atLeast is true and hits a "
-            "floor; what takes too long is refused with busy. eth, usd and pct are what moved was worth, "
-            "null where that is not known."
+            "often it would have hit, and its last ten hits. atLeast true: hits is a floor. A replay that "
+            "takes too long is refused with busy."
         ),
         params=RuleParams,
         answer=RuleTested,
@@ -116,9 +112,9 @@ WATCH: tuple[AnyOperation, ...] = (
     ),
     Operation(
         name="delete_rule",
-        title="Drop a rule",
+        title="Delete a rule",
         description=(
-            "Drops the rule of an id from list_rules: it tells of nothing any more. Alerts that it raised "
+            "Deletes the rule with an id from list_rules; it raises no more alerts. Alerts already raised "
             "stay in the inbox. Counts against the minute only."
         ),
         params=RuleIdParams,

@@ -33,7 +33,10 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tx: Annotated[
         str,
-        msgspec.Meta(description="The hash of the transaction that paid.", pattern=r"^0x[0-9a-fA-F]{64}\Z"),
+        msgspec.Meta(
+            description="Hash of the transaction that paid, 0x and 64 hex digits.",
+            pattern="^0x[0-9a-fA-F]{64}\\Z",
+        ),
     ]
 
     def tx_hash(self) -> TxHash:
@@ -44,41 +47,46 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
     """How often a key may ask whose wallet holds enough of the service's own token."""
 
-    per_minute: int
-    per_day: Annotated[int, msgspec.Meta(description="A day of UTC.")]
-    min: Annotated[int, msgspec.Meta(description="Whole tokens that are enough.")]
-    live: Annotated[bool, msgspec.Meta(description="Whether there is such a token yet.")]
+    per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
+    per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
+    min: Annotated[int, msgspec.Meta(description="Whole tokens that the wallet must hold at least.")]
+    live: Annotated[
+        bool,
+        msgspec.Meta(description="Whether that token exists yet; until then the limits apply to no key."),
+    ]
 
 
 class Pay(msgspec.Struct, frozen=True, rename="camel"):
     """How calls are paid for."""
 
-    pay_to: Annotated[str, msgspec.Meta(description="Where payments go.")]
-    asset: Annotated[str, msgspec.Meta(description="The token to pay in, by its address.")]
-    symbol: str
+    pay_to: Annotated[str, msgspec.Meta(description="Address that payments go to.")]
+    asset: Annotated[str, msgspec.Meta(description="Address of the token to pay in.")]
+    symbol: Annotated[str, msgspec.Meta(description="Symbol of that token.")]
     calls_per_usdg: Annotated[int, msgspec.Meta(description="Calls that one whole usdg buys.")]
-    how: Annotated[str, msgspec.Meta(description="What to do, in plain sentences.")]
+    how: Annotated[str, msgspec.Meta(description="How to pay, step by step.")]
 
 
 class CreditsStatus(msgspec.Struct, frozen=True):
     """What an account has paid for, and how it pays."""
 
-    open: Annotated[bool, msgspec.Meta(description="Whether payments are taken.")]
+    open: Annotated[bool, msgspec.Meta(description="Whether the service takes payments.")]
     balance: Annotated[
-        int,
-        msgspec.Meta(description="Calls past the day's limit that are paid for and not made yet."),
+        int, msgspec.Meta(description="Paid calls that are left, for use after the day's limit.")
     ]
-    free: Annotated[Limits, msgspec.Meta(description="What every key has without paying.")]
-    holders: HolderLimits
-    pay: Annotated[Pay | None, msgspec.Meta(description="null while payments are not taken.")]
+    free: Annotated[Limits, msgspec.Meta(description="The limits that every key has without paying.")]
+    holders: Annotated[
+        HolderLimits,
+        msgspec.Meta(description="The limits of a key whose wallet holds enough of the service's own token."),
+    ]
+    pay: Annotated[Pay | None, msgspec.Meta(description="How to pay. null: the service takes no payments.")]
 
 
 class Redeemed(msgspec.Struct, frozen=True):
     """A payment that was counted just now."""
 
-    credited: Annotated[int, msgspec.Meta(description="Calls that it bought.")]
-    usdg: Annotated[str, msgspec.Meta(description="What was paid: a plain decimal number.")]
-    balance: Annotated[int, msgspec.Meta(description="As GET /v1/credits has it, with these.")]
+    credited: Annotated[int, msgspec.Meta(description="Calls that the payment bought.")]
+    usdg: Annotated[str, msgspec.Meta(description="The amount paid, in usdg, a decimal number.")]
+    balance: Annotated[int, msgspec.Meta(description="Paid calls that are left, these included.")]
 
 
 def present_payments(payments: Payments, usdg: Address) -> Pay:

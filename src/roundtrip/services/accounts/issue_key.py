@@ -42,7 +42,7 @@ _CLAIM = re.compile(rf"[0-9a-f]{{{_CLAIM_DIGITS}}}")
 
 
 class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose key, and the signature that it costs."""
+    """The wallet, and its signature."""
 
     address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address.")]
     signature: Annotated[
@@ -50,43 +50,33 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             pattern="^0x([0-9a-fA-F]{2})*$",
             max_length=2 + 2 * MOST_SIGNATURE_BYTES,
-            description="Of the message of POST /v1/keys/nonce, by the wallet's own key (personal_sign); or "
-            "of its claimMessage, sent with claim: also what a contract wallet accepts (EIP-1271).",
+            description="Signature of message (by personal_sign) or of claimMessage, both from POST "
+            "/v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet "
+            "signs by EIP-1271.",
         ),
     ]
     label: Annotated[
         str,
         # The length is checked after invisible characters are removed.
-        msgspec.Meta(
-            extra_json_schema={"maxLength": MOST_LABEL}, description="To tell this key from others."
-        ),
+        msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL}, description="Your name for this key."),
     ] = ""
     agent: Annotated[
-        bool, msgspec.Meta(description="true: the account is a program, and is tagged so on the league.")
+        bool, msgspec.Meta(description="true: the account is a program and gets the agent tag on the league.")
     ] = False
-    name: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=AGENT_NAME_PATTERN,
-                max_length=MOST_AGENT_NAME,
-                description="What the agent is called: Latin letters, digits and spaces. Counts with agent "
-                "true only.",
-            ),
-        ]
-        | None
-    ) = None
-    claim: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$",
-                description="The claim that came with the claimMessage that was signed. A wallet that is a "
-                "contract has to send it; a wallet's own key needs none for message.",
-            ),
-        ]
-        | None
-    ) = None
+    name: Annotated[
+        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
+        msgspec.Meta(
+            description="The agent's name on the league: at most 24 Latin letters, digits and spaces. "
+            "Used only if agent is true; null: no name."
+        ),
+    ] = None
+    claim: Annotated[
+        Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$")] | None,
+        msgspec.Meta(
+            description="The claim that came with the claimMessage you signed. Required for a contract "
+            "wallet; null if you signed message."
+        ),
+    ] = None
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_input)."""
@@ -133,22 +123,24 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
     message: Annotated[
         str,
         msgspec.Meta(
-            description="To be signed as it is, every line break of it; good for ten minutes from its "
-            "Issued At on. Asking again within that minute gives the same. Only a wallet's own key "
-            "can sign it."
+            description="The text to sign, unchanged and with every line break. Valid for ten minutes from "
+            "its Issued At; asking again within that minute returns the same text. A contract wallet "
+            "signs claimMessage instead."
         ),
     ]
-    sign: Annotated[Literal["personal_sign"], msgspec.Meta(description="The wallet's method that signs it.")]
+    sign: Annotated[
+        Literal["personal_sign"], msgspec.Meta(description="The wallet method that signs the message.")
+    ]
     claim: Annotated[
         str,
-        msgspec.Meta(description="Random, and known to you alone: keep it secret until the key is yours."),
+        msgspec.Meta(description="A random value that only you know. Keep it secret until you have the key."),
     ]
     claim_message: Annotated[
         str,
         msgspec.Meta(
-            description="For a wallet that is a contract (EIP-1271): signed instead of message, and sent "
-            "with claim. Any other wallet may sign it, too. Every asking gives another one; each is good "
-            "for as long as message is."
+            description="The text that a contract wallet (EIP-1271) signs instead of message and sends with "
+            "claim. Any other wallet may sign it too. Each request returns a new one, valid as long as "
+            "message."
         ),
     ]
 
@@ -156,25 +148,27 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
 class MiteNamed(msgspec.Struct, frozen=True):
     """An account."""
 
-    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
-    wallet: str
-    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
+    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
+    wallet: Annotated[str, msgspec.Meta(description="The account's wallet.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
 
 
 class Limits(msgspec.Struct, frozen=True, rename="camel"):
     """How often it may ask, all its keys together."""
 
-    per_minute: int
-    per_day: Annotated[int, msgspec.Meta(description="A day of UTC.")]
+    per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
+    per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
 
 
 class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
     """A new key."""
 
-    key: Annotated[str, msgspec.Meta(description="Keep it: it is told in this answer and never again.")]
-    shown_once: Literal[True]
-    mite: MiteNamed
-    limits: Limits
+    key: Annotated[
+        str, msgspec.Meta(description="The API key. Store it: this answer is the only one that shows it.")
+    ]
+    shown_once: Annotated[Literal[True], msgspec.Meta(description="Always true: the key is not shown again.")]
+    mite: Annotated[MiteNamed, msgspec.Meta(description="The account that the key belongs to.")]
+    limits: Annotated[Limits, msgspec.Meta(description="How often the account may call.")]
 
 
 def present_account(account: Account) -> MiteNamed:

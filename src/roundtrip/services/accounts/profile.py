@@ -21,50 +21,52 @@ from .issue_key import Limits, present_limits
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
     """A live key, as far as it is kept."""
 
-    start: Annotated[str, msgspec.Meta(description="Its first eight characters.")]
-    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: none.")]
-    made_at: datetime
+    start: Annotated[str, msgspec.Meta(description="The key's first eight characters.")]
+    label: Annotated[str, msgspec.Meta(description="The label its owner gave it; empty: none.")]
+    made_at: Annotated[datetime, msgspec.Meta(description="When the key was made.")]
 
 
 class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     """The account whose key was shown."""
 
     text: AnswerText
-    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
-    wallet: str
-    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
-    agent_name: str | None
-    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
-    accuracy: Annotated[
-        float | None, msgspec.Meta(description="proved / decided; null while none of its flags is decided.")
+    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
+    wallet: Annotated[str, msgspec.Meta(description="The account's wallet.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
+    agent_name: Annotated[str | None, msgspec.Meta(description="The agent's name. null: it has none.")]
+    level: Annotated[
+        int, msgspec.Meta(description="Level by flags that proved right: 1 + floor(log2(1 + proved)).")
     ]
-    proved: Annotated[int, msgspec.Meta(description="Its flags on tokens that proved right.")]
-    decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
+    accuracy: Annotated[
+        float | None,
+        msgspec.Meta(description="proved divided by decided, 0 to 1. null: none of its flags is decided."),
+    ]
+    proved: Annotated[int, msgspec.Meta(description="Flags of the account on tokens that proved right.")]
+    decided: Annotated[int, msgspec.Meta(description="Flags of the account that proved right or wrong.")]
     base_rate: Annotated[
         float | None,
         msgspec.Meta(
-            description="The same of tokens drawn by chance, one with each flag; null while none is decided."
+            description="The same share for tokens drawn at random, one for each flag. null: none of "
+            "its flags is decided."
         ),
     ]
     ahead_of_chance: Annotated[
         bool | None,
         msgspec.Meta(
-            description="Whether its flags are right more often than luck would have them; null without a "
+            description="Whether its flags are right more often than luck explains. null: there is no "
             "base rate."
         ),
     ]
-    limits: Limits
+    limits: Annotated[Limits, msgspec.Meta(description="How often the account may call.")]
     used_today: Annotated[
-        int, msgspec.Meta(description="Calls of all its keys today, by UTC, that count against the day.")
+        int, msgspec.Meta(description="Calls of all its keys today (UTC) that count against the day.")
     ]
-    remaining_today: int
+    remaining_today: Annotated[int, msgspec.Meta(description="Calls left today before the day's limit.")]
     credits: Annotated[
-        int, msgspec.Meta(description="Calls past the day's limit that are paid for and not made yet.")
+        int, msgspec.Meta(description="Paid calls that are left, for use after the day's limit.")
     ]
-    made_at: Annotated[datetime, msgspec.Meta(description="When it made its first key.")]
-    live_keys: Annotated[
-        int, msgspec.Meta(description=f"How many of its keys are live, {MOST_LIVE} at most.")
-    ]
+    made_at: Annotated[datetime, msgspec.Meta(description="When the account made its first key.")]
+    live_keys: Annotated[int, msgspec.Meta(description=f"Its live keys, at most {MOST_LIVE}.")]
     keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
 
 

@@ -28,11 +28,8 @@ WEI_PER_GWEI = 10**9
 class FollowedSince(msgspec.Struct, frozen=True, rename="camel"):
     """Since when the chain is followed. What was traded before is not known."""
 
-    block: Annotated[int, msgspec.Meta(description="The first block that was read in full.")]
-    time: Annotated[
-        datetime,
-        msgspec.Meta(description="From then on every block was read: its time, or one shortly after."),
-    ]
+    block: Annotated[int, msgspec.Meta(description="First block that was read in full.")]
+    time: Annotated[datetime, msgspec.Meta(description="Time of that block, or of one shortly after it.")]
 
 
 class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
@@ -41,40 +38,51 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
     block_time_ms: Annotated[
         int | None,
         msgspec.Meta(
-            description="Milliseconds a block, the average of the newest hundred, long pauses left out."
+            description="Average milliseconds between the newest hundred blocks, long pauses left out. "
+            "null: not known."
         ),
     ]
     gas_price_wei: Annotated[
-        str | None, msgspec.Meta(description="What a unit of gas costs in the newest block, in wei.")
+        str | None,
+        msgspec.Meta(
+            description="Price of a unit of gas in the newest block, in wei. null: the node did not answer."
+        ),
     ]
-    gas_price_gwei: Annotated[float | None, msgspec.Meta(description="The same in gwei.")]
-    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for an eth.")]
+    gas_price_gwei: Annotated[
+        float | None, msgspec.Meta(description="The same price in gwei. null: the node did not answer.")
+    ]
+    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
     launches_last_hour: Annotated[
         int, msgspec.Meta(description="Tokens launched on a launchpad in the hour before blockTime.")
     ]
     graduations_last_day: Annotated[
         int,
         msgspec.Meta(
-            description="Curves that became a pool in the day before blockTime. Launches into a pool have "
-            "none."
+            description="Curves that became a pool in the day before blockTime. Launches straight into "
+            "a pool have no curve."
         ),
     ]
     trades_per_minute: Annotated[
         float | None,
         msgspec.Meta(
-            description="Buys and sells of tokens a minute, over the ten minutes before blockTime, or as "
-            "much of them as was followed; null for less than a minute."
+            description="Buys and sells a minute over the ten minutes before blockTime, or over the "
+            "part that was followed. null: less than a minute was followed."
         ),
     ]
     blocks_behind: Annotated[
         int | None,
         msgspec.Meta(
-            description="How many blocks the index is behind the chain; null also where the node is far "
-            "behind the index."
+            description="Blocks that the index is behind the chain. null: not known, or the node is "
+            "far behind the index."
         ),
     ]
-    seconds_behind: Annotated[int | None, msgspec.Meta(description="The same in seconds between them.")]
-    followed_from: FollowedSince
+    seconds_behind: Annotated[
+        int | None,
+        msgspec.Meta(description="Seconds that the index is behind the chain. null: as blocksBehind."),
+    ]
+    followed_from: Annotated[
+        FollowedSince, msgspec.Meta(description="Where the index begins; earlier trades are not known.")
+    ]
 
 
 async def chain_vitals(ctx: Context, params: Nothing) -> UseCaseAnswer[ChainVitals]:

@@ -41,54 +41,65 @@ Bps = Annotated[int, msgspec.Meta(description="In hundredths of a percent.")]
 class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it, and how that wallet's launches went, this one counted."""
 
-    address: str
-    launches: Annotated[int, msgspec.Meta(description="Of the newest 200.")]
-    graduated: Annotated[int, msgspec.Meta(description="How many of them became a pool.")]
-    sold_own: Annotated[
-        int, msgspec.Meta(description="Of how many it sold half or more of what it had bought.")
+    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
+    launches: Annotated[
+        int,
+        msgspec.Meta(description="Launches of that wallet, this one included; counted up to the newest 200."),
     ]
-    sold: Annotated[bool, msgspec.Meta(description="Whether this one is among those.")]
+    graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
+    sold_own: Annotated[
+        int, msgspec.Meta(description="Launches of those where it sold half or more of what it had bought.")
+    ]
+    sold: Annotated[bool, msgspec.Meta(description="Whether this launch is one of them.")]
 
 
 class CurveFilling(msgspec.Struct, frozen=True, rename="camel"):
     """A launch on its curve."""
 
-    token: TokenNamed
-    curve: str
-    quote: Annotated[str, msgspec.Meta(description="What it is paid in: eth, weth, usdg or an address.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token on the curve.")]
+    curve: Annotated[str, msgspec.Meta(description="The curve's address.")]
+    quote: Annotated[
+        str, msgspec.Meta(description="What the curve is paid in: eth, weth, usdg or a token's address.")
+    ]
     fill_bps: Annotated[
         int,
         msgspec.Meta(
-            description="How full the curve is, in hundredths of a percent. 10000: sold out, and its pool is "
-            "yet to be opened."
+            description="How full the curve is, in hundredths of a percent. 10000: sold out, its pool "
+            "is not open yet."
         ),
     ]
     raised: Annotated[
         str | None,
         msgspec.Meta(
-            description="What lies in the curve, in whole units of the quote; null where its decimals are "
-            "not known."
+            description="What the curve has raised, in whole units of the quote. null: the quote's "
+            "decimals are not known."
         ),
     ]
     threshold: Annotated[
-        str | None, msgspec.Meta(description="What it takes to graduate, in the same units.")
+        str | None,
+        msgspec.Meta(
+            description="What it must raise to graduate, in whole units of the quote. null: the "
+            "quote's decimals are not known."
+        ),
     ]
-    raised_raw: Annotated[str, msgspec.Meta(description="In base units.")]
-    threshold_raw: Annotated[str, msgspec.Meta(description="In base units.")]
+    raised_raw: Annotated[str, msgspec.Meta(description="What the curve has raised, in base units.")]
+    threshold_raw: Annotated[str, msgspec.Meta(description="What it must raise to graduate, in base units.")]
     buys: Annotated[int, msgspec.Meta(description="Buys in the last ten minutes.")]
-    buyers: Annotated[int, msgspec.Meta(description="By how many wallets.")]
-    launched_at: datetime
-    age_s: Annotated[int, msgspec.Meta(description="Seconds since it was launched.")]
+    buyers: Annotated[int, msgspec.Meta(description="Wallets that made those buys.")]
+    launched_at: Annotated[datetime, msgspec.Meta(description="When the token was launched.")]
+    age_s: Annotated[int, msgspec.Meta(description="Seconds since the launch.")]
     last_trade_at: Annotated[
-        datetime | None, msgspec.Meta(description="Null where nobody has traded it yet.")
+        datetime | None, msgspec.Meta(description="When it was last traded. null: never.")
     ]
-    deployer: LaunchDeployer
+    deployer: Annotated[
+        LaunchDeployer, msgspec.Meta(description="The wallet that launched it, with its record.")
+    ]
 
 
 class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
     """The fullest curves that were launched or traded within a day, the fullest first."""
 
-    curves: list[CurveFilling]
+    curves: Annotated[list[CurveFilling], msgspec.Meta(description="At most 20 curves, the fullest first.")]
 
 
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:

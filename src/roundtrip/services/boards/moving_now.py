@@ -21,6 +21,7 @@ from roundtrip.domain.market.moving import (
     crowd,
     flows_to_count,
 )
+from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
@@ -43,60 +44,70 @@ _NAMED = 3
 class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
     """The newest check of a token, less than an hour old. Level unknown is to be treated as a no."""
 
-    code: str
-    level: str
-    checked_at: datetime
-    age_s: Annotated[int, msgspec.Meta(description="Seconds since it was made.")]
+    code: Annotated[CodeText, msgspec.Meta(description="Verdict code of the check.")]
+    level: Annotated[LevelText, msgspec.Meta(description="Verdict level; treat unknown as a no.")]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
+    age_s: Annotated[int, msgspec.Meta(description="Seconds since the check.")]
 
 
 class Moving(msgspec.Struct, frozen=True, rename="camel"):
     """Money and wallets that came into one token in the window, over all its pools and its curve."""
 
-    token: TokenNamed
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
     launchpad: Annotated[
         bool,
         msgspec.Meta(
-            description="Most of its money went to the launchpad's own curve or pool: it is listed without "
-            "a check. Else it is listed by its check."
+            description="true: most of its money went to the launchpad's own curve or pool, so it is "
+            "listed without a check. false: listed by its check."
         ),
     ]
-    venue: Annotated[VenueKind, msgspec.Meta(description="Where most of the money went in.")]
-    net_in_eth: Annotated[float, msgspec.Meta(description="Buys less sells, in eth.")]
-    in_eth: Annotated[float, msgspec.Meta(description="What its buys were worth, in eth.")]
-    out_eth: Annotated[float, msgspec.Meta(description="What its sells were worth, in eth.")]
+    venue: Annotated[VenueKind, msgspec.Meta(description="Kind of venue that took most of the money.")]
+    net_in_eth: Annotated[float, msgspec.Meta(description="Buys minus sells, in eth.")]
+    in_eth: Annotated[float, msgspec.Meta(description="Worth of its buys, in eth.")]
+    out_eth: Annotated[float, msgspec.Meta(description="Worth of its sells, in eth.")]
     in_usd: Annotated[
-        float | None, msgspec.Meta(description="Its buys in dollars; null where that is not known of all.")
+        float | None,
+        msgspec.Meta(description="Worth of its buys, in dollars. null: not known for all of them."),
     ]
-    buys: int
-    sells: int
+    buys: Annotated[int, msgspec.Meta(description="Number of buys.")]
+    sells: Annotated[int, msgspec.Meta(description="Number of sells.")]
     buyers: Annotated[int, msgspec.Meta(description="Different wallets that bought.")]
     sellers: Annotated[int, msgspec.Meta(description="Different wallets that sold.")]
     crowd: Annotated[
         int,
         msgspec.Meta(
-            description="As how many people the buyers count: those that one wallet first sent eth count "
-            "once; of new wallets whose funder is new, an exchange or not known, ten count as one."
+            description="Estimate of different people among the buyers: wallets with one funder count "
+            "once; of new wallets whose funder is new, an exchange or unknown, ten count "
+            "as one."
         ),
     ]
     launched_at: Annotated[
-        datetime | None, msgspec.Meta(description="When the launchpad launched it on a curve, if it did.")
+        datetime | None,
+        msgspec.Meta(description="When the launchpad launched it on a curve. null: it did not."),
     ]
     opened_at: Annotated[
-        datetime, msgspec.Meta(description="When the oldest of the places opened where it was traded.")
+        datetime, msgspec.Meta(description="When the oldest venue that it traded on opened.")
     ]
-    check: TokenCheck | None
+    check: Annotated[
+        TokenCheck | None, msgspec.Meta(description="Its newest check. null: none within the last hour.")
+    ]
 
 
 class MovingNow(IndexAnswer, frozen=True, rename="camel"):
     """Tokens with most money coming in over the last ten minutes, most money first."""
 
-    since: Annotated[datetime, msgspec.Meta(description="Trades after this are counted, up to blockTime.")]
-    tokens: list[Moving]
+    since: Annotated[
+        datetime,
+        msgspec.Meta(description="Start of the window: trades after this and up to blockTime count."),
+    ]
+    tokens: Annotated[
+        list[Moving], msgspec.Meta(description="At most 20 tokens, the largest net inflow first.")
+    ]
     unproven: Annotated[
-        int, msgspec.Meta(description="Tokens left out because no sell of theirs is proven yet.")
+        int, msgspec.Meta(description="Tokens left out because no simulated sell of them went through yet.")
     ]
     traps: Annotated[
-        int, msgspec.Meta(description="Tokens left out because their check says they cannot be sold.")
+        int, msgspec.Meta(description="Tokens left out because their check says that they cannot be sold.")
     ]
 
 

@@ -72,40 +72,60 @@ _NAMES: Mapping[Kind, str] = {
 class SignalSize(msgspec.Struct, frozen=True, rename="camel"):
     """How much it was within the hour; null where it does not apply or is not known."""
 
-    amount: Annotated[str | None, msgspec.Meta(description="Whole tokens, as a plain decimal.")]
+    amount: Annotated[
+        str | None,
+        msgspec.Meta(description="Whole tokens, a decimal number. null: does not apply or not known."),
+    ]
     supply_bps: Annotated[
-        int | None, msgspec.Meta(description="Share of the token's supply, in hundredths of a percent.")
+        int | None,
+        msgspec.Meta(
+            description="Share of the token's supply, in hundredths of a percent. null: does not apply "
+            "or not known."
+        ),
     ]
     pool_bps: Annotated[
         int | None,
-        msgspec.Meta(description="Share of the pool's liquidity before, in hundredths of a percent."),
+        msgspec.Meta(
+            description="Share of the liquidity that the pool had before, in hundredths of a percent. "
+            "null: does not apply or not known."
+        ),
     ]
-    eth: Annotated[float | None, msgspec.Meta(description="What it brought or took out, in eth.")]
+    eth: Annotated[
+        float | None,
+        msgspec.Meta(description="What it brought or took out, in eth. null: does not apply or not known."),
+    ]
 
 
 class Signal(msgspec.Struct, frozen=True, rename="camel"):
     """Something odd that one wallet did to one launch, with its largest transaction as evidence."""
 
-    kind: Kind
-    token: TokenNamed
-    wallet: Annotated[str, msgspec.Meta(description="Who did it.")]
+    kind: Annotated[
+        Kind,
+        msgspec.Meta(
+            description="What happened. insider_sold, insider_moved: a wallet behind the launch sold "
+            "or moved tokens; liquidity_left: liquidity was taken out; serial_launcher: a "
+            "serial deployer launched again; large_burn: tokens were burned."
+        ),
+    ]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token that it happened to.")]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet that did it.")]
     other: Annotated[
-        str | None, msgspec.Meta(description="Who got the tokens; null where nobody did, or several.")
+        str | None, msgspec.Meta(description="The wallet that got the tokens. null: none, or several.")
     ]
     recipients: Annotated[
-        int | None, msgspec.Meta(description="How many got the tokens; null where nobody did.")
+        int | None, msgspec.Meta(description="Number of wallets that got the tokens. null: none did.")
     ]
-    size: SignalSize
-    tx: Annotated[str, msgspec.Meta(description="The largest transaction of it.")]
-    block: Annotated[int, msgspec.Meta(description="That transaction's block.")]
-    time: datetime
+    size: Annotated[SignalSize, msgspec.Meta(description="How much it was within the hour.")]
+    tx: Annotated[str, msgspec.Meta(description="Its largest transaction.")]
+    block: Annotated[int, msgspec.Meta(description="Block of that transaction.")]
+    time: Annotated[datetime, msgspec.Meta(description="Time of that block.")]
     text: Sentence
 
 
 class Signals(IndexAnswer, frozen=True, rename="camel"):
     """Odd things of the last hour, the newest first; where there are many, the largest of each kind."""
 
-    signals: list[Signal]
+    signals: Annotated[list[Signal], msgspec.Meta(description="At most 50 signals, the newest first.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,37 +44,43 @@ _WALLETS = (
 class BestTrade(msgspec.Struct, frozen=True, rename="camel"):
     """The token that a wallet made most with, from its first buy until it had sold out."""
 
-    token: TokenNamed
-    profit_eth: Annotated[float, msgspec.Meta(description="What it got less what it spent, in eth.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    profit_eth: Annotated[float, msgspec.Meta(description="What it got minus what it spent, in eth.")]
     spent_eth: Annotated[float, msgspec.Meta(description="What it paid for the token, in eth.")]
-    multiple: Annotated[float | None, msgspec.Meta(description="What it got over what it spent; null: free.")]
-    closed_at: datetime
+    multiple: Annotated[
+        float | None, msgspec.Meta(description="What it got divided by what it spent. null: it paid nothing.")
+    ]
+    closed_at: Annotated[datetime, msgspec.Meta(description="When it had sold all of it.")]
 
 
 class WinnerRow(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet, by what it closed in the last 24 hours."""
 
-    rank: Annotated[int, msgspec.Meta(description="1 made the most profit.")]
-    wallet: str
-    profit_eth: Annotated[float, msgspec.Meta(description="Of all it closed, losses taken off, in eth.")]
-    spent_eth: Annotated[float, msgspec.Meta(description="What it had paid for what it closed, in eth.")]
-    return_multiple: Annotated[
-        float | None, msgspec.Meta(description="What it got over what it spent; null: it spent nothing.")
+    rank: Annotated[int, msgspec.Meta(description="Place on the board; 1 made the most profit.")]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet.")]
+    profit_eth: Annotated[
+        float, msgspec.Meta(description="Profit of everything it closed, losses subtracted, in eth.")
     ]
-    closed: Annotated[int, msgspec.Meta(description="How often it sold out of a token that counts.")]
-    won: Annotated[int, msgspec.Meta(description="How often with a profit.")]
-    win_rate: Annotated[float, msgspec.Meta(description="won over closed, 0 to 1.", ge=0, le=1)]
-    best: BestTrade
+    spent_eth: Annotated[float, msgspec.Meta(description="What it had paid for that, in eth.")]
+    return_multiple: Annotated[
+        float | None,
+        msgspec.Meta(description="What it got divided by what it spent. null: it spent nothing."),
+    ]
+    closed: Annotated[int, msgspec.Meta(description="Tokens that count and that it sold out of.")]
+    won: Annotated[int, msgspec.Meta(description="How many of those closed with a profit.")]
+    win_rate: Annotated[float, msgspec.Meta(description="won divided by closed, 0 to 1.", ge=0, le=1)]
+    best: Annotated[BestTrade, msgspec.Meta(description="The token that it made most with.")]
 
 
 class Winners(IndexAnswer, frozen=True, rename="camel"):
     """The most profit first. block and blockTime: up to which block it was counted."""
 
     age_s: Annotated[
-        int,
-        msgspec.Meta(description="How many seconds before the index's newest block it was counted.", ge=0),
+        int, msgspec.Meta(description="Seconds between this count and the index's newest block.", ge=0)
     ]
-    rows: list[WinnerRow]
+    rows: Annotated[
+        list[WinnerRow], msgspec.Meta(description="At most 50 wallets, the largest profit first.")
+    ]
 
 
 async def winners(ctx: Context, params: Nothing) -> UseCaseAnswer[Winners]:

@@ -22,47 +22,59 @@ from .schema import VerdictAnswer
 class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One JSON-RPC request, as it was sent."""
 
-    jsonrpc: str
-    id: int
-    method: str
-    params: Annotated[msgspec.Raw, msgspec.Meta(description="A list, as JSON-RPC has it.")]
+    jsonrpc: Annotated[str, msgspec.Meta(description="Protocol version, 2.0.")]
+    id: Annotated[int, msgspec.Meta(description="Id of the request within its batch.")]
+    method: Annotated[str, msgspec.Meta(description="JSON-RPC method.")]
+    params: Annotated[msgspec.Raw, msgspec.Meta(description="Parameters of the method, a list.")]
 
 
 class ProofBlock(msgspec.Struct, frozen=True):
     """The block that all of it was asked of."""
 
-    number: int
-    hash: str
-    time: datetime
+    number: Annotated[int, msgspec.Meta(description="Block number.")]
+    hash: Annotated[str, msgspec.Meta(description="Block hash.")]
+    time: Annotated[datetime, msgspec.Meta(description="Block time.")]
 
 
 class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     """The newest check of a token: its evidence, and what was asked to have it."""
 
-    address: str
-    chain_id: int
-    block: ProofBlock
-    checked_at: datetime
-    policy_version: str
-    dialect: Annotated[str, msgspec.Meta(description="How the node counts: anvil, geth or nitro.")]
-    contracts: Annotated[
-        dict[str, str], msgspec.Meta(description="The contracts that the calls go through, by name.")
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[ProofBlock, msgspec.Meta(description="The block that the check ran on.")]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
+    policy_version: Annotated[str, msgspec.Meta(description="Version of the rules that judged the evidence.")]
+    dialect: Annotated[
+        str,
+        msgspec.Meta(
+            description="How the node counts in simulations.",
+            extra_json_schema={"enum": ["anvil", "geth", "nitro"]},
+        ),
     ]
-    verdict: VerdictAnswer
+    contracts: Annotated[
+        dict[str, str],
+        msgspec.Meta(description="Addresses of the contracts that the calls go through, by name."),
+    ]
+    verdict: Annotated[VerdictAnswer, msgspec.Meta(description="The verdict that follows from the evidence.")]
     begun: Annotated[
         msgspec.Raw,
-        msgspec.Meta(description="What the wallets were drawn from, and the venues that were known."),
+        msgspec.Meta(
+            description="Inputs of the check: the randomness that its wallets were drawn from, and the "
+            "known venues."
+        ),
     ]
     evidence: Annotated[
         msgspec.Raw,
         msgspec.Meta(
-            description="The canonical document that the verdict is read from. Reasons and texts in it: "
+            description="The canonical document that the verdict is judged from. Reasons and texts in it: "
             f"{WRITTEN}"
         ),
     ]
     trips: Annotated[
         list[list[list[RpcRequest]]],
-        msgspec.Meta(description="Trip by trip, the batches that were sent at once, and their requests."),
+        msgspec.Meta(
+            description="The JSON-RPC requests: for each round trip to the node, the batches sent together."
+        ),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -30,7 +30,7 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import JudgedCheck, raised_flags
+from roundtrip.domain.check.flags import FLAGS, JudgedCheck, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
@@ -41,16 +41,32 @@ from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, S
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
+CheckCode = Literal[
+    "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
+    "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
+]  # fmt: skip
+CodeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(CheckCode))})]
+LevelText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(Level))})]
+"""A stored check's code and level: in a schema the closed lists, in Python the text that was stored."""
+Flags = Annotated[
+    list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(FLAGS)})]],
+    msgspec.Meta(description="Worth knowing beside the verdict; empty: none."),
+]
+
+
 class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
-    address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
+    address: Annotated[
+        str,
+        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
+    ]
     deep: Annotated[
         str,
         msgspec.Meta(
-            description="Over HTTP, in the query string: 1 also calls what its owner may call, each before a "
-            "sell of its own, and the text names what would stop it; and sells as real holders, where some "
-            "are known: where at least half cannot, it is cannot_sell. That answer is shared for a minute.",
+            description="1 or true: also calls each function that the owner may call, with a sell after it, "
+            "and names those that stop the sell; and sells as known holders: if at least half cannot, the "
+            "code is cannot_sell. The answer is shared for a minute. Left out: 0.",
             extra_json_schema={"enum": ["0", "1", "false", "true"]},
         ),
     ] = "0"
@@ -79,11 +95,13 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class VerdictAnswer(msgspec.Struct, frozen=True):
     """Code, level and a plain sentence."""
 
-    code: Literal[
-        "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
-        "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
-    ]  # fmt: skip
-    level: Level
+    code: Annotated[
+        CheckCode,
+        msgspec.Meta(description="What decided. unproven means that the check could not find out."),
+    ]
+    level: Annotated[
+        Level, msgspec.Meta(description="How good that is. unknown is not a pass; treat it as a no.")
+    ]
     text: Sentence
 
 
@@ -92,41 +110,93 @@ class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     symbol: Symbol
     name: Name
-    decimals: int | None
-    total_supply: str | None
-    owner: str | None
-    owner_renounced: bool | None
+    decimals: Annotated[
+        int | None, msgspec.Meta(description="Decimals of a whole token. null: the contract gives none.")
+    ]
+    total_supply: Annotated[
+        str | None, msgspec.Meta(description="Supply in whole tokens, a decimal number. null: not known.")
+    ]
+    owner: Annotated[
+        str | None, msgspec.Meta(description="Owner that the contract names. null: it names none.")
+    ]
+    owner_renounced: Annotated[
+        bool | None,
+        msgspec.Meta(description="Whether the owner is a burn address. null: the contract names no owner."),
+    ]
 
 
 class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Where the judged trade went."""
 
-    kind: VenueKind
-    quote: str
-    pool_fee_bps: float | None
-    dynamic_fee: bool
-    hook: str | None
-    pool: str | None
-    pool_id: str | None
-    pools_found: int
+    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
+    quote: Annotated[
+        str,
+        msgspec.Meta(description="What the token is traded against: eth, weth, usdg or a token's address."),
+    ]
+    pool_fee_bps: Annotated[
+        float | None,
+        msgspec.Meta(
+            description="Share that the pool keeps of each swap, in hundredths of a percent. null: a "
+            "hook sets it swap by swap, or it is not known."
+        ),
+    ]
+    dynamic_fee: Annotated[bool, msgspec.Meta(description="Whether a hook may set the fee swap by swap.")]
+    hook: Annotated[str | None, msgspec.Meta(description="Address of the pool's hook. null: it has none.")]
+    pool: Annotated[
+        str | None, msgspec.Meta(description="Address of the pool or curve. null: a v4 pool, see poolId.")
+    ]
+    pool_id: Annotated[str | None, msgspec.Meta(description="Id of a v4 pool. null: not a v4 pool.")]
+    pools_found: Annotated[int, msgspec.Meta(description="Pools of the token that were found.")]
 
 
 class PaidAnswer(msgspec.Struct, frozen=True):
     """What the simulated buy paid."""
 
-    amount: str
-    asset: str
+    amount: Annotated[str, msgspec.Meta(description="Amount in whole units of the asset, a decimal number.")]
+    asset: Annotated[str, msgspec.Meta(description="eth, usdg or a token's address.")]
 
 
 class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The simulated round trip."""
 
-    method: Literal["simulated_trade", "curve_math", "pool_quote"]
-    paid: PaidAnswer
-    tokens_out: str | None
-    round_trip_loss_bps: int | None
-    fees_bps: int | None
-    price_impact_bps: int | None
+    method: Annotated[
+        Literal["simulated_trade", "curve_math", "pool_quote"],
+        msgspec.Meta(
+            description="simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and "
+            "the curve's verified formula for the sell. pool_quote: quoted both ways "
+            "through the pool."
+        ),
+    ]
+    paid: Annotated[PaidAnswer, msgspec.Meta(description="What the buy paid.")]
+    tokens_out: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Whole tokens that the buy brought, a decimal number. null: it brought none, "
+            "or the decimals are not known."
+        ),
+    ]
+    round_trip_loss_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Loss of buying and selling straight back, in hundredths of a percent of what "
+            "was paid. null: not measured, for example because the sell did not go "
+            "through."
+        ),
+    ]
+    fees_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Measured fees and taxes, in hundredths of a percent; the snipe tax if that is "
+            "higher. null: not measured."
+        ),
+    ]
+    price_impact_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="How much worse the price is than for a small trade, in hundredths of a "
+            "percent. null: not measured."
+        ),
+    ]
     buy_reverts: Reverts
     sell_reverts: Reverts
 
@@ -134,43 +204,93 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class PriceAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Dollars, where a price is known."""
 
-    usd: float | None
-    market_cap_usd: float | None
+    usd: Annotated[float | None, msgspec.Meta(description="Dollars for a whole token. null: not known.")]
+    market_cap_usd: Annotated[
+        float | None, msgspec.Meta(description="Price times total supply, in dollars. null: not known.")
+    ]
 
 
 class DeployerAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it and how earlier launches went."""
 
-    address: str
-    launches: int
-    graduated: int
-    sold_own: int
+    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
+    launches: Annotated[
+        int, msgspec.Meta(description="Launches of that wallet; counted up to the newest 200.")
+    ]
+    graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
+    sold_own: Annotated[
+        int, msgspec.Meta(description="Launches of those where it sold half or more of what it had bought.")
+    ]
 
 
 class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Only for tokens launched on the launchpad."""
 
-    phase: Literal["curve", "graduated"]
-    curve_fill_bps: int | None
-    buy_tax_bps: int
-    sell_tax_bps: int
-    creator_tax_bps: int
-    deployer: DeployerAnswer | None
+    phase: Annotated[
+        Literal["curve", "graduated"],
+        msgspec.Meta(
+            description="curve: on its bonding curve, or between curve and pool. graduated: trades in "
+            "its pool."
+        ),
+    ]
+    curve_fill_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="How full the curve is, in hundredths of a percent. null: it graduated, or not known."
+        ),
+    ]
+    buy_tax_bps: Annotated[
+        int,
+        msgspec.Meta(
+            description="Everything taken of a buy, in hundredths of a percent: the launchpad's fee, "
+            "the creator's tax, the snipe tax."
+        ),
+    ]
+    sell_tax_bps: Annotated[
+        int,
+        msgspec.Meta(
+            description="Everything taken of a sell, in hundredths of a percent: the launchpad's fee "
+            "and the creator's tax."
+        ),
+    ]
+    creator_tax_bps: Annotated[
+        int, msgspec.Meta(description="The creator's tax alone, in hundredths of a percent.")
+    ]
+    deployer: Annotated[
+        DeployerAnswer | None,
+        msgspec.Meta(description="The wallet that launched it, with its record. null: not known."),
+    ]
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel"):
     """Whether a token can be bought and sold, and what a round trip costs."""
 
-    address: str
-    chain_id: int
-    verdict: VerdictAnswer
-    flags: list[str]
-    token: TokenAnswer
-    venue: VenueAnswer | None
-    trade: TradeAnswer | None
-    price: PriceAnswer | None
-    launchpad: LaunchpadAnswer | None
-    checked_at: datetime
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    verdict: Annotated[VerdictAnswer, msgspec.Meta(description="What the check found.")]
+    flags: Flags
+    token: Annotated[TokenAnswer, msgspec.Meta(description="What the token's contract says of itself.")]
+    venue: Annotated[
+        VenueAnswer | None,
+        msgspec.Meta(description="The pool or curve of the trade that decided. null: none was found."),
+    ]
+    trade: Annotated[
+        TradeAnswer | None,
+        msgspec.Meta(
+            description="The simulated buy and sell. null: no venue was found, or its price in eth is "
+            "not known."
+        ),
+    ]
+    price: Annotated[
+        PriceAnswer | None, msgspec.Meta(description="The token's price. null: no venue was found.")
+    ]
+    launchpad: Annotated[
+        LaunchpadAnswer | None,
+        msgspec.Meta(
+            description="The token's launch. null: not launched on the launchpad, or that could not be read."
+        ),
+    ]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
 
 
 def at(now_s: float) -> datetime:

@@ -38,7 +38,7 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     address: Annotated[
         AddressText | None,
-        msgspec.Meta(description="The token's address; left out: the latest of all tokens."),
+        msgspec.Meta(description="The token's address. Left out or null: the latest flags of all tokens."),
     ] = None
 
     def token(self) -> Address | None:
@@ -49,22 +49,26 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
     """The account that made a flag, with how its flags went so far."""
 
-    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
-    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
+    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
+    level: Annotated[
+        int, msgspec.Meta(description="Level by flags that proved right: 1 + floor(log2(1 + proved)).")
+    ]
     proved: Annotated[int, msgspec.Meta(description="Its flags that proved right.")]
     decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
-    accuracy: Annotated[float | None, msgspec.Meta(description="proved / decided; null: nothing is decided.")]
+    accuracy: Annotated[
+        float | None, msgspec.Meta(description="proved divided by decided, 0 to 1. null: none is decided.")
+    ]
     base_rate: Annotated[
         float | None,
         msgspec.Meta(
-            description="The same of tokens drawn by chance with its flags; null: none is decided.",
+            description="The same share for tokens drawn at random, one for each flag. null: none is decided."
         ),
     ]
     ahead_of_chance: Annotated[
         bool | None,
         msgspec.Meta(
-            description="Whether it is right more often than chance, by more than luck makes; null without a "
+            description="Whether its flags are right more often than luck explains. null: there is no "
             "base rate."
         ),
     ]
@@ -76,50 +80,62 @@ class FlagReceipt(msgspec.Struct, frozen=True, rename="camel"):
     by: Annotated[
         By,
         msgspec.Meta(
-            description="price: what a sell of what 0.1 eth had bought paid. liquidity: half of it left the "
-            "pool. deployer: he sold half of what he held."
+            description="price: a sell of what 0.1 eth had bought. liquidity: half of it left the "
+            "pool. deployer: the deployer sold half of what it held."
         ),
     ]
-    block: Annotated[int, msgspec.Meta(description="In which it was seen.")]
-    tx: Annotated[
-        str | None, msgspec.Meta(description="The largest transaction of it; null: it was seen by the price.")
-    ]
+    block: Annotated[int, msgspec.Meta(description="Block of the proof.")]
+    tx: Annotated[str | None, msgspec.Meta(description="Its largest transaction. null: proved by price.")]
     paid_eth: Annotated[
-        float | None, msgspec.Meta(description="What that sell paid, in eth; null: it was not the price.")
+        float | None, msgspec.Meta(description="What that sell paid, in eth. null: not proved by price.")
     ]
 
 
 class ProvenCall(msgspec.Struct, frozen=True, rename="camel"):
     """A flag that was proved right."""
 
-    token: TokenNamed
-    kind: Kind
-    mite: CalledBy
-    flagged_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
-    proved_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
-    before_s: Annotated[
-        int, msgspec.Meta(description="How many seconds before it came true it was flagged.", ge=0)
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was flagged.")]
+    kind: Annotated[
+        Kind,
+        msgspec.Meta(description="Whether the flag says that the token runs (triples), drains or is dead."),
     ]
-    receipt: FlagReceipt
+    mite: Annotated[CalledBy, msgspec.Meta(description="The account that made the flag.")]
+    flagged_at: Annotated[datetime, msgspec.Meta(description="When the flag was made, by the chain's clock.")]
+    proved_at: Annotated[datetime, msgspec.Meta(description="When it came true, by the chain's clock.")]
+    before_s: Annotated[int, msgspec.Meta(description="Seconds between the flag and its proof.", ge=0)]
+    receipt: Annotated[FlagReceipt, msgspec.Meta(description="What proved the flag.")]
 
 
 class WaitingCall(msgspec.Struct, frozen=True, rename="camel"):
     """A flag that is neither proved nor over."""
 
-    token: TokenNamed
-    kind: Kind
-    mite: CalledBy
-    flagged_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
-    ends_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock: then it is wrong.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was flagged.")]
+    kind: Annotated[
+        Kind,
+        msgspec.Meta(description="Whether the flag says that the token runs (triples), drains or is dead."),
+    ]
+    mite: Annotated[CalledBy, msgspec.Meta(description="The account that made the flag.")]
+    flagged_at: Annotated[datetime, msgspec.Meta(description="When the flag was made, by the chain's clock.")]
+    ends_at: Annotated[
+        datetime,
+        msgspec.Meta(
+            description="When the flag counts as wrong unless it is proved before, by the chain's clock."
+        ),
+    ]
 
 
 class ProvenCalls(IndexAnswer, frozen=True, rename="camel"):
     """Flags that were proved, the latest first; of one token also those that wait."""
 
-    rows: Annotated[list[ProvenCall], msgspec.Meta(description=f"At most {SHOWN}.")]
+    rows: Annotated[
+        list[ProvenCall], msgspec.Meta(description="Flags that proved right, the latest first, at most 50.")
+    ]
     waiting: Annotated[
         list[WaitingCall],
-        msgspec.Meta(description=f"Of one token, the latest first, at most {SHOWN}; else empty."),
+        msgspec.Meta(
+            description="With an address: its flags that are not decided yet, the latest first, at "
+            "most 50. Else empty."
+        ),
     ]
 
 

@@ -39,7 +39,7 @@ class WebhookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             min_length=1,
             max_length=MOST_URL,
-            description="An https address that answers 2xx to a POST, or a webhook of Discord.",
+            description="An https url that answers 2xx to a POST, or a Discord webhook.",
         ),
     ]
 
@@ -47,63 +47,72 @@ class WebhookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ChannelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which channel."""
 
-    id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1, description="As list_channels tells it.")]
+    id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1, description="The channel's id from list_channels.")]
 
 
 class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the account is told."""
+    """An alert channel."""
 
-    id: int
-    kind: _KIND
+    id: Annotated[int, msgspec.Meta(description="The channel's id, for remove_channel.")]
+    kind: Annotated[_KIND, msgspec.Meta(description="Kind of channel.")]
     target: Annotated[
         str,
         msgspec.Meta(
-            description="The url's host and how its path begins: the rest may be a secret. Of Discord the "
-            f"url without its token, of Telegram the chat's own name. {WRITTEN}"
+            description="Where it sends. Webhook: the url's host and the start of its path, as the rest may "
+            f"be a secret. Discord: the url without its token. Telegram: the chat's name. {WRITTEN}"
         ),
     ]
     state: Annotated[
         Literal["live", "failing", "off"],
         msgspec.Meta(
-            description="failing: the last try failed, and it is tried again; off: it failed for three days, "
-            "and nothing is sent there until it is set again."
+            description="live: works. failing: the last try failed and is repeated. off: failed for "
+            "three days; nothing is sent until you set it again."
         ),
     ]
-    made_at: datetime
-    last_delivered_at: Annotated[datetime | None, msgspec.Meta(description="When something last arrived.")]
-    failing_since: Annotated[
-        datetime | None, msgspec.Meta(description="The first failure since something last arrived.")
+    made_at: Annotated[datetime, msgspec.Meta(description="When the channel was made.")]
+    last_delivered_at: Annotated[
+        datetime | None, msgspec.Meta(description="When a message last arrived. null: never.")
     ]
-    last_error: Annotated[str | None, msgspec.Meta(description="Of the last try, where that failed.")]
+    failing_since: Annotated[
+        datetime | None,
+        msgspec.Meta(description="First failure since a message last arrived. null: it works."),
+    ]
+    last_error: Annotated[
+        str | None, msgspec.Meta(description="Error of the last try. null: the last try did not fail.")
+    ]
     proven: Annotated[
         bool,
         msgspec.Meta(
-            description="false: of a webhook that never echoed the challenge; its host takes 60 rows a "
-            "minute at most, and what is more waits."
+            description="false: a webhook that never echoed the challenge; its host gets at most 60 "
+            "rows a minute, the rest waits."
         ),
     ]
 
 
 class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
-    """How to be told by Telegram."""
+    """How to add a Telegram chat."""
 
-    bot: Annotated[str, msgspec.Meta(description="What the bot is called.")]
+    bot: Annotated[str, msgspec.Meta(description="The bot's name.")]
     link: Annotated[
         str,
         msgspec.Meta(
-            description="Opened in Telegram and started, that chat becomes a channel; once, within ten "
-            "minutes."
+            description="Open it in Telegram and press start: that chat becomes a channel. Works once, "
+            "within ten minutes."
         ),
     ]
 
 
 class Channels(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the account is told."""
+    """The account's alert channels."""
 
     text: AnswerText
-    channels: Annotated[list[ChannelRow], msgspec.Meta(description="The oldest first.")]
+    channels: Annotated[list[ChannelRow], msgspec.Meta(description="The channels, the oldest first.")]
     telegram: Annotated[
-        TelegramLink | None, msgspec.Meta(description="null: this service has no bot, or it does not answer.")
+        TelegramLink | None,
+        msgspec.Meta(
+            description="How to add a Telegram chat. null: the service has no bot, or the bot does not "
+            "answer."
+        ),
     ]
 
 
@@ -111,26 +120,27 @@ class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
     """A channel that was set."""
 
     text: AnswerText
-    channel: ChannelRow
+    channel: Annotated[ChannelRow, msgspec.Meta(description="The channel that was set.")]
     secret: Annotated[
         str | None,
         msgspec.Meta(
-            description="What deliveries are signed with: keep it, it is told in this answer and never "
-            "again. null: of Discord, which is sent no signature."
+            description="Key of the deliveries' signatures. Store it: it is shown only once. null: a "
+            "Discord webhook, whose deliveries are not signed."
         ),
     ]
-    shown_once: Annotated[bool, msgspec.Meta(description="Whether there is a secret that is told once.")]
+    shown_once: Annotated[
+        bool, msgspec.Meta(description="Whether the answer has a secret, which is shown only once.")
+    ]
     replaced: Annotated[
-        bool,
-        msgspec.Meta(description="true: the channel was there; its old secret is good no longer."),
+        bool, msgspec.Meta(description="true: the channel existed; its old secret is no longer valid.")
     ]
 
 
 class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
-    """A channel that is told nothing any more."""
+    """A channel that was removed."""
 
     text: AnswerText
-    id: int
+    id: Annotated[int, msgspec.Meta(description="The channel's id.")]
     removed: Annotated[bool, msgspec.Meta(description="false: it was removed before.")]
 
 

@@ -29,12 +29,17 @@ _READING_TTL_MS = 2000
 class SmartMoney(OfHolders, frozen=True, rename="camel"):
     """Wallets in profit on the winners list that bought the token and hold it."""
 
-    market_cap_usd: float | None
-    holding: Annotated[int | None, msgspec.Meta(description="null: not known.")]
-    sold_out: Annotated[
-        int | None, msgspec.Meta(description="How many of them bought it and sold it all again.")
+    market_cap_usd: Annotated[
+        float | None, msgspec.Meta(description="Market cap now, in dollars. null: not known.")
     ]
-    wallets: Annotated[list[SmartWallet], msgspec.Meta(description="At most 100, the nearest board first.")]
+    holding: Annotated[int | None, msgspec.Meta(description="Winners that hold the token. null: not known.")]
+    sold_out: Annotated[
+        int | None, msgspec.Meta(description="Winners that bought it and sold all of it. null: not known.")
+    ]
+    wallets: Annotated[
+        list[SmartWallet],
+        msgspec.Meta(description="Winners that hold it, at most 100, the nearest board first."),
+    ]
 
 
 async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[TokenHolders]:

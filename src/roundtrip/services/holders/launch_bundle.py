@@ -33,52 +33,112 @@ _MOST_NAMED = 3
 class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that bought in the launch window."""
 
-    address: str
-    bought_bps: Annotated[Bps, msgspec.Meta(description="What it bought in the window.")]
-    held_bps: Annotated[Bps | None, msgspec.Meta(description="null: not known yet.")]
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    bought_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="What it bought in the window, in hundredths of a percent of the total supply."
+        ),
+    ]
+    held_bps: Annotated[
+        Bps | None,
+        msgspec.Meta(
+            description="What it holds now, in hundredths of a percent of the total supply. null: not "
+            "known yet."
+        ),
+    ]
     sold_bps: Annotated[
         int | None,
-        msgspec.Meta(description="How much of all that ever reached it, it sold; null: not known yet."),
+        msgspec.Meta(
+            description="How much it sold of all that ever reached it, in hundredths of a percent. "
+            "null: not known yet."
+        ),
     ]
     transaction: Annotated[str, msgspec.Meta(description="Its first buy.")]
-    funder: Annotated[str | None, msgspec.Meta(description="Who sent it its first eth, in a plain transfer.")]
+    funder: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The wallet that sent its first eth in a plain transfer. null: none or not "
+            "known, see funderKnown."
+        ),
+    ]
     funder_known: Annotated[
         bool,
         msgspec.Meta(
-            description="True beside null: no wallet sent its first eth in a plain transfer, and a contract, "
-            "a bridge or an exchange may have. False: null says nothing."
+            description="Where funder is null. true: no wallet sent its first eth in a plain transfer (a "
+            "contract, bridge or exchange may have). false: it could not be found out."
         ),
     ]
-    tags: list[Tag]
+    tags: Annotated[list[Tag], msgspec.Meta(description="What is known of the wallet.")]
 
 
 class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
     """Launch buyers that belong together."""
 
-    funder: str | None
-    same_transaction: bool
-    transaction: str | None
-    is_bundle: Annotated[
-        bool, msgspec.Meta(description="Three or more of them share a funder or a transaction.")
+    funder: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The wallet that funded all of them. null: they share a transaction instead."
+        ),
     ]
-    count: Annotated[int, msgspec.Meta(description="All of its wallets, listed or not.")]
-    wallets: list[LaunchBuyer]
-    bought_bps: Bps
-    held_bps: Annotated[Bps | None, msgspec.Meta(description="null: not known yet.")]
+    same_transaction: Annotated[bool, msgspec.Meta(description="Whether one transaction filled all of them.")]
+    transaction: Annotated[
+        str | None, msgspec.Meta(description="That transaction. null: they share a funder instead.")
+    ]
+    is_bundle: Annotated[
+        bool, msgspec.Meta(description="Whether three or more of them share the funder or transaction.")
+    ]
+    count: Annotated[int, msgspec.Meta(description="Wallets in the group, listed or not.")]
+    wallets: Annotated[list[LaunchBuyer], msgspec.Meta(description="Its wallets, as far as they are listed.")]
+    bought_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="What the group bought in the window, in hundredths of a percent of the total supply."
+        ),
+    ]
+    held_bps: Annotated[
+        Bps | None,
+        msgspec.Meta(
+            description="What the group holds now, in hundredths of a percent of the total supply. "
+            "null: not known yet."
+        ),
+    ]
 
 
 class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     """Who bought a token in its launch window, grouped by funder and transaction."""
 
-    launch: LaunchTime | None
-    buyers: Annotated[int | None, msgspec.Meta(description="The deployer counts; null: not known.")]
-    bought_bps: Bps | None
-    held_bps: Bps | None
-    groups: Annotated[list[LaunchGroup], msgspec.Meta(description="Bundles first, then pairs.")]
-    others: Annotated[list[LaunchBuyer], msgspec.Meta(description="Who is tied to no other launch buyer.")]
+    launch: Annotated[
+        LaunchTime | None, msgspec.Meta(description="The launch. null: not known, or there was none.")
+    ]
+    buyers: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Wallets that bought in the window, the deployer included. null: not known."
+        ),
+    ]
+    bought_bps: Annotated[
+        Bps | None,
+        msgspec.Meta(
+            description="What they bought, in hundredths of a percent of the total supply. null: not known."
+        ),
+    ]
+    held_bps: Annotated[
+        Bps | None,
+        msgspec.Meta(
+            description="What they hold now, in hundredths of a percent of the total supply. null: not "
+            "known yet."
+        ),
+    ]
+    groups: Annotated[
+        list[LaunchGroup], msgspec.Meta(description="Buyers that belong together: bundles first, then pairs.")
+    ]
+    others: Annotated[
+        list[LaunchBuyer], msgspec.Meta(description="Buyers without a known tie to another launch buyer.")
+    ]
     not_listed: Annotated[int, msgspec.Meta(description="Launch buyers beyond the 100 that are listed.")]
     funders_unknown: Annotated[
-        int, msgspec.Meta(description="Launch buyers of whom it could not be found out who funded them.")
+        int, msgspec.Meta(description="Launch buyers whose funder could not be found out.")
     ]
 
 

@@ -22,7 +22,8 @@ class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
     address: Annotated[
-        str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's contract address.")
+        str,
+        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
     ]
 
     def token(self) -> Address:
@@ -37,144 +38,236 @@ class HeldToken(msgspec.Struct, frozen=True, rename="camel"):
     """The token. Its symbol was written by strangers."""
 
     symbol: Symbol
-    decimals: int
-    total_supply: Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal.")]
+    decimals: Annotated[int, msgspec.Meta(description="Decimals of a whole token.")]
+    total_supply: Annotated[str, msgspec.Meta(description="Supply in whole tokens, a decimal number.")]
 
 
 class HoldersCounted(msgspec.Struct, frozen=True, rename="camel"):
-    """How many hold it, and where the supply lies."""
+    """Number of holders, and where the supply lies."""
 
-    count: Annotated[int, msgspec.Meta(description="Wallets that hold some; no pool, no burn address.")]
-    count_is_floor: Annotated[bool, msgspec.Meta(description="True: there may be more.")]
-    top10_bps: Annotated[Bps, msgspec.Meta(description="Share of the ten biggest wallets.")] = msgspec.field(
-        name="top10Bps"
-    )
-    in_pools_bps: Bps
-    burned_bps: Annotated[Bps, msgspec.Meta(description="Share at a burn address.")]
-    fresh_in_top: Annotated[
-        int, msgspec.Meta(description="Top holders made within 3 days of their first buy.")
+    count: Annotated[
+        int, msgspec.Meta(description="Wallets that hold some; pools and burn addresses are left out.")
     ]
-    aged_in_top: Annotated[int, msgspec.Meta(description="Top holders whose age is known.")]
+    count_is_floor: Annotated[bool, msgspec.Meta(description="true: there may be more.")]
+    top10_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="Share of the ten biggest wallets, in hundredths of a percent of the total supply."
+        ),
+    ] = msgspec.field(name="top10Bps")
+    in_pools_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="Share in pools and the curve, in hundredths of a percent of the total supply."
+        ),
+    ]
+    burned_bps: Annotated[
+        Bps,
+        msgspec.Meta(description="Share at burn addresses, in hundredths of a percent of the total supply."),
+    ]
+    fresh_in_top: Annotated[
+        int, msgspec.Meta(description="Top holders made within 3 days before their first buy.")
+    ]
+    aged_in_top: Annotated[int, msgspec.Meta(description="Top holders with a known age.")]
 
 
 class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     """One of the ten biggest."""
 
-    address: str
-    balance: Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal.")]
-    supply_bps: Bps
-    first_seen: Annotated[
-        datetime | None, msgspec.Meta(description="When anything first reached the wallet on the chain.")
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    balance: Annotated[str, msgspec.Meta(description="What it holds in whole tokens, a decimal number.")]
+    supply_bps: Annotated[
+        Bps, msgspec.Meta(description="Share of the total supply, in hundredths of a percent.")
     ]
-    age_days: int | None
+    first_seen: Annotated[
+        datetime | None,
+        msgspec.Meta(description="When anything first reached the wallet on the chain. null: not known."),
+    ]
+    age_days: Annotated[int | None, msgspec.Meta(description="Days since firstSeen. null: not known.")]
     entry_market_cap_usd: Annotated[
         float | None,
-        msgspec.Meta(description="The market cap it bought at, averaged over its buys by size."),
+        msgspec.Meta(
+            description="Market cap that it bought at, in dollars, averaged over its buys by size. "
+            "null: not known, or it bought none."
+        ),
     ]
-    multiple: Annotated[float | None, msgspec.Meta(description="Market cap now over that at entry.")]
-    sold_bps: Annotated[int, msgspec.Meta(description="How much of all that ever reached it, it sold.")]
-    tags: list[Tag]
+    multiple: Annotated[
+        float | None,
+        msgspec.Meta(description="Market cap now divided by that at entry. null: one of them is not known."),
+    ]
+    sold_bps: Annotated[
+        int,
+        msgspec.Meta(description="How much it sold of all that ever reached it, in hundredths of a percent."),
+    ]
+    tags: Annotated[
+        list[Tag],
+        msgspec.Meta(
+            description="What is known of the wallet. winner: on a winners board; fresh: made within 3 "
+            "days before its first buy."
+        ),
+    ]
     scam_marks: Annotated[
-        int, msgspec.Meta(description="How many people mark it as a scam; 0: none, or too few to tell.")
+        int, msgspec.Meta(description="People who mark it as a scam; 0: none, or too few to count.")
     ]
 
 
 class LaunchTime(msgspec.Struct, frozen=True, rename="camel"):
     """When the token could first be bought."""
 
-    block: int
-    time: datetime | None
+    block: Annotated[int, msgspec.Meta(description="The launch block.")]
+    time: Annotated[datetime | None, msgspec.Meta(description="Time of that block. null: not known.")]
     window_blocks: Annotated[
         int,
-        msgspec.Meta(description="Snipers and bundles are looked for in the launch block and so many after."),
+        msgspec.Meta(
+            description="Snipers and bundles are looked for in the launch block and this many blocks "
+            "after it."
+        ),
     ]
 
 
 class SnipersAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Who bought in the launch window, the deployer left out."""
 
-    wallets: int
-    bought_bps: Bps
-    held_bps: Bps
-    sold_out: Annotated[int, msgspec.Meta(description="How many of them sold and have nothing left.")]
+    wallets: Annotated[
+        int, msgspec.Meta(description="Wallets that bought in the launch window, the deployer left out.")
+    ]
+    bought_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="What they bought in the window, in hundredths of a percent of the total supply."
+        ),
+    ]
+    held_bps: Annotated[
+        Bps, msgspec.Meta(description="What they hold now, in hundredths of a percent of the total supply.")
+    ]
+    sold_out: Annotated[int, msgspec.Meta(description="How many of them sold and hold nothing now.")]
 
 
 class BundleAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Three or more launch buyers behind one funder, or filled in one transaction."""
 
-    wallets: int
-    funder: str | None
-    same_transaction: bool
-    bought_bps: Bps
-    held_bps: Bps
+    wallets: Annotated[int, msgspec.Meta(description="Wallets in the biggest bundle.")]
+    funder: Annotated[
+        str | None,
+        msgspec.Meta(description="The wallet that funded them. null: they share a transaction instead."),
+    ]
+    same_transaction: Annotated[bool, msgspec.Meta(description="Whether one transaction filled all of them.")]
+    bought_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="What they bought in the window, in hundredths of a percent of the total supply."
+        ),
+    ]
+    held_bps: Annotated[
+        Bps, msgspec.Meta(description="What they hold now, in hundredths of a percent of the total supply.")
+    ]
 
 
 class DeployerHolds(msgspec.Struct, frozen=True, rename="camel"):
-    """What the deployer did with what reached him."""
+    """What the deployer did with the tokens that reached it."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
     source: Annotated[
         Source,
         msgspec.Meta(
-            description="Who says so: the launchpad, the transaction that made the contract, or the one that "
-            "launched it."
+            description="What names the deployer: the launchpad, the transaction that deployed the "
+            "contract, or the one that launched the token."
         ),
     ]
-    status: Status
-    received_bps: Bps
-    bought_bps: Bps
-    sold_bps: Bps
-    moved_bps: Bps
-    pooled_bps: Bps
-    burned_bps: Bps
-    held_bps: Bps
+    status: Annotated[Status, msgspec.Meta(description="What became of the deployer's tokens.")]
+    received_bps: Annotated[
+        Bps,
+        msgspec.Meta(description="All that ever reached it, in hundredths of a percent of the total supply."),
+    ]
+    bought_bps: Annotated[
+        Bps, msgspec.Meta(description="What it bought, in hundredths of a percent of the total supply.")
+    ]
+    sold_bps: Annotated[
+        Bps, msgspec.Meta(description="What it sold, in hundredths of a percent of the total supply.")
+    ]
+    moved_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="What it sent to other wallets, in hundredths of a percent of the total supply."
+        ),
+    ]
+    pooled_bps: Annotated[
+        Bps,
+        msgspec.Meta(description="What it put into pools, in hundredths of a percent of the total supply."),
+    ]
+    burned_bps: Annotated[
+        Bps, msgspec.Meta(description="What it burned, in hundredths of a percent of the total supply.")
+    ]
+    held_bps: Annotated[
+        Bps, msgspec.Meta(description="What it holds now, in hundredths of a percent of the total supply.")
+    ]
 
 
 class BiggestWin(msgspec.Struct, frozen=True, rename="camel"):
     """The most eth a wallet ever took out of one closed token."""
 
-    token: str
+    token: Annotated[str, msgspec.Meta(description="The token's address.")]
     symbol: Symbol
-    profit_eth: float
-    spent_eth: float
-    multiple: float
-    closed_at: datetime
+    profit_eth: Annotated[float, msgspec.Meta(description="What it got minus what it spent, in eth.")]
+    spent_eth: Annotated[float, msgspec.Meta(description="What it paid for the token, in eth.")]
+    multiple: Annotated[float, msgspec.Meta(description="What it got divided by what it spent.")]
+    closed_at: Annotated[datetime, msgspec.Meta(description="When it had sold all of it.")]
 
 
 class SmartWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A winner that bought the token and holds it."""
 
-    address: str
-    rank: int
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    rank: Annotated[int, msgspec.Meta(description="Its place on that board.")]
     window: Annotated[Window, msgspec.Meta(description="The nearest winners board that it ranks on.")]
-    profit_eth: float
-    win_rate: Annotated[float, msgspec.Meta(description="0 to 1.", ge=0, le=1)]
-    closed: int
-    supply_bps: Bps
-    entry_market_cap_usd: float | None
-    multiple: float | None
-    biggest_win: BiggestWin | None
+    profit_eth: Annotated[float, msgspec.Meta(description="Its profit on that board, in eth.")]
+    win_rate: Annotated[
+        float, msgspec.Meta(description="Share of closed tokens with a profit, 0 to 1.", ge=0, le=1)
+    ]
+    closed: Annotated[int, msgspec.Meta(description="Tokens that it sold out of.")]
+    supply_bps: Annotated[
+        Bps, msgspec.Meta(description="What it holds, in hundredths of a percent of the total supply.")
+    ]
+    entry_market_cap_usd: Annotated[
+        float | None,
+        msgspec.Meta(
+            description="Market cap that it bought at, in dollars, averaged over its buys by size. "
+            "null: not known."
+        ),
+    ]
+    multiple: Annotated[
+        float | None,
+        msgspec.Meta(description="Market cap now divided by that at entry. null: one of them is not known."),
+    ]
+    biggest_win: Annotated[
+        BiggestWin | None,
+        msgspec.Meta(description="The most eth that it ever took out of one closed token. null: none known."),
+    ]
 
 
 class SmartMoneyAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Wallets in profit on the winners list that bought the token and hold it."""
 
-    holding: int
-    sold_out: Annotated[int, msgspec.Meta(description="How many of them bought it and sold it all again.")]
-    wallets: list[SmartWallet]
+    holding: Annotated[int, msgspec.Meta(description="Winners that hold the token.")]
+    sold_out: Annotated[int, msgspec.Meta(description="Winners that bought it and sold all of it.")]
+    wallets: Annotated[
+        list[SmartWallet],
+        msgspec.Meta(description="Winners that hold it, at most 100, the nearest board first."),
+    ]
 
 
 class RepeatCrowd(msgspec.Struct, frozen=True, rename="camel"):
     """Top holders that also bought the same deployer's other launches."""
 
-    wallets: int
-    of_top: int
-    most_launches: Annotated[int, msgspec.Meta(description="Other launches that one of them bought at most.")]
+    wallets: Annotated[
+        int, msgspec.Meta(description="Top holders that also bought other launches of the deployer.")
+    ]
+    of_top: Annotated[int, msgspec.Meta(description="Top holders that were compared.")]
+    most_launches: Annotated[int, msgspec.Meta(description="Most other launches that one of them bought.")]
     deployer_launches: Annotated[
         int,
         msgspec.Meta(
-            description="All launches of the deployer onto curves, counted up to the newest 200: the number "
-            "that a check tells, too."
+            description="Launches of the deployer onto curves; counted up to the newest 200, as in a check."
         ),
     ]
 
@@ -182,103 +275,191 @@ class RepeatCrowd(msgspec.Struct, frozen=True, rename="camel"):
 class Holders(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a token, and how they came by it."""
 
-    address: str
-    chain_id: int
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
     status: Annotated[
         ReadStatus,
         msgspec.Meta(
-            description="complete: every transfer was read. reading: a busy token; only its launch is here, "
-            "ask again in half a minute. partial: counts are a floor."
+            description="complete: every transfer was read. reading: a busy token, only its launch is "
+            "here; ask again in half a minute. partial: counts are a floor."
         ),
     ]
-    transfers_read: int
-    token: HeldToken
-    market_cap_usd: float | None
-    holders: HoldersCounted | None
-    top: list[TopHolder]
-    launch: LaunchTime | None
-    snipers: SnipersAnswer | None
-    bundle: BundleAnswer | None
-    deployer: DeployerHolds | None
-    smart_money: SmartMoneyAnswer | None
-    repeat_crowd: RepeatCrowd | None
-    checked_at: datetime
-    why: Annotated[list[str], msgspec.Meta(description="Why it is partial, in sentences; empty: it is not.")]
+    transfers_read: Annotated[int, msgspec.Meta(description="Transfers of the token that were read.")]
+    token: Annotated[HeldToken, msgspec.Meta(description="The token.")]
+    market_cap_usd: Annotated[
+        float | None, msgspec.Meta(description="Market cap now, in dollars. null: not known.")
+    ]
+    holders: Annotated[
+        HoldersCounted | None,
+        msgspec.Meta(description="Number of holders, and where the supply lies. null: not read yet."),
+    ]
+    top: Annotated[
+        list[TopHolder],
+        msgspec.Meta(
+            description="The ten biggest holders; pools, the curve and burn addresses are left out."
+        ),
+    ]
+    launch: Annotated[
+        LaunchTime | None, msgspec.Meta(description="The launch. null: not known, or there was none.")
+    ]
+    snipers: Annotated[
+        SnipersAnswer | None,
+        msgspec.Meta(description="Wallets that bought in the launch window. null: not known yet."),
+    ]
+    bundle: Annotated[
+        BundleAnswer | None,
+        msgspec.Meta(
+            description="The biggest bundle: three or more launch buyers with one funder or one "
+            "transaction. null: none found, or not known yet."
+        ),
+    ]
+    deployer: Annotated[
+        DeployerHolds | None,
+        msgspec.Meta(description="What the deployer did with its tokens. null: not known."),
+    ]
+    smart_money: Annotated[
+        SmartMoneyAnswer | None, msgspec.Meta(description="Winners that hold the token. null: not known yet.")
+    ]
+    repeat_crowd: Annotated[
+        RepeatCrowd | None,
+        msgspec.Meta(
+            description="Top holders that bought other launches of the same deployer. null: not known."
+        ),
+    ]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the answer was made.")]
+    why: Annotated[
+        list[str], msgspec.Meta(description="Reasons why the status is partial; empty: it is not.")
+    ]
 
 
 class Drift(msgspec.Struct, frozen=True, rename="camel"):
-    """How far what the token's transfers add up to is from what it tells of itself."""
+    """How far the token's transfer logs differ from the balances that it reports."""
 
-    wallets_asked: int
-    wallets_off: int
-    most_off_bps: Annotated[Bps, msgspec.Meta(description="The largest difference of one wallet.")]
+    wallets_asked: Annotated[int, msgspec.Meta(description="Wallets with a compared balance.")]
+    wallets_off: Annotated[int, msgspec.Meta(description="Those of them with a different balance.")]
+    most_off_bps: Annotated[
+        Bps,
+        msgspec.Meta(
+            description="Largest difference of one wallet, in hundredths of a percent of the total supply."
+        ),
+    ]
     supply_off_bps: Annotated[
-        int | None, msgspec.Meta(description="All balances by the logs, over or below the supply it tells.")
+        int | None,
+        msgspec.Meta(
+            description="All balances by the logs minus the reported supply, in hundredths of a "
+            "percent of it. null: not every transfer was read."
+        ),
     ]
 
 
 class Growth(msgspec.Struct, frozen=True, rename="camel"):
-    """How many more wallets hold it than then; null: it is younger."""
+    """Change of the number of holders."""
 
-    hour: int | None
-    day: int | None
-    week: int | None
+    hour: Annotated[
+        int | None, msgspec.Meta(description="Holders now minus an hour ago. null: the token is younger.")
+    ]
+    day: Annotated[
+        int | None, msgspec.Meta(description="Holders now minus a day ago. null: the token is younger.")
+    ]
+    week: Annotated[
+        int | None, msgspec.Meta(description="Holders now minus a week ago. null: the token is younger.")
+    ]
 
 
 class Link(msgspec.Struct, frozen=True, rename="camel"):
-    """What ties a wallet to another, or to the launch, and the transaction that shows it."""
+    """A tie between a wallet and another or the launch, and the transaction that shows it."""
 
-    wallet: str
-    kind: Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"]
-    to: Annotated[str | None, msgspec.Meta(description="The funder, where there is one.")]
-    transaction: Annotated[str | None, msgspec.Meta(description="null: not known.")]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet that is tied.")]
+    kind: Annotated[
+        Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"],
+        msgspec.Meta(description="What ties it."),
+    ]
+    to: Annotated[str | None, msgspec.Meta(description="The funder. null: no funder is involved.")]
+    transaction: Annotated[
+        str | None, msgspec.Meta(description="The transaction that shows it. null: not known.")
+    ]
 
 
 class Forensics(msgspec.Struct, frozen=True, rename="camel"):
-    """What a closer look finds, beside the answer that both doors give."""
+    """Measures of concentration, ties between wallets, and doubts about the token's own figures."""
 
     gini_bps: Annotated[
-        int | None, msgspec.Meta(description="0, all wallets hold the same, to 10000, one holds it all.")
+        int | None,
+        msgspec.Meta(
+            description="Gini index times 10000. 0: all wallets hold the same; 10000: one holds "
+            "everything. null: not known."
+        ),
     ]
     nakamoto: Annotated[
         int | None,
-        msgspec.Meta(description="The fewest wallets that have more than half of what wallets have."),
+        msgspec.Meta(
+            description="Fewest wallets that together hold more than half of what wallets hold. null: "
+            "not known."
+        ),
     ]
-    suspicious_wallets: int | None
+    suspicious_wallets: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Deployer, snipers, bundles and wallets funded by the deployer that hold some, "
+            "each counted once. null: not known."
+        ),
+    ]
     suspicious_bps: Annotated[
         Bps | None,
         msgspec.Meta(
-            description="What deployer, snipers, bundles and whom the deployer funded hold, each wallet once."
+            description="What those wallets hold, in hundredths of a percent of the total supply. "
+            "null: not known."
         ),
     ]
     locked_bps: Annotated[
-        Bps | None, msgspec.Meta(description="In lockers, escrows and vaults, and at the token itself.")
+        Bps | None,
+        msgspec.Meta(
+            description="What lies in lockers, escrows and vaults and at the token itself, in "
+            "hundredths of a percent of the total supply. null: not known."
+        ),
     ]
-    growth: Growth | None
-    drift: Drift | None
+    growth: Annotated[
+        Growth | None, msgspec.Meta(description="Change of the number of holders. null: not known.")
+    ]
+    drift: Annotated[
+        Drift | None,
+        msgspec.Meta(
+            description="How far the transfer logs differ from the balances that the token reports. "
+            "null: not compared."
+        ),
+    ]
     funders_unknown: Annotated[
-        int, msgspec.Meta(description="Launch buyers of whom it could not be found out who funded them.")
+        int, msgspec.Meta(description="Launch buyers whose funder could not be found out.")
     ]
-    links: Annotated[list[Link], msgspec.Meta(description="At most 200, the most telling kinds first.")]
+    links: Annotated[
+        list[Link], msgspec.Meta(description="Ties between wallets, at most 200, the most telling first.")
+    ]
 
 
 class TokenHolders(Holders, frozen=True, rename="camel"):
-    """The tool's answer: the same, in sentences too, and a closer look."""
+    """The tool's answer: also in sentences, with more measures."""
 
     text: AnswerText
-    block: Annotated[int, msgspec.Meta(description="The block that it holds for.")]
-    forensics: Forensics
+    block: Annotated[int, msgspec.Meta(description="The block that the answer holds for.")]
+    forensics: Annotated[
+        Forensics,
+        msgspec.Meta(
+            description="Measures of concentration, ties between wallets, and doubts about the token's "
+            "own figures."
+        ),
+    ]
 
 
 class OfHolders(IndexAnswer, frozen=True, rename="camel"):
     """What smart_money and launch_bundle both begin with."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
     status: Annotated[
         ReadStatus,
         msgspec.Meta(
-            description="complete: every transfer was read. reading: a busy token, of which not all is told "
-            "yet; ask again in half a minute. partial: counts are a floor, and the text says why."
+            description="complete: every transfer was read. reading: a busy token, not all is known "
+            "yet; ask again in half a minute. partial: counts are a floor, and text says "
+            "why."
         ),
     ]
-    token: HeldToken
+    token: Annotated[HeldToken, msgspec.Meta(description="The token.")]

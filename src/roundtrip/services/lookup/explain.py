@@ -65,7 +65,12 @@ Status = Literal["success", "failed", "pending"]
 class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which transaction."""
 
-    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.", pattern=r"^0x[0-9a-fA-F]{64}\Z")]
+    hash: Annotated[
+        str,
+        msgspec.Meta(
+            description="The transaction's hash, 0x and 64 hex digits.", pattern="^0x[0-9a-fA-F]{64}\\Z"
+        ),
+    ]
 
     def tx_hash(self) -> TxHash:
         """In lower case."""
@@ -73,82 +78,100 @@ class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExplainedStep(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing that happened in it."""
+    """One step of the transaction."""
 
-    kind: StepKind
+    kind: Annotated[StepKind, msgspec.Meta(description="Kind of step.")]
     text: Sentence
-    who: Annotated[str | None, msgspec.Meta(description="Who did it; null: not known.")]
+    who: Annotated[str | None, msgspec.Meta(description="The address that did it. null: not known.")]
     to: Annotated[
         str | None,
-        msgspec.Meta(description="Whom it was done to: a recipient, a spender, who has what was bought."),
+        msgspec.Meta(description="The recipient, the spender, or the holder of what was bought. null: none."),
     ]
-    venue: Annotated[VenueKind | None, msgspec.Meta(description="The sort of pool or curve.")]
+    venue: Annotated[
+        VenueKind | None, msgspec.Meta(description="Kind of pool or curve. null: none involved.")
+    ]
     at: Annotated[
-        str | None, msgspec.Meta(description="The pool's or curve's address, a v4 pool's id, a new contract.")
+        str | None,
+        msgspec.Meta(
+            description="Address of the pool or curve, id of a v4 pool, or address of a new contract. "
+            "null: none."
+        ),
     ]
-    token: TokenNamed | None
-    paid: AssetAmount | None
-    got: AssetAmount | None
+    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token concerned. null: none.")]
+    paid: Annotated[
+        AssetAmount | None, msgspec.Meta(description="What was given. null: nothing, or not known.")
+    ]
+    got: Annotated[
+        AssetAmount | None, msgspec.Meta(description="What was received. null: nothing, or not known.")
+    ]
 
 
 class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
-    """What another wallet or contract got and gave in it."""
+    """What another wallet or contract gave and received."""
 
-    wallet: str
-    paid: list[AssetAmount]
-    got: list[AssetAmount]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet or contract.")]
+    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What it gave.")]
+    got: Annotated[list[AssetAmount], msgspec.Meta(description="What it received.")]
 
 
 class Explanation(IndexAnswer, frozen=True, rename="camel"):
     """What a transaction did. Token amounts are as their contracts tell; those of trades are the pools'."""
 
-    hash: str
-    status: Status
-    kind: Annotated[Kind, msgspec.Meta(description="What it was, by the weightiest of its steps.")]
-    tx_block: Annotated[int | None, msgspec.Meta(description="The block it is in; null while in none.")]
-    tx_time: Annotated[datetime | None, msgspec.Meta(description="When that block was made.")]
-    sender: Annotated[str, msgspec.Meta(description="Who sent it.")] = msgspec.field(name="from")
-    to: Annotated[str | None, msgspec.Meta(description="Whom it was sent to; null: it made a contract.")]
+    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.")]
+    status: Annotated[Status, msgspec.Meta(description="success, failed, or pending: in no block yet.")]
+    kind: Annotated[Kind, msgspec.Meta(description="The most important thing that it did.")]
+    tx_block: Annotated[int | None, msgspec.Meta(description="Block of the transaction. null: in none yet.")]
+    tx_time: Annotated[
+        datetime | None, msgspec.Meta(description="Time of that block. null: in none yet, or not known.")
+    ]
+    sender: Annotated[str, msgspec.Meta(description="The wallet that sent it.")] = msgspec.field(name="from")
+    to: Annotated[
+        str | None, msgspec.Meta(description="The address that it was sent to. null: it creates a contract.")
+    ]
     whose: Annotated[
         str | None,
         msgspec.Meta(
-            description="Whose paid and got are told: the sender, or the account whose operation it carried; "
-            "null where it carried operations of several accounts, which are told in others."
+            description="The wallet that paid and got are about: the sender, or the account whose "
+            "operation it carried. null: it carried operations of several accounts, see "
+            "others."
         ),
     ]
-    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What left that wallet, the fee not in it.")]
-    got: Annotated[list[AssetAmount], msgspec.Meta(description="What came to it.")]
+    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What left that wallet, without the fee.")]
+    got: Annotated[list[AssetAmount], msgspec.Meta(description="What that wallet received.")]
     eth_by: Annotated[
         EthBy,
         msgspec.Meta(
             description="How the eth in paid and got is known. balance: measured over the whole block. "
-            "events: what went along and what the logs tell; eth that contracts handed out or back is not in "
-            "it, unless incomplete is false."
+            "events: from the value sent and the logs; eth that contracts handed out or "
+            "back is missing."
         ),
     ]
     incomplete: Annotated[
         bool,
         msgspec.Meta(
-            description="True: paid and got may lack eth, or tell more of it than was kept: contracts may "
-            "have handed some out, or back, and it could not be measured."
+            description="true: the eth in paid and got may be wrong, because contracts may have handed "
+            "some out or back and it could not be measured."
         ),
     ]
     fee_eth: Annotated[
-        float | None, msgspec.Meta(description="What the sender paid for it to be run, in eth.")
+        float | None, msgspec.Meta(description="Fee that the sender paid, in eth. null: not known.")
     ]
     others: Annotated[
         list[WalletMoves],
         msgspec.Meta(
-            description="Whose operations it carried, who has what was bought, and out of whom money or what "
-            "was traded went; ten at most. Eth that contracts handed them is not in it."
+            description="Other wallets and contracts that paid, or got what was bought, at most ten. "
+            "Eth that contracts handed them is not included."
         ),
     ]
-    steps: Annotated[list[ExplainedStep], msgspec.Meta(description="In order; 40 at most.")]
-    more_steps: Annotated[int, msgspec.Meta(description="How many steps there are beside those.")]
+    steps: Annotated[
+        list[ExplainedStep], msgspec.Meta(description="What happened in order, at most 40 steps.")
+    ]
+    more_steps: Annotated[int, msgspec.Meta(description="Steps that are not listed.")]
     reverts: Annotated[
         str | None,
         msgspec.Meta(
-            description="Why it failed, in its contracts' words; null where it did not, or nobody knows. "
+            description="Why it failed, as its contracts say. null: it did not fail, or the reason "
+            "is not known. "
             f"{WRITTEN}"
         ),
     ]

@@ -42,75 +42,102 @@ class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """How a token came from the launchpad, and how its launch stands."""
 
-    deployer: str
-    launched_at: datetime
-    launched_block: int
+    deployer: Annotated[str, msgspec.Meta(description="The wallet that launched it.")]
+    launched_at: Annotated[datetime, msgspec.Meta(description="When it was launched.")]
+    launched_block: Annotated[int, msgspec.Meta(description="Block of the launch.")]
     stands: Annotated[
         LaunchStands,
         msgspec.Meta(
-            description="curve: it trades on its curve. graduating: the curve is emptied, the pool not "
-            "open. graduated: it has its pool. rescued: the launchpad's owner took what lay in the curve. "
-            "pool: it was launched straight into a v3 pool."
+            description="curve: trades on its curve. graduating: the curve is sold out, the pool not "
+            "open. graduated: has its pool. rescued: the launchpad's owner took what lay "
+            "in the curve. pool: launched into a pool."
         ),
     ]
-    at: Annotated[str, msgspec.Meta(description="Its curve, or the v3 pool it was launched into.")]
-    quote: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the address of what it is paid in.")]
-    deployer_launches: Annotated[
-        int, msgspec.Meta(description="All launches of that deployer onto curves, of the newest 200.")
+    at: Annotated[
+        str, msgspec.Meta(description="Address of its curve, or of the v3 pool that it was launched into.")
     ]
-    deployer_graduated: Annotated[int, msgspec.Meta(description="How many of those have a pool.")]
+    quote: Annotated[
+        str, msgspec.Meta(description="What it is paid in: eth, weth, usdg or a token's address.")
+    ]
+    deployer_launches: Annotated[
+        int, msgspec.Meta(description="Launches of the deployer onto curves; counted up to the newest 200.")
+    ]
+    deployer_graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
 
 
 class BearersAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """Who else bears the symbol that was looked for."""
+    """Other tokens with the symbol that was looked for."""
 
-    others: Annotated[int, msgspec.Meta(description="Other tokens from the launchpad with that symbol.")]
-    strangers: Annotated[int, msgspec.Meta(description="Known tokens with it that were not launched there.")]
-    oldest: TokenNamed
-    oldest_launched_at: datetime
+    others: Annotated[int, msgspec.Meta(description="Other launchpad tokens with that symbol.")]
+    strangers: Annotated[
+        int, msgspec.Meta(description="Known tokens with it that were not launched on the launchpad.")
+    ]
+    oldest: Annotated[TokenNamed, msgspec.Meta(description="The oldest launchpad token with it.")]
+    oldest_launched_at: Annotated[datetime, msgspec.Meta(description="When that one was launched.")]
 
 
 class PoolAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Where a token trades."""
 
-    kind: VenueKind
-    at: Annotated[str, msgspec.Meta(description="A curve's or v3 pool's address, a v4 pool's id.")]
-    token: TokenNamed
-    quote: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the address of the other side.")]
-    opened_at: Annotated[datetime | None, msgspec.Meta(description="Null where the index has not seen it.")]
+    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
+    at: Annotated[str, msgspec.Meta(description="Address of a curve or v3 pool, id of a v4 pool.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token that trades there.")]
+    quote: Annotated[
+        str, msgspec.Meta(description="What it trades against: eth, weth, usdg or a token's address.")
+    ]
+    opened_at: Annotated[
+        datetime | None, msgspec.Meta(description="When it opened. null: the index has not seen it.")
+    ]
 
 
 class WalletAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What is known of whoever has no code of its own."""
+    """A wallet: an address without code."""
 
-    first_seen: Annotated[datetime | None, msgspec.Meta(description="Null where that is not known.")]
-    funder: Annotated[str | None, msgspec.Meta(description="Who first sent it eth; null: not known.")]
-    has_traded: bool
-    launches: Annotated[int, msgspec.Meta(description="Tokens it launched onto curves, 200 at most.")]
+    first_seen: Annotated[
+        datetime | None, msgspec.Meta(description="When the wallet was first seen. null: not known.")
+    ]
+    funder: Annotated[
+        str | None, msgspec.Meta(description="The wallet that first sent it eth. null: not known.")
+    ]
+    has_traded: Annotated[
+        bool, msgspec.Meta(description="Whether it ever traded a token that the index knows.")
+    ]
+    launches: Annotated[
+        int, msgspec.Meta(description="Tokens that it launched onto curves; counted up to 200.")
+    ]
 
 
 class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A transaction in short; explain_transaction has the rest."""
 
-    hash: str
-    status: Status
-    kind: Kind
+    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.")]
+    status: Annotated[Status, msgspec.Meta(description="success, failed, or pending: in no block yet.")]
+    kind: Annotated[Kind, msgspec.Meta(description="The most important thing that it did.")]
     text: Sentence
 
 
 class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
-    """What the query is. Of token, launch, bearers, pool, wallet and transaction those are there that say
-    something of it."""
+    """What the query is. The parts that do not apply are null."""
 
-    query: Annotated[str, msgspec.Meta(description="What was looked for, cleaned of what is invisible.")]
-    kind: FoundKind
-    address: Annotated[str | None, msgspec.Meta(description="Of whatever has one: a v4 pool has none.")]
-    token: TokenNamed | None
-    launch: LaunchAnswer | None
-    bearers: BearersAnswer | None
-    pool: PoolAnswer | None
-    wallet: WalletAnswer | None
-    transaction: TransactionAnswer | None
+    query: Annotated[str, msgspec.Meta(description="The query, without invisible characters.")]
+    kind: Annotated[FoundKind, msgspec.Meta(description="What the query is; nothing: not known here.")]
+    address: Annotated[
+        str | None, msgspec.Meta(description="Its address. null: a v4 pool, a transaction or nothing.")
+    ]
+    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token. null: not a token.")]
+    launch: Annotated[
+        LaunchAnswer | None,
+        msgspec.Meta(description="The token's launch. null: not launched on the launchpad."),
+    ]
+    bearers: Annotated[
+        BearersAnswer | None,
+        msgspec.Meta(description="Other tokens with the symbol that was looked for. null: not a symbol."),
+    ]
+    pool: Annotated[PoolAnswer | None, msgspec.Meta(description="The pool or curve. null: not one.")]
+    wallet: Annotated[WalletAnswer | None, msgspec.Meta(description="The wallet. null: not a wallet.")]
+    transaction: Annotated[
+        TransactionAnswer | None, msgspec.Meta(description="The transaction. null: not one.")
+    ]
 
 
 BY_ADDRESS = "Any token can use any symbol: identify a token by its address."

@@ -23,6 +23,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import NO_REASON
 from roundtrip.domain.trade.text import reason
 from roundtrip.domain.watch.bag_guard import GUARD
+from roundtrip.services.check.schema import CodeText
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
@@ -49,29 +50,45 @@ Sells = Literal["yes", "refused", "unknown"]
 
 
 class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
-    """What a check said, and which taxes it found. Null: it found none out."""
+    """What a check said, and the taxes that it found."""
 
-    code: str
-    level: Level
-    checked_at: datetime
-    block: int
+    code: Annotated[CodeText, msgspec.Meta(description="Verdict code of the check.")]
+    level: Annotated[Level, msgspec.Meta(description="Verdict level; treat unknown as a no.")]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
+    block: Annotated[int, msgspec.Meta(description="Block of the check.")]
     fees_bps: Annotated[
-        int | None, msgspec.Meta(description="Taxes and fees of a small round trip, measured.")
+        int | None,
+        msgspec.Meta(
+            description="Measured fees and taxes of a small round trip, in hundredths of a percent. "
+            "null: not measured."
+        ),
     ]
-    buy_tax_bps: Annotated[int | None, msgspec.Meta(description="Of launchpad tokens, as a check has it.")]
-    sell_tax_bps: int | None
+    buy_tax_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="A launchpad token's tax on buys, in hundredths of a percent. null: not a "
+            "launchpad token, or not known."
+        ),
+    ]
+    sell_tax_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="A launchpad token's tax on sells, in hundredths of a percent. null: not a "
+            "launchpad token, or not known."
+        ),
+    ]
 
 
 class DeployerChange(msgspec.Struct, frozen=True, rename="camel"):
     """What the token's deployer sold since."""
 
-    address: str
-    sold_raw: Annotated[str, msgspec.Meta(description="In base units.")]
+    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
+    sold_raw: Annotated[str, msgspec.Meta(description="What it sold since, in base units.")]
     sold_bps: Annotated[
         int,
         msgspec.Meta(
-            description="Of what he had then and bought since, as far as his trades tell, in hundredths of a "
-            "percent."
+            description="The same, in hundredths of a percent of what it had then and bought since, by "
+            "its trades."
         ),
     ]
 
@@ -80,91 +97,114 @@ class Changes(msgspec.Struct, frozen=True, rename="camel"):
     """What is different since the wallet bought. Null: not known."""
 
     deployer: Annotated[
-        DeployerChange | None, msgspec.Meta(description="null: no launchpad's token, nobody knows who.")
+        DeployerChange | None,
+        msgspec.Meta(
+            description="What the deployer sold since. null: not a launchpad token, or the deployer is "
+            "not known."
+        ),
     ]
     liquidity_left_bps: Annotated[
         int | None,
         msgspec.Meta(
-            description="What was taken out since of the liquidity that its largest pool had then, in "
-            "hundredths of a percent; null: it had none, or not every change is known."
+            description="Liquidity taken out since, of what its largest pool had then, in hundredths "
+            "of a percent. null: it had none, or not every change is known."
         ),
     ]
     then: Annotated[
-        CheckKept | None, msgspec.Meta(description="The newest check at the first buy or before; null: none.")
+        CheckKept | None,
+        msgspec.Meta(description="Newest check at or before the first buy. null: none is stored."),
     ]
-    now: Annotated[CheckKept | None, msgspec.Meta(description="The newest check; null: none is kept.")]
+    now: Annotated[CheckKept | None, msgspec.Meta(description="Newest check. null: none is stored.")]
 
 
 class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet holds."""
 
-    token: TokenNamed
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
     amount: Annotated[
-        str | None, msgspec.Meta(description="By the token itself, whole tokens; null: could not be read.")
+        str | None,
+        msgspec.Meta(description="What it holds in whole tokens, a decimal number. null: could not be read."),
     ]
-    amount_raw: Annotated[str | None, msgspec.Meta(description="The same in base units.")]
+    amount_raw: Annotated[
+        str | None, msgspec.Meta(description="What it holds in base units. null: could not be read.")
+    ]
     bought_raw: Annotated[
         str,
-        msgspec.Meta(description="What is left of what it bought, by its trades; 0: it was only given it."),
+        msgspec.Meta(
+            description="What is left of what it bought, in base units; 0: it was only given the token."
+        ),
     ]
     sells: Annotated[
         Sells,
         msgspec.Meta(
-            description="yes: a simulated sell of all of it by this wallet went through; refused: none did; "
-            "unknown: could not be found out, which is no yes."
+            description="yes: a simulated sell of all of it by this wallet went through. refused: none "
+            "did. unknown: could not be found out, which is no yes."
         ),
     ]
-    reverts: Annotated[str | None, msgspec.Meta(description=f"Why it was refused; null: not told. {WRITTEN}")]
+    reverts: Annotated[
+        str | None,
+        msgspec.Meta(description=f"Why the sell was refused. null: it was not, or gave no reason. {WRITTEN}"),
+    ]
     worth_eth: Annotated[
         str | None,
-        msgspec.Meta(description="What that sell brings now, in eth, a plain decimal; null: not known."),
+        msgspec.Meta(description="What that sell brings now, in eth, a decimal number. null: not known."),
     ]
-    venue: Annotated[VenueKind | None, msgspec.Meta(description="Where it brings that.")]
+    venue: Annotated[
+        VenueKind | None,
+        msgspec.Meta(description="Kind of venue where it brings that. null: no sell went through."),
+    ]
     cost_eth: Annotated[
         str | None,
         msgspec.Meta(
-            description="What the tokens cost that it bought and still holds, in eth; null: not known, or it "
-            "was given them."
+            description="What the bought tokens that it still holds cost, in eth. null: not known, or "
+            "it bought none."
         ),
     ]
     gain_eth: Annotated[
         str | None,
         msgspec.Meta(
-            description="The share of worthEth that is of what it bought, less costEth; below zero: a loss."
+            description="Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: "
+            "not known."
         ),
     ]
     gain_bps: Annotated[
-        int | None, msgspec.Meta(description="The same in hundredths of a percent of the cost.")
+        int | None,
+        msgspec.Meta(description="gainEth in hundredths of a percent of the cost. null: not known."),
     ]
     realised_eth: Annotated[
         str | None,
-        msgspec.Meta(description="What its sales of it brought over what was sold had cost; null: unknown."),
+        msgspec.Meta(
+            description="What its sells brought minus what the sold tokens had cost, in eth. null: not known."
+        ),
     ]
     since: Annotated[
-        datetime, msgspec.Meta(description="The first buy of what it holds, or the first transfer to it.")
+        datetime, msgspec.Meta(description="First buy of what it holds, or the first transfer to it.")
     ]
-    changes: Changes
+    changes: Annotated[Changes, msgspec.Meta(description="What changed since it bought.")]
 
 
 class MyBag(IndexAnswer, frozen=True, rename="camel"):
     """What the key's wallet holds of tokens that the index knows."""
 
-    wallet: str
+    wallet: Annotated[str, msgspec.Meta(description="The key's wallet.")]
     at_block: Annotated[
-        int | None, msgspec.Meta(description="Balances and worths are of this block; null: not read.")
+        int | None,
+        msgspec.Meta(description="Block of the balances and worths. null: they could not be read."),
     ]
     worth_eth: Annotated[
-        str | None, msgspec.Meta(description="Of those of which it is known, together; null: of none.")
+        str | None,
+        msgspec.Meta(description="Sum of the holdings' worthEth, where known, in eth. null: none is known."),
     ]
     gain_eth: Annotated[
-        str | None, msgspec.Meta(description="Of those of which it is known, together; null: of none.")
+        str | None,
+        msgspec.Meta(description="Sum of the holdings' gainEth, where known, in eth. null: none is known."),
     ]
-    unvalued: Annotated[int, msgspec.Meta(description="Tokens of which the worth could not be found out.")]
-    gone: Annotated[
-        int, msgspec.Meta(description="Tokens that it bought and, by the token itself, holds nothing of now.")
+    unvalued: Annotated[int, msgspec.Meta(description="Holdings whose worth could not be found out.")]
+    gone: Annotated[int, msgspec.Meta(description="Tokens that it bought and holds none of now.")]
+    at_least: Annotated[
+        bool, msgspec.Meta(description="true: it may hold more; only the newest 50 are listed.")
     ]
-    at_least: Annotated[bool, msgspec.Meta(description="true: it may hold more; the newest 50 are listed.")]
-    holdings: list[BagRow]
+    holdings: Annotated[list[BagRow], msgspec.Meta(description="The tokens that it holds.")]
 
 
 MOST_SAID = 3

@@ -19,21 +19,14 @@ _BAD_NAME = f'name must be at most {MOST_AGENT_NAME} Latin letters, digits and s
 class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the agent is called, or that there is none."""
 
-    name: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=AGENT_NAME_PATTERN,
-                max_length=MOST_AGENT_NAME,
-                description="What the agent is called in public: Latin letters, digits and spaces. Left out: "
-                "as it was called before. Not together with off.",
-            ),
-        ]
-        | None
-    ) = None
-    off: Annotated[
-        bool, msgspec.Meta(description="true: the tag is removed, and the agent's name with it.")
-    ] = False
+    name: Annotated[
+        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
+        msgspec.Meta(
+            description="The agent's public name: at most 24 Latin letters, digits and spaces. Left "
+            "out or null: the name stays."
+        ),
+    ] = None
+    off: Annotated[bool, msgspec.Meta(description="true: removes the tag and the agent's name.")] = False
 
     def agents_name(self) -> str | None:
         """The agent's name; None if none was given. Raises CallerFault (bad_input)."""
@@ -51,9 +44,9 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     """The account's tag as it is now."""
 
     text: AnswerText
-    designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether it is tagged as an agent.")]
-    agent_name: str | None
+    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag now.")]
+    agent_name: Annotated[str | None, msgspec.Meta(description="The agent's name. null: it has none.")]
 
 
 async def mark_as_agent(ctx: Context, params: AgentParams, account: Account) -> UseCaseAnswer[AgentMarked]:

@@ -43,55 +43,56 @@ class LeagueParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     who: Annotated[
         Literal["all", "agents", "people"],
-        msgspec.Meta(description="all, those tagged as agents, or the others. Left out: all."),
+        msgspec.Meta(description="all, agents (accounts with the agent tag) or people (the others)."),
     ] = "all"
 
 
 class BestSell(msgspec.Struct, frozen=True, rename="camel"):
     """The sell with the most profit."""
 
-    token: TokenNamed
-    profit_eth: Annotated[str, msgspec.Meta(description="Its profit in practice eth, a plain number.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was sold.")]
+    profit_eth: Annotated[str, msgspec.Meta(description="Profit of the sell, in practice eth.")]
 
 
 class LeagueRow(msgspec.Struct, frozen=True, rename="camel"):
     """An account and its week."""
 
-    rank: Annotated[int, msgspec.Meta(description="1 made the most profit.")]
-    designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
+    rank: Annotated[int, msgspec.Meta(description="Place; 1 made the most profit.")]
+    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
     agent_name: Annotated[
-        str | None, msgspec.Meta(description=f"What its owner calls that program. {WRITTEN}")
+        str | None, msgspec.Meta(description=f"Name that its owner gave the agent. null: none. {WRITTEN}")
     ]
     profit_eth: Annotated[
-        str,
-        msgspec.Meta(description="Of its sells that count, losses taken off, in practice eth; a number."),
+        str, msgspec.Meta(description="Profit of its sells that count, losses subtracted, in practice eth.")
     ]
-    sells: Annotated[int, msgspec.Meta(description="How many sells count.")]
-    won: Annotated[int, msgspec.Meta(description="How many of them with a profit.")]
-    best: Annotated[BestSell | None, msgspec.Meta(description="null: none of them had a profit.")]
+    sells: Annotated[int, msgspec.Meta(description="Sells that count.")]
+    won: Annotated[int, msgspec.Meta(description="Sells of those with a profit.")]
+    best: Annotated[
+        BestSell | None, msgspec.Meta(description="Its sell with the most profit. null: none had a profit.")
+    ]
 
 
 class LastWeek(msgspec.Struct, frozen=True, rename="camel"):
     """How the week before ended."""
 
-    week_start: datetime
-    on_board: Annotated[int, msgspec.Meta(description="Mites that had entered it.")]
-    podium: Annotated[list[LeagueRow], msgspec.Meta(description=f"Its first {PODIUM}.")]
+    week_start: Annotated[datetime, msgspec.Meta(description="Start of last week: Monday, 00:00 UTC.")]
+    on_board: Annotated[int, msgspec.Meta(description="Accounts that had an entry.")]
+    podium: Annotated[list[LeagueRow], msgspec.Meta(description="Its first three.")]
 
 
 class League(msgspec.Struct, frozen=True, rename="camel"):
     """The most profit first; of equal profit fewer sells, then the earlier last sell."""
 
     text: AnswerText
-    chain_id: int
-    who: Literal["all", "agents", "people"]
-    week_start: Annotated[datetime, msgspec.Meta(description="Monday, 00:00 UTC.")]
-    week_end: Annotated[datetime, msgspec.Meta(description="The next Monday: nobody has a sell then.")]
-    on_board: Annotated[int, msgspec.Meta(description=f"Mites with {LEAST_SELLS} sells that count, or more.")]
-    too_few: Annotated[int, msgspec.Meta(description="Mites with fewer of them, but one at least.")]
-    rows: Annotated[list[LeagueRow], msgspec.Meta(description=f"The first {SHOWN} at most.")]
-    last_week: LastWeek
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    who: Annotated[Literal["all", "agents", "people"], msgspec.Meta(description="Whose entries are listed.")]
+    week_start: Annotated[datetime, msgspec.Meta(description="Start of the week: Monday, 00:00 UTC.")]
+    week_end: Annotated[datetime, msgspec.Meta(description="End of the week: the next Monday, 00:00 UTC.")]
+    on_board: Annotated[int, msgspec.Meta(description="Accounts with three or more sells that count.")]
+    too_few: Annotated[int, msgspec.Meta(description="Accounts with one or two.")]
+    rows: Annotated[list[LeagueRow], msgspec.Meta(description="The first 100, the largest profit first.")]
+    last_week: Annotated[LastWeek, msgspec.Meta(description="How last week ended.")]
 
 
 async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:

@@ -40,7 +40,8 @@ from roundtrip.services.trade.rehearsal import (
     sells,
     tradable,
 )
-from roundtrip.services.trade.simulate import TradeVerdict, short_check
+from roundtrip.services.trade.simulate import short_check
+from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued

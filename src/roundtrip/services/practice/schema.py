@@ -14,7 +14,7 @@ from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
 from roundtrip.services.support.strangers_text import QUOTED, AnswerText
 from roundtrip.services.trade.prepare import TokenField
-from roundtrip.services.trade.simulate import TradeVerdict
+from roundtrip.services.trade.simulation_answer import TradeVerdict
 
 Eth = Annotated[str, msgspec.Meta(description="Practice eth, a plain decimal number.")]
 Tokens = Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal number.")]
@@ -23,12 +23,12 @@ Tokens = Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal 
 class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to buy, and with how much."""
 
-    token: TokenField
+    token: Annotated[TokenField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
     eth: Annotated[
         str,
         msgspec.Meta(
             pattern=DECIMAL_PATTERN,
-            description="Practice eth to spend, a plain decimal number, at least 0.001.",
+            description='Practice eth to spend: a decimal number in quotes, at least 0.001, such as "0.1".',
         ),
     ]
 
@@ -36,102 +36,121 @@ class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 class PracticeSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to sell, and how much of it."""
 
-    token: TokenField
+    token: Annotated[TokenField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
     percent: Annotated[
         float,
-        msgspec.Meta(gt=0, le=100, description="Share of the position; all of it when left out."),
+        msgspec.Meta(
+            gt=0,
+            le=100,
+            description="Share of the position to sell, above 0 and at most 100; left out: all of it.",
+        ),
     ] = 100
 
 
 class PracticeVenue(msgspec.Struct, frozen=True):
     """Where it was priced, and what that is paid in, or pays."""
 
-    kind: VenueKind
-    at: Annotated[str | None, msgspec.Meta(description="The pool or the curve.")]
-    pays: str
+    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
+    at: Annotated[
+        str | None,
+        msgspec.Meta(description="Address of the pool or curve, or id of a v4 pool. null: not known."),
+    ]
+    pays: Annotated[
+        str, msgspec.Meta(description="What the venue is paid in and pays out: eth, weth or usdg.")
+    ]
 
 
 class PositionAfter(msgspec.Struct, frozen=True, rename="camel"):
     """What is held of the token after it."""
 
-    amount: Tokens
-    raw: str
-    cost: Annotated[str, msgspec.Meta(description="What that cost, in practice eth.")]
+    amount: Annotated[Tokens, msgspec.Meta(description="Whole tokens, a decimal number.")]
+    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
+    cost: Annotated[str, msgspec.Meta(description="What they cost, in practice eth.")]
 
 
 class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
     """A practice buy."""
 
     text: AnswerText
-    id: int
-    chain_id: int
-    block: Annotated[int, msgspec.Meta(description="The block whose prices it was bought at.")]
-    block_hash: str
-    token: TokenNamed
-    venue: PracticeVenue
-    spent: Eth
-    received: Tokens
-    received_raw: str
+    id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, msgspec.Meta(description="Block whose prices it was bought at.")]
+    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
+    spent: Annotated[Eth, msgspec.Meta(description="Practice eth that was spent.")]
+    received: Annotated[Tokens, msgspec.Meta(description="Whole tokens received, a decimal number.")]
+    received_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
     sells_back: Annotated[
-        SellsBack,
-        msgspec.Meta(description="Whether it could be sold straight back; unknown is not a pass."),
+        SellsBack, msgspec.Meta(description="Whether it could be sold straight back; unknown is not a pass.")
     ]
     verdict: Annotated[TradeVerdict, msgspec.Meta(description="What selling it straight back came to.")]
-    position: PositionAfter
-    eth_left: Eth
-    made_at: datetime
+    position: Annotated[PositionAfter, msgspec.Meta(description="What the account holds of the token now.")]
+    eth_left: Annotated[Eth, msgspec.Meta(description="Practice eth left to spend.")]
+    made_at: Annotated[datetime, msgspec.Meta(description="When the trade was made.")]
 
 
 class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
     """A practice sell."""
 
     text: AnswerText
-    id: int
-    chain_id: int
-    block: Annotated[int, msgspec.Meta(description="The block whose prices it was sold at.")]
-    block_hash: str
-    token: TokenNamed
-    venue: PracticeVenue
-    sold: Tokens
-    sold_raw: str
-    got: Eth
-    cost: Annotated[str, msgspec.Meta(description="What the part that was sold had cost, in practice eth.")]
-    profit: Annotated[str, msgspec.Meta(description="got less cost; below zero: a loss.")]
-    counted: Annotated[bool, msgspec.Meta(description="Whether it counts for the league.")]
+    id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, msgspec.Meta(description="Block whose prices it was sold at.")]
+    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
+    sold: Annotated[Tokens, msgspec.Meta(description="Whole tokens sold, a decimal number.")]
+    sold_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
+    got: Annotated[Eth, msgspec.Meta(description="What the sell brought, in practice eth.")]
+    cost: Annotated[str, msgspec.Meta(description="What the sold part had cost, in practice eth.")]
+    profit: Annotated[str, msgspec.Meta(description="got minus cost, in practice eth; below zero: a loss.")]
+    counted: Annotated[bool, msgspec.Meta(description="Whether the sell counts for the league.")]
     set_apart: Annotated[
-        str, msgspec.Meta(description="The gain of a sell that does not count: it cannot be spent.")
+        str,
+        msgspec.Meta(description="Gain of a sell that does not count, in practice eth: it cannot be spent."),
     ]
-    why_not: Annotated[str | None, msgspec.Meta(description="Why it does not count for the league.")]
-    position: PositionAfter | None
-    eth_left: Eth
-    made_at: datetime
+    why_not: Annotated[
+        str | None, msgspec.Meta(description="Why it does not count for the league. null: it counts.")
+    ]
+    position: Annotated[
+        PositionAfter | None,
+        msgspec.Meta(description="What the account still holds of the token. null: nothing."),
+    ]
+    eth_left: Annotated[Eth, msgspec.Meta(description="Practice eth left to spend.")]
+    made_at: Annotated[datetime, msgspec.Meta(description="When the trade was made.")]
 
 
 class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
     """An open position, and what it would sell for."""
 
-    token: TokenNamed
-    amount: Tokens
-    raw: str
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    amount: Annotated[Tokens, msgspec.Meta(description="Whole tokens, a decimal number.")]
+    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
     cost: Annotated[str, msgspec.Meta(description="What it cost, in practice eth.")]
     worth: Annotated[
-        str | None, msgspec.Meta(description="What all of it would sell for at this block; null: see why.")
+        str | None,
+        msgspec.Meta(
+            description="What all of it would sell for at this block, in practice eth. null: it cannot "
+            "be sold, or not known; see why."
+        ),
     ]
-    gain: Annotated[str | None, msgspec.Meta(description="worth less cost; null where worth is.")]
+    gain: Annotated[
+        str | None, msgspec.Meta(description="worth minus cost, in practice eth. null: worth is null.")
+    ]
     why: Annotated[
         str | None,
         msgspec.Meta(
-            description=f"Why nothing is said of its worth: it cannot be sold, or is not known. {QUOTED}"
+            description="Why worth is null: it cannot be sold, or could not be found out. null: "
+            f"worth is known. {QUOTED}"
         ),
     ]
-    opened_at: datetime
+    opened_at: Annotated[datetime, msgspec.Meta(description="When the position was opened.")]
     stuck_at: Annotated[
         datetime | None,
         msgspec.Meta(
-            description=(
-                "Since when it cannot be sold, by the check or after a week of failed sells of all of it: on "
-                "the next Monday it is written off."
-            )
+            description="Since when it cannot be sold, by a check or after a week of failed sells of "
+            "all of it; next Monday it is written off. null: not stuck."
         ),
     ]
 
@@ -140,55 +159,95 @@ class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
     """A practice account."""
 
     text: AnswerText
-    chain_id: int
-    block: Annotated[int, msgspec.Meta(description="The block whose prices the positions are valued at.")]
-    block_hash: str
-    eth: Annotated[str, msgspec.Meta(description="What is left to spend.")]
-    positions: Annotated[list[PositionListed], msgspec.Meta(description="The oldest first.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, msgspec.Meta(description="Block whose prices value the positions.")]
+    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
+    eth: Annotated[str, msgspec.Meta(description="Practice eth left to spend.")]
+    positions: Annotated[list[PositionListed], msgspec.Meta(description="Open positions, the oldest first.")]
     worth: Annotated[
-        str, msgspec.Meta(description="eth and what the positions would sell for, as far as that is known.")
+        str,
+        msgspec.Meta(description="Practice eth left plus what the positions would sell for, where known."),
     ]
-    given: Annotated[str, msgspec.Meta(description="What it began with, and every gift.")]
+    given: Annotated[str, msgspec.Meta(description="Practice eth that it began with, plus every gift.")]
     set_apart: Annotated[
         str,
-        msgspec.Meta(description="Gains of sells that do not count for the league: they cannot be spent."),
+        msgspec.Meta(
+            description="Gains of sells that do not count for the league, in practice eth: they cannot "
+            "be spent."
+        ),
     ]
-    week_begins: Annotated[datetime, msgspec.Meta(description="Monday, 00:00 UTC.")]
-    profit_this_week: Annotated[str, msgspec.Meta(description="What the week's sells took, losses off.")]
-    sells_this_week: int
+    week_begins: Annotated[datetime, msgspec.Meta(description="Start of the week: Monday, 00:00 UTC.")]
+    profit_this_week: Annotated[
+        str, msgspec.Meta(description="Profit of this week's sells, losses subtracted, in practice eth.")
+    ]
+    sells_this_week: Annotated[int, msgspec.Meta(description="Sells this week.")]
 
 
 class TradeListed(msgspec.Struct, frozen=True, rename="camel"):
     """One line of the ledger. Buys and sells stand as they were priced, whatever becomes of the block."""
 
-    id: int
+    id: Annotated[int, msgspec.Meta(description="Id of the line.")]
     side: Annotated[
         Literal["buy", "sell", "gift", "written_off"],
-        msgspec.Meta(description="gift: of a Monday; written_off: given up on a Monday for nothing."),
+        msgspec.Meta(
+            description="gift: Monday's gift. written_off: a stuck position, written off on a Monday."
+        ),
     ]
-    token: TokenNamed | None
-    amount: Tokens | None
-    raw: str | None
-    eth: Annotated[str, msgspec.Meta(description="Paid, got, or given.")]
+    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token. null: a gift.")]
+    amount: Annotated[
+        Tokens | None, msgspec.Meta(description="Whole tokens, a decimal number. null: a gift.")
+    ]
+    raw: Annotated[str | None, msgspec.Meta(description="The same in base units. null: a gift.")]
+    eth: Annotated[str, msgspec.Meta(description="Practice eth that was paid, received or given.")]
     price: Annotated[
-        str | None, msgspec.Meta(description="Practice eth for a whole token, to 18 digits; buys and sells.")
+        str | None,
+        msgspec.Meta(
+            description="Practice eth for a whole token, to 18 digits. null: neither a buy nor a sell."
+        ),
     ]
-    cost: Annotated[str | None, msgspec.Meta(description="What was sold, or written off, had cost.")]
-    profit: Annotated[str | None, msgspec.Meta(description="Of sells and write-offs; below zero: a loss.")]
-    block: int | None
-    block_hash: str | None
-    venue: VenueKind | None
-    sells_back: SellsBack | None
-    counted: Annotated[bool | None, msgspec.Meta(description="Of a sell: whether it counts for the league.")]
-    why_not: str | None
-    made_at: datetime
+    cost: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="What the sold or written-off part had cost, in practice eth. null: neither a "
+            "sell nor written off."
+        ),
+    ]
+    profit: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Profit in practice eth; below zero: a loss. null: neither a sell nor written off."
+        ),
+    ]
+    block: Annotated[
+        int | None, msgspec.Meta(description="Block whose prices were used. null: neither a buy nor a sell.")
+    ]
+    block_hash: Annotated[
+        str | None, msgspec.Meta(description="Hash of that block. null: neither a buy nor a sell.")
+    ]
+    venue: Annotated[
+        VenueKind | None,
+        msgspec.Meta(description="Kind of venue that priced it. null: neither a buy nor a sell."),
+    ]
+    sells_back: Annotated[
+        SellsBack | None,
+        msgspec.Meta(
+            description="Whether a buy could be sold straight back; unknown is not a pass. null: not a buy."
+        ),
+    ]
+    counted: Annotated[
+        bool | None, msgspec.Meta(description="Whether a sell counts for the league. null: not a sell.")
+    ]
+    why_not: Annotated[
+        str | None, msgspec.Meta(description="Why a sell does not count. null: it counts, or is not a sell.")
+    ]
+    made_at: Annotated[datetime, msgspec.Meta(description="When it was written.")]
 
 
 class PracticeTrades(msgspec.Struct, frozen=True, rename="camel"):
     """The last practice trades."""
 
     text: AnswerText
-    trades: Annotated[list[TradeListed], msgspec.Meta(description="The newest first, 50 at most.")]
+    trades: Annotated[list[TradeListed], msgspec.Meta(description="The newest first, at most 50.")]
 
 
 def eth_of(wei: int) -> str:

@@ -25,21 +25,21 @@ class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What is read out of the index."""
 
     text: AnswerText
-    chain_id: int
-    block: Annotated[int, msgspec.Meta(description="The newest block that the answer knows of.")]
-    block_time: Annotated[datetime, msgspec.Meta(description="When that block was made.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, msgspec.Meta(description="Newest block that the answer covers.")]
+    block_time: Annotated[datetime, msgspec.Meta(description="Time of that block.")]
 
 
 class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A token. Symbol and name were written by strangers: identify it by its address."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The token's address; identify it by this.")]
     symbol: Symbol
     name: Name
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to ask."""
+    """No parameters."""
 
 
 @contextlib.asynccontextmanager

@@ -20,12 +20,17 @@ ETH_DECIMALS, USDG_DECIMALS = 18, 6
 
 
 class AssetAmount(msgspec.Struct, frozen=True):
-    """So much of one asset: a plain decimal number, and the same in base units."""
+    """An amount of one asset, in whole units and in base units."""
 
-    amount: Annotated[str, msgspec.Meta(description="A plain decimal number.")]
-    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the token's address.")]
-    symbol: Annotated[str | None, msgspec.Meta(description=f"Of a token: {WRITTEN}")]
+    amount: Annotated[str, msgspec.Meta(description="Amount in whole units, a decimal number.")]
+    raw: Annotated[str, msgspec.Meta(description="The same in base units (wei for eth).")]
+    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg or the token's address.")]
+    symbol: Annotated[
+        str | None,
+        msgspec.Meta(
+            description=f"The asset's symbol. null: a token that gives none that can be shown. {WRITTEN}"
+        ),
+    ]
 
 
 def amount(

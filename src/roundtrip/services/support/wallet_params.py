@@ -11,7 +11,12 @@ from roundtrip.domain.base.types import Address, parse_address
 class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which wallet."""
 
-    address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address.")]
+    address: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address, 0x and 40 hex digits."
+        ),
+    ]
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""

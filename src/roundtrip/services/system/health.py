@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from typing import Annotated
 
 import msgspec
 
@@ -18,14 +19,14 @@ _DATABASE_S = 1.0
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to ask."""
+    """No parameters."""
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """What does not work, or in part only, and what that costs."""
+    """Something that does not work, or works only in part."""
 
-    what: str
-    costs: str
+    what: Annotated[str, msgspec.Meta(description="The part that does not work, or works only in part.")]
+    costs: Annotated[str, msgspec.Meta(description="What that costs a caller.")]
 
 
 _NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
@@ -37,15 +38,20 @@ _NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
-    false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
-    be made at all. ``lacks``: what it does without; never empty while ``ok`` is false."""
+    """Whether the service keeps up with the chain, and what does not work."""
 
-    ok: bool
-    head: int
-    blocks_behind: int
-    eth_usd: float | None
-    lacks: list[Lack]
+    ok: Annotated[
+        bool,
+        msgspec.Meta(
+            description="false: the service or its node is far behind the chain, or no check can be made."
+        ),
+    ]
+    head: Annotated[int, msgspec.Meta(description="Number of the newest known block.")]
+    blocks_behind: Annotated[int, msgspec.Meta(description="Blocks that the index is behind head.")]
+    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
+    lacks: Annotated[
+        list[Lack], msgspec.Meta(description="What does not work; never empty while ok is false.")
+    ]
 
 
 async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:

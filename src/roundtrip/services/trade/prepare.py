@@ -53,22 +53,22 @@ from roundtrip.services.trade.rehearsal import (
 from roundtrip.services.trade.simulate import (
     BAD_ADDRESS,
     AddressField,
-    SellBack,
-    ShortCheck,
-    TradeVerdict,
     sell_back,
     short_check,
 )
+from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
 from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
 from roundtrip.venues.base import quote_name
 
 Slippage = Annotated[
     int,
     msgspec.Meta(
-        ge=1, le=5000, description="How much less than rehearsed is taken, in hundredths of a percent."
+        ge=1,
+        le=5000,
+        description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
-TokenField = Annotated[AddressField, msgspec.Meta(description="The token's address.")]
+TokenField = Annotated[AddressField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
 WalletField = Annotated[AddressField, msgspec.Meta(description="The wallet that will sign.")]
 
 
@@ -84,12 +84,15 @@ class PrepareBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         str,
         msgspec.Meta(
             pattern=DECIMAL_PATTERN,
-            description="A plain decimal number of what the venue is paid in (venue.pays): eth or usdg.",
+            description='How much to spend: a decimal number in quotes, such as "0.1", of what the '
+            "venue is paid in (venue.pays): eth or usdg.",
             extra_json_schema=_NOT_ZERO,
         ),
     ]
     slippage_bps: Slippage = 100
-    fund: Annotated[bool, msgspec.Meta(description="Rehearse as if the wallet held plenty of eth.")] = False
+    fund: Annotated[bool, msgspec.Meta(description="true: rehearse as if the wallet held plenty of eth.")] = (
+        False
+    )
 
 
 class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -97,24 +100,23 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
     token: TokenField
     sender: WalletField = msgspec.field(name="from")
-    amount: (
+    amount: Annotated[
         Annotated[
-            str,
-            msgspec.Meta(
-                pattern=r"^(all|[0-9]{1,40}(\.[0-9]{1,40})?)$",
-                description="all, or tokens as a plain decimal number.",
-                extra_json_schema=_NOT_ZERO,
-            ),
+            str, msgspec.Meta(pattern="^(all|[0-9]{1,40}(\\.[0-9]{1,40})?)$", extra_json_schema=_NOT_ZERO)
         ]
-        | None
-    ) = None
-    percent: (
-        Annotated[
-            float,
-            msgspec.Meta(gt=0, le=100, description="Share of what the wallet holds; used instead of amount."),
-        ]
-        | None
-    ) = None
+        | None,
+        msgspec.Meta(
+            description="How much to sell: all, or whole tokens as a decimal number in quotes, such as "
+            '"12.5". Give amount or percent; null: percent counts.'
+        ),
+    ] = None
+    percent: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=100)] | None,
+        msgspec.Meta(
+            description="Share of what the wallet holds, above 0 and at most 100. Give amount or "
+            "percent; null: amount counts."
+        ),
+    ] = None
     slippage_bps: Slippage = 100
 
     def share(self) -> Decimal | None:
@@ -138,61 +140,99 @@ def address(text: str) -> Address:
 class TokenOf(msgspec.Struct, frozen=True):
     """The token that is traded."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
     symbol: Symbol
-    decimals: int
+    decimals: Annotated[int, msgspec.Meta(description="Decimals of a whole token.")]
 
 
 class TradeVenue(msgspec.Struct, frozen=True):
     """Where it is traded, and what that is paid in, or pays."""
 
-    kind: VenueKind
-    at: str | None
-    pays: Literal["eth", "weth", "usdg"]
+    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
+    at: Annotated[
+        str | None,
+        msgspec.Meta(description="Address of the pool or curve, or id of a v4 pool. null: not known."),
+    ]
+    pays: Annotated[
+        Literal["eth", "weth", "usdg"], msgspec.Meta(description="What a buy pays and a sell receives.")
+    ]
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, rename="camel"):
     """What the rehearsal brought, and the least that arrives before the swap reverts on its own."""
 
-    amount: str
-    raw: str
-    asset: str
+    amount: Annotated[
+        str, msgspec.Meta(description="What the rehearsal brought, in whole units, a decimal number.")
+    ]
+    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
+    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg or the token's address.")]
     symbol: Symbol
-    min: str
-    min_raw: str
+    min: Annotated[
+        str, msgspec.Meta(description="Least that the swap accepts before it reverts, in whole units.")
+    ]
+    min_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
 
 
 class TradeStep(msgspec.Struct, frozen=True):
     """One transaction to sign and send."""
 
-    n: int
-    does: str
-    to: str
-    data: str
-    value: Annotated[str, msgspec.Meta(description="Wei.")]
-    gas: int
+    n: Annotated[int, msgspec.Meta(description="Place in the order, from 1.")]
+    does: Annotated[str, msgspec.Meta(description="What the transaction does.")]
+    to: Annotated[str, msgspec.Meta(description="Address that it calls.")]
+    data: Annotated[str, msgspec.Meta(description="Calldata, hex.")]
+    value: Annotated[str, msgspec.Meta(description="Eth to send along, in wei.")]
+    gas: Annotated[int, msgspec.Meta(description="Gas limit.")]
 
 
 class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
     """Unsigned transactions that trade, in order, as they were run once in a simulation."""
 
-    chain_id: int
-    side: Literal["buy", "sell"]
-    sender: str = msgspec.field(name="from")
-    block: int
-    token: TokenOf
-    venue: TradeVenue
-    spend: AssetAmount
-    expect: ExpectedAmount
-    slippage_bps: int
-    valid_until: datetime
-    refused: bool
-    steps: list[TradeStep]
-    already_done: list[str]
-    sell_back: SellBack | None
-    verdict: TradeVerdict
-    check: ShortCheck
-    prepared_at: datetime
+    chain_id: Annotated[int, msgspec.Meta(description="Chain to send to; Robinhood Chain is 4663.")]
+    side: Annotated[Literal["buy", "sell"], msgspec.Meta(description="Whether it buys or sells.")]
+    sender: Annotated[str, msgspec.Meta(description="The wallet that signs and sends.")] = msgspec.field(
+        name="from"
+    )
+    block: Annotated[int, msgspec.Meta(description="Block of the rehearsal.")]
+    token: Annotated[TokenOf, msgspec.Meta(description="The token that is traded.")]
+    venue: Annotated[TradeVenue, msgspec.Meta(description="Where it is traded.")]
+    spend: Annotated[AssetAmount, msgspec.Meta(description="What the wallet gives.")]
+    expect: Annotated[
+        ExpectedAmount,
+        msgspec.Meta(description="What the rehearsal brought, and the least that the swap accepts."),
+    ]
+    slippage_bps: Annotated[
+        int, msgspec.Meta(description="How much less than rehearsed is accepted, in hundredths of a percent.")
+    ]
+    valid_until: Annotated[
+        datetime,
+        msgspec.Meta(
+            description="Deadline in the swap, twenty minutes after preparation; for a curve only advice."
+        ),
+    ]
+    refused: Annotated[
+        bool,
+        msgspec.Meta(
+            description="true: steps is empty, because the token cannot be sold, selling straight back "
+            "loses half or more, no sell was proven, or a check calls it a trap."
+        ),
+    ]
+    steps: Annotated[
+        list[TradeStep], msgspec.Meta(description="Transactions to sign and send in this order.")
+    ]
+    already_done: Annotated[
+        list[str],
+        msgspec.Meta(description="Approvals that the wallet gave before, so that no step gives them."),
+    ]
+    sell_back: Annotated[
+        SellBack | None,
+        msgspec.Meta(
+            description="The sell after the buy. null: a sell was prepared, or there was no venue to "
+            "try one on."
+        ),
+    ]
+    verdict: Annotated[TradeVerdict, msgspec.Meta(description="What the final run came to.")]
+    check: Annotated[ShortCheck, msgspec.Meta(description="What a check says of the token.")]
+    prepared_at: Annotated[datetime, msgspec.Meta(description="When it was prepared.")]
 
 
 VALID_S = 20 * 60

@@ -6,8 +6,7 @@ the run shows.
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -19,12 +18,10 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.figures import format_eth, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
-from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
-from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
@@ -47,7 +44,6 @@ from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of
-from roundtrip.services.support.strangers_text import Reverts, Sentence
 from roundtrip.services.trade.gas_budget import (
     TOO_DEAR,
     GasBudget,
@@ -57,6 +53,14 @@ from roundtrip.services.trade.gas_budget import (
     with_gas_limits,
 )
 from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
+from roundtrip.services.trade.simulation_answer import (
+    ApprovalAnswer,
+    CallOutcomeAnswer,
+    SellBack,
+    ShortCheck,
+    Simulation,
+    TradeVerdict,
+)
 from roundtrip.services.trade.wallet_run import FullRun, received_tokens, run_calls, run_watched, same_effects
 from roundtrip.venues.base import Call, Contracts
 
@@ -69,23 +73,25 @@ BAD_ADDRESS = f'An address must be 0x and 40 hex digits, such as "{_EXAMPLE_ADDR
 _EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
 
 AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
-DataField = Annotated[str, msgspec.Meta(pattern="^0x([0-9a-fA-F]{2})*$", description="Calldata as hex.")]
+DataField = Annotated[
+    str,
+    msgspec.Meta(
+        pattern="^0x([0-9a-fA-F]{2})*$", description="Calldata, 0x and an even number of hex digits."
+    ),
+]
 ValueField = Annotated[
     str,
     msgspec.Meta(
-        pattern="^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$", description="Wei, a whole number or hex. Default 0."
+        pattern="^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$",
+        description="Eth to send along, in wei: a whole number or hex, in quotes.",
     ),
 ]
-
-TradeCode = Literal[
-    "ok", "tx_reverts", "cannot_sell", "heavy_loss", "high_loss", "no_route", "nothing_received", "unproven",
-]  # fmt: skip
 
 
 class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call of several."""
 
-    to: AddressField
+    to: Annotated[AddressField, msgspec.Meta(description="Address to call.")]
     data: DataField = "0x"
     value: ValueField = "0"
 
@@ -93,24 +99,22 @@ class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The wallet that sends, and its calls."""
 
-    sender: Annotated[AddressField, msgspec.Meta(description="The wallet that would send them.")] = (
+    sender: Annotated[AddressField, msgspec.Meta(description="The wallet that would send the calls.")] = (
         msgspec.field(name="from")
     )
-    to: Annotated[AddressField, msgspec.Meta(description="Whom it calls.")] | None = None
+    to: Annotated[
+        AddressField | None, msgspec.Meta(description="Address to call. null: give calls instead.")
+    ] = None
     data: DataField = "0x"
     value: ValueField = "0"
-    calls: (
-        Annotated[
-            list[CallParams],
-            msgspec.Meta(
-                min_length=1,
-                max_length=MOST_CALLS,
-                description="Up to six calls in order; they replace to, data and value.",
-            ),
-        ]
-        | None
-    ) = None
-    fund: Annotated[bool, msgspec.Meta(description="Run as if the wallet held plenty of eth.")] = False
+    calls: Annotated[
+        Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MOST_CALLS)] | None,
+        msgspec.Meta(
+            description="One to six calls in order; they replace to, data and value. null: the one "
+            "call of to."
+        ),
+    ] = None
+    fund: Annotated[bool, msgspec.Meta(description="true: run as if the wallet held plenty of eth.")] = False
 
     def wallet(self) -> Address:
         """The wallet that sends."""
@@ -141,79 +145,6 @@ def _address(text: str) -> Address:
         return parse_address(text)
     except ValueError:
         raise CallerFault("bad_input", BAD_ADDRESS) from None
-
-
-class TradeVerdict(msgspec.Struct, frozen=True):
-    """Code, level and a plain sentence."""
-
-    code: TradeCode
-    level: Level
-    text: Sentence
-
-
-class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What one call came to."""
-
-    ok: bool
-    gas_used: int
-    reverts: Reverts
-
-
-class ApprovalAnswer(msgspec.Struct, frozen=True):
-    """What a spender may newly take. ``amount`` null: no bound."""
-
-    token: str
-    spender: str
-    amount: Annotated[str | None, msgspec.Meta(description="Whole tokens; null where it is unlimited.")]
-    unlimited: bool
-
-
-class SellBack(msgspec.Struct, frozen=True, rename="camel"):
-    """What selling the received token came to: straight back where that goes, else as the first way that
-    goes."""
-
-    token: str
-    venue: VenueKind
-    at: str | None
-    sold: str
-    back: AssetAmount | None
-    round_trip_loss_bps: int | None
-    reverts: Reverts
-    share_bps: Annotated[
-        int,
-        msgspec.Meta(description="How much of what was received this sell sold. 10000: all of it; 0: none."),
-    ]
-    after_s: Annotated[
-        int | None,
-        msgspec.Meta(
-            description="How many seconds after the purchase the block of this sell is: 13 is straight back, "
-            "3600 and 86400 are an hour and a day. Null where nothing sold."
-        ),
-    ]
-
-
-class ShortCheck(msgspec.Struct, frozen=True):
-    """What a check of the token says."""
-
-    address: str
-    verdict: VerdictAnswer
-    flags: list[str]
-
-
-class Simulation(msgspec.Struct, frozen=True, rename="camel"):
-    """What a wallet's own calls would come to in the next block."""
-
-    chain_id: int
-    block: int
-    sender: str = msgspec.field(name="from")
-    verdict: TradeVerdict
-    calls: list[CallOutcomeAnswer]
-    spent: list[AssetAmount]
-    received: list[AssetAmount]
-    approvals: list[ApprovalAnswer]
-    sell_back: SellBack | None
-    check: ShortCheck | None
-    simulated_at: datetime
 
 
 def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> ShortCheck:

@@ -30,15 +30,15 @@ Standing = Literal["links", "exchange", "contract", "machinery"]
 class SharedToken(msgspec.Struct, frozen=True, rename="camel"):
     """A token that both bought in one moment."""
 
-    token: TokenNamed
+    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
     tx: Annotated[str, msgspec.Meta(description="The asked wallet's buy.")]
     other_tx: Annotated[str, msgspec.Meta(description="The linked wallet's buy.")]
     blocks_apart: Annotated[int, msgspec.Meta(description="Blocks between the two.")]
     buyers: Annotated[
         int,
         msgspec.Meta(
-            description="How many other wallets bought it in that moment, the linked one among them: "
-            "the fewer, the more it says."
+            description="Other wallets that bought it in that moment, the linked one included: the "
+            "fewer, the stronger the evidence."
         ),
     ]
 
@@ -49,56 +49,66 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
     kind: Annotated[
         ReasonKind,
         msgspec.Meta(
-            description="same_funder: both got their first eth from one wallet; funded_by: the linked wallet "
-            "first sent eth to the asked one; funded: the other way round; same_tokens: both bought the same "
-            "tokens within ten blocks of each other."
+            description="same_funder: one wallet first sent eth to both. funded_by: the linked wallet "
+            "first sent eth to the asked one. funded: the other way round. same_tokens: "
+            "both bought the same tokens within ten blocks."
         ),
     ]
     text: Sentence
-    funder: Annotated[str | None, msgspec.Meta(description="Who sent the eth.")]
+    funder: Annotated[
+        str | None, msgspec.Meta(description="The wallet that sent the eth. null: same_tokens.")
+    ]
     wallets_funded: Annotated[
-        int | None, msgspec.Meta(description="How many wallets the funder first sent eth to.")
+        int | None, msgspec.Meta(description="Wallets that the funder first sent eth to. null: same_tokens.")
     ]
     seconds_apart: Annotated[
-        int | None, msgspec.Meta(description="same_funder: the time between the two payments, in seconds.")
+        int | None, msgspec.Meta(description="Seconds between the two payments. null: not same_funder.")
     ]
-    shared: Annotated[int | None, msgspec.Meta(description="same_tokens: how many.")]
+    shared: Annotated[int | None, msgspec.Meta(description="Tokens that both bought. null: not same_tokens.")]
     of_tokens: Annotated[
         int | None,
-        msgspec.Meta(description="same_tokens: of how many of the asked wallet's newest, at most 100."),
+        msgspec.Meta(
+            description="The asked wallet's newest tokens that were compared, at most 100. null: not "
+            "same_tokens."
+        ),
     ]
     other_tokens: Annotated[
         int | None,
-        msgspec.Meta(description="same_tokens: how many the linked wallet ever traded, counted up to 2,000."),
+        msgspec.Meta(
+            description="Tokens that the linked wallet ever traded, counted up to 2,000. null: not "
+            "same_tokens."
+        ),
     ]
     tokens: Annotated[
-        tuple[SharedToken, ...], msgspec.Meta(description="same_tokens: the most telling, at most 5.")
+        tuple[SharedToken, ...],
+        msgspec.Meta(description="The most telling shared tokens, at most 5; empty: not same_tokens."),
     ]
 
 
 class LinkedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that may be the same person's."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The linked wallet.")]
     score: Annotated[
         int,
-        msgspec.Meta(description="1 to 100: how much speaks for it. A hint, never a proof.", ge=1, le=100),
+        msgspec.Meta(description="Strength of the evidence, 1 to 100. A hint, never a proof.", ge=1, le=100),
     ]
-    reasons: tuple[Reason, ...]
+    reasons: Annotated[tuple[Reason, ...], msgspec.Meta(description="The evidence.")]
 
 
 class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
-    """The asked wallet's funder, and whether it links anybody."""
+    """The asked wallet's funder, and whether it links wallets."""
 
-    address: str
+    address: Annotated[str, msgspec.Meta(description="The funder's wallet.")]
     wallets_funded: Annotated[
-        int, msgspec.Meta(description="How many wallets it first sent eth to; counted up to 501.")
+        int, msgspec.Meta(description="Wallets that it first sent eth to; counted up to 501.")
     ]
     standing: Annotated[
         Standing,
         msgspec.Meta(
-            description="links: it does; exchange: it first sent eth to over 500 wallets; contract: it has "
-            "code; machinery: a contract of the chain that everybody uses."
+            description="Whether a shared funder links wallets. links: yes. exchange: no, it funded "
+            "over 500 wallets. contract: no, it has code. machinery: no, a contract that "
+            "everybody uses."
         ),
     ]
 
@@ -106,14 +116,15 @@ class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
 class LinkedWallets(IndexAnswer, frozen=True, rename="camel"):
     """Wallets that share the wallet's funder or trade the same tokens within blocks of it."""
 
-    address: str
-    funder: Annotated[
-        FunderStanding | None, msgspec.Meta(description="Null: nobody is known to have sent it eth first.")
-    ]
+    address: Annotated[str, msgspec.Meta(description="The wallet that was asked about.")]
+    funder: Annotated[FunderStanding | None, msgspec.Meta(description="Its funder. null: not known.")]
     tokens_compared: Annotated[
-        int, msgspec.Meta(description="Tokens that the wallet bought in the last 30 days, at most 100.")
+        int, msgspec.Meta(description="Tokens that it bought in the last 30 days, at most 100.")
     ]
-    linked: Annotated[tuple[LinkedWallet, ...], msgspec.Meta(description="The best first, at most 20.")]
+    linked: Annotated[
+        tuple[LinkedWallet, ...],
+        msgspec.Meta(description="Linked wallets, the highest score first, at most 20."),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

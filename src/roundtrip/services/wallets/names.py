@@ -29,28 +29,36 @@ class NameSaid(msgspec.Struct, frozen=True, rename="camel"):
     """A name that people gave a wallet."""
 
     name: Annotated[str, msgspec.Meta(description=f"As most of them wrote it. {WRITTEN}")]
-    people: Annotated[int, msgspec.Meta(description="How many gave it.")]
+    people: Annotated[int, msgspec.Meta(description="People who gave it.")]
 
 
 class MarkSaid(msgspec.Struct, frozen=True, rename="camel"):
     """A mark that people gave a wallet."""
 
-    mark: Mark
-    people: Annotated[int, msgspec.Meta(description="How many gave it.")]
+    mark: Annotated[Mark, msgspec.Meta(description="The mark.")]
+    people: Annotated[int, msgspec.Meta(description="People who gave it.")]
 
 
 class WalletNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet with what enough people say of it; people may contradict each other."""
 
-    wallet: str
-    names: Annotated[list[NameSaid], msgspec.Meta(description="What most call it first; empty: no name.")]
-    marks: Annotated[list[MarkSaid], msgspec.Meta(description="What most mark it first; empty: no mark.")]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet.")]
+    names: Annotated[
+        list[NameSaid],
+        msgspec.Meta(description="Names that people gave it, the most used first; empty: none."),
+    ]
+    marks: Annotated[
+        list[MarkSaid],
+        msgspec.Meta(description="Marks that people gave it, the most used first; empty: none."),
+    ]
 
 
 class WalletNames(IndexAnswer, frozen=True, rename="camel"):
     """Wallets of which enough people say the same: what most say first."""
 
-    rows: Annotated[list[WalletNamed], msgspec.Meta(description=f"At most {SHOWN}.")]
+    rows: Annotated[
+        list[WalletNamed], msgspec.Meta(description="At most 50 wallets, those with the most people first.")
+    ]
 
 
 async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNames]:

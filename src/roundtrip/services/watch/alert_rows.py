@@ -9,6 +9,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.watch.alerts import Alert, Draft, Kind
+from roundtrip.domain.watch.rules import VERBS
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.strangers_text import WRITTEN, Sentence
 
@@ -18,47 +19,73 @@ _MICRO, _PPM_PER_PERCENT = 1_000_000, 10_000
 
 Symbol = Annotated[
     str | None,
-    msgspec.Meta(description=f"Of the token: identify it by its address. {WRITTEN}"),
+    msgspec.Meta(
+        description="The token's symbol; identify a token by its address. null: no token, or none "
+        f"that can be shown. {WRITTEN}"
+    ),
 ]
-Eth = Annotated[float | None, msgspec.Meta(description="What moved was worth, in eth; null: not known.")]
-Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars; null: not known.")]
+Eth = Annotated[float | None, msgspec.Meta(description="Worth of what moved, in eth. null: not known.")]
+Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars. null: not known.")]
 Pct = Annotated[
     float | None,
     msgspec.Meta(
-        description="Percent of the token's supply, of draining the pool's liquidity; null: of no share."
+        description="Percent of the token's supply; for draining, of the pool's liquidity. null: "
+        "does not apply."
     ),
 ]
-Ts = Annotated[datetime, msgspec.Meta(description="When it happened: its block's time.")]
+Ts = Annotated[datetime, msgspec.Meta(description="When it happened: the time of its block.")]
+
+
+RuleVerb = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(VERBS)})]
+AlertVerb = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [*VERBS, "verdict", RETRACTED]})]
+"""The closed lists of a schema; in Python the text that was stored."""
 
 
 class AlertRow(msgspec.Struct, frozen=True):
     """One alert. What does not apply to it is null."""
 
-    id: Annotated[int, msgspec.Meta(description="The same wherever it is told, also where it is taken back.")]
-    kind: Annotated[Kind, msgspec.Meta(description="Why it is told.")]
+    id: Annotated[
+        int,
+        msgspec.Meta(
+            description="Id of the alert; the same in the inbox, in deliveries and when it is taken back."
+        ),
+    ]
+    kind: Annotated[
+        Kind,
+        msgspec.Meta(
+            description="What raised it: rule, follow, bag_guard (your own wallet's holdings), service "
+            "(news of the service, such as a failing channel), test (a channel's test)."
+        ),
+    ]
     who: Annotated[
         str | None,
-        msgspec.Meta(description="Who did it: the name of the follow, its wallet, or the rule's who."),
+        msgspec.Meta(
+            description="Who did it: your name for the wallet, its address, or the rule's who. null: "
+            "does not apply."
+        ),
     ]
     verb: Annotated[
-        str | None, msgspec.Meta(description="What was done; retracted: the chain took back what was told.")
+        AlertVerb | None,
+        msgspec.Meta(
+            description="What happened. verdict: a check's verdict changed; retracted: a reorg "
+            "removed it from the chain. "
+            "null: does not apply."
+        ),
     ]
-    wallet: Annotated[str | None, msgspec.Meta(description="Who did it.")]
-    token: str | None
+    wallet: Annotated[str | None, msgspec.Meta(description="The wallet that did it. null: does not apply.")]
+    token: Annotated[str | None, msgspec.Meta(description="The token's address. null: does not apply.")]
     symbol: Symbol
     eth: Eth
     usd: Usd
     pct: Pct
-    tx: str | None
-    block: int | None
+    tx: Annotated[str | None, msgspec.Meta(description="The transaction. null: does not apply.")]
+    block: Annotated[int | None, msgspec.Meta(description="Its block. null: does not apply.")]
     ts: Ts
-    rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of.")]
+    rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of. null: not a rule's.")]
     text: Sentence
     link: Annotated[
         str | None,
-        msgspec.Meta(
-            description="The token's page; null: of no token, or the service has no public address."
-        ),
+        msgspec.Meta(description="The token's page. null: no token, or the service has no public address."),
     ]
 
 

@@ -25,9 +25,9 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     """The alerts of the last seven days, the newest first."""
 
     text: AnswerText
-    total: Annotated[int, msgspec.Meta(description="How many there are, shown or not.")]
-    at_least: Annotated[bool, msgspec.Meta(description="true: there are more, which were not counted.")]
-    rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
+    total: Annotated[int, msgspec.Meta(description="Alerts in all, listed or not.")]
+    at_least: Annotated[bool, msgspec.Meta(description="true: there are more than total.")]
+    rows: Annotated[list[AlertRow], msgspec.Meta(description="The newest 500, the newest first.")]
 
 
 async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Inbox]:

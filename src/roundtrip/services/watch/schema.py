@@ -11,23 +11,22 @@ from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
 
-from .alert_rows import Eth, Pct, Symbol, Ts, Usd
+from .alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
 from .rule_parser import MOST_CHARACTERS
 
 MOST_NAME = 24
 MOST_HITS_SHOWN = 10
 _NAME = re.compile("[A-Za-z0-9]*")
 
-RuleText = Annotated[
-    str, msgspec.Meta(description="The rule in its canonical form: set again, it is the same.")
-]
+RuleText = Annotated[str, msgspec.Meta(description="The rule in its canonical form.")]
 RuleWallet = Annotated[
     str | None,
     msgspec.Meta(
-        description="Whom it is about, where that is one wallet: also who the deployer or the creator is."
+        description="The one wallet that it is about, also where it names a deployer or creator. "
+        "null: no single wallet."
     ),
 ]
-FromBlock = Annotated[int, msgspec.Meta(description="What happens in later blocks is told.")]
+FromBlock = Annotated[int, msgspec.Meta(description="Alerts are raised for later blocks.")]
 
 
 class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +36,8 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         # Checked in ``wallet``, so that a bad address gets its own error and not the one for bad parameters.
         msgspec.Meta(
-            extra_json_schema={"pattern": "^0x[0-9a-fA-F]{40}$"}, description="The wallet's address."
+            extra_json_schema={"pattern": "^0x[0-9a-fA-F]{40}$"},
+            description="The wallet's address, 0x and 40 hex digits.",
         ),
     ]
     name: Annotated[
@@ -45,7 +45,8 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             pattern="^[A-Za-z0-9]*$",
             max_length=MOST_NAME,
-            description="What you call it: Latin letters and digits. Left out: as it was called before.",
+            description="Your name for it: at most 24 Latin letters and digits. Left out: it keeps the "
+            "name it has.",
         ),
     ] = ""
 
@@ -83,51 +84,51 @@ class RuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RuleIdParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which rule."""
 
-    id: Annotated[int, msgspec.Meta(ge=1, description="Of the rule, as list_rules tells it.")]
+    id: Annotated[int, msgspec.Meta(ge=1, description="The rule's id from list_rules.")]
 
 
 class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed now."""
 
     text: AnswerText
-    address: str
-    name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
-    follows: Annotated[
-        int, msgspec.Meta(description=f"How many wallets you follow now, {MOST_FOLLOWS} at most.")
-    ]
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    name: Annotated[str | None, msgspec.Meta(description="Your name for it. null: you gave it none.")]
+    follows: Annotated[int, msgspec.Meta(description=f"Wallets that you follow now, at most {MOST_FOLLOWS}.")]
     from_block: FromBlock
 
 
 class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
-    """A wallet that is not followed any more."""
+    """A wallet that you no longer follow."""
 
     text: AnswerText
-    address: str
-    was_followed: bool
-    follows: Annotated[int, msgspec.Meta(description="How many wallets you follow now.")]
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    was_followed: Annotated[
+        bool, msgspec.Meta(description="false: you did not follow it, so nothing changed.")
+    ]
+    follows: Annotated[int, msgspec.Meta(description="Wallets that you follow now.")]
 
 
 class RuleListed(msgspec.Struct, frozen=True, rename="camel"):
-    """A standing rule."""
+    """A rule."""
 
-    id: int
+    id: Annotated[int, msgspec.Meta(description="The rule's id, for delete_rule.")]
     rule: RuleText
     wallet: RuleWallet
-    hits: Annotated[int, msgspec.Meta(description="How often it was hit since it was made.")]
+    hits: Annotated[int, msgspec.Meta(description="Hits since the rule was made.")]
     from_block: FromBlock
-    made_at: datetime
+    made_at: Annotated[datetime, msgspec.Meta(description="When the rule was made.")]
 
 
 class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed."""
 
-    address: str
-    name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
-    since: datetime
+    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    name: Annotated[str | None, msgspec.Meta(description="Your name for it. null: you gave it none.")]
+    since: Annotated[datetime, msgspec.Meta(description="Since when you follow it.")]
 
 
 class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
-    """What is watched for an account."""
+    """The account's rules and followed wallets."""
 
     text: AnswerText
     rules: Annotated[list[RuleListed], msgspec.Meta(description=f"At most {MOST_RULES}, the oldest first.")]
@@ -137,46 +138,44 @@ class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):
-    """A rule that stands now."""
+    """A rule that is set."""
 
     text: AnswerText
 
 
 class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that stands no more."""
+    """A rule that was deleted."""
 
     text: AnswerText
-    id: int
+    id: Annotated[int, msgspec.Meta(description="The rule's id.")]
 
 
 class HitRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What the rule would have told of."""
+    """An event that the rule would have hit."""
 
-    who: Annotated[str, msgspec.Meta(description="Whom the rule is about, as it says.")]
-    verb: str
-    wallet: str
-    token: str
+    who: Annotated[str, msgspec.Meta(description="Who the rule is about, as it says.")]
+    verb: Annotated[RuleVerb, msgspec.Meta(description="What happened.")]
+    wallet: Annotated[str, msgspec.Meta(description="The wallet that did it.")]
+    token: Annotated[str, msgspec.Meta(description="The token's address.")]
     symbol: Symbol
     eth: Eth
     usd: Usd
     pct: Pct
-    tx: str
-    block: int
+    tx: Annotated[str, msgspec.Meta(description="The transaction.")]
+    block: Annotated[int, msgspec.Meta(description="Its block.")]
     ts: Ts
     text: Sentence
 
 
 class RuleTested(msgspec.Struct, frozen=True, rename="camel"):
-    """What a rule would have told."""
+    """What a rule would have hit."""
 
     text: AnswerText
     rule: RuleText
     wallet: RuleWallet
-    hits: int
-    at_least: Annotated[bool, msgspec.Meta(description="true: there are more hits, which were not counted.")]
-    last: Annotated[
-        list[HitRow], msgspec.Meta(description=f"The last hits, the newest first, {MOST_HITS_SHOWN} at most.")
-    ]
-    from_time: Annotated[datetime, msgspec.Meta(description="From when on it was replayed.")]
-    to_time: Annotated[datetime, msgspec.Meta(description="The time of the block up to which it was.")]
-    block: Annotated[int, msgspec.Meta(description="That block.")]
+    hits: Annotated[int, msgspec.Meta(description="Hits that the rule would have had.")]
+    at_least: Annotated[bool, msgspec.Meta(description="true: there are more hits than that.")]
+    last: Annotated[list[HitRow], msgspec.Meta(description="The last ten hits, the newest first.")]
+    from_time: Annotated[datetime, msgspec.Meta(description="Start of the replay.")]
+    to_time: Annotated[datetime, msgspec.Meta(description="End of the replay: the time of block.")]
+    block: Annotated[int, msgspec.Meta(description="Last block of the replay.")]

@@ -6,10 +6,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from roundtrip.api.documents.about import ABOUT, INSTRUCTIONS
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.operations.operation import COMMON_CODES, AnyOperation
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 DOCUMENT = openapi_json()
@@ -85,12 +86,17 @@ def test_an_operation_lists_its_codes_by_status(row: AnyOperation) -> None:
 
 
 @ROWS
-def test_a_tools_description_says_every_code_of_a_call_of_it(row: AnyOperation) -> None:
+def test_a_tools_description_says_every_code_of_its_own_and_the_instructions_the_rest(
+    row: AnyOperation,
+) -> None:
     assert "Fails with" not in row.description
-    _, _, fails = row.tool_description().partition(" Fails with ")
+    _, _, fails = row.tool_description().lower().partition("fails with ")
     said = [word.strip(".,") for word in fails.replace(" or ", " ").split()]
     of_http = {"internal", "bad_json"} | ({"bad_input"} if row.query else set())
-    assert said == [code for code in row.codes() if code not in of_http]
+    assert said == [code for code in row.codes() if code not in of_http | COMMON_CODES]
+    for text in (INSTRUCTIONS, ABOUT, llms_txt()):
+        assert all(code in text for code in COMMON_CODES)
+    assert ("Needs a key" in row.tool_description()) is row.key
 
 
 def test_an_answer_for_one_key_is_never_shared() -> None:

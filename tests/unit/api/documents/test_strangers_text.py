@@ -63,15 +63,15 @@ OWN = {
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
 _PLAIN = """
     address alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot boughtRaw
-    checkedAt claim claimMessage closedAt code cost costEth costs curve data deployer designation
-    dialect does endsAt eth ethLeft failingSince firstSeen flaggedAt flags from fromTime funder
+    checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
+    does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
     gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastDeliveredAt lastError
-    lastTradeAt lastTradedAt launchedAt level link madeAt method min minRaw oldestLaunchedAt
+    lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
     thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
-    validUntil value verb wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
+    validUntil value wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
 """
 PLAIN = frozenset(_PLAIN.split())
 """Other fields with free text: addresses, numbers, times, codes, words of the caller or of ours."""

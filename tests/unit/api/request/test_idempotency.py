@@ -39,8 +39,8 @@ def test_where_they_are_found() -> None:
 
 
 def test_only_what_writes_for_a_keys_owner_is_done_once() -> None:
-    with pytest.raises(ValueError, match="nothing, or nobody"):
+    with pytest.raises(ValueError, match="needs an account and a write"):
         replace(PLAIN, once=True)
-    with pytest.raises(ValueError, match="nothing, or nobody"):
+    with pytest.raises(ValueError, match="needs an account and a write"):
         replace(PLAIN, once=True, key=True)
     assert "bad_input" in replace(PLAIN, once=True, key=True, writes=True).codes()

@@ -15,7 +15,7 @@ from roundtrip.services.practice.league import _league_text
 from roundtrip.services.practice.pricing import why_missing, why_refused
 from roundtrip.services.practice.trades import _history_text
 from roundtrip.services.practice.trades import _text as trades_text
-from roundtrip.services.trade.simulate import TradeVerdict
+from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.practice.league import LeagueCounts, LeagueRank

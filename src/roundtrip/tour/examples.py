@@ -1,0 +1,124 @@
+"""Records one real answer for each operation: of the tools from a walk of the tour, of the others over HTTP.
+
+``api/documents/examples.py`` puts them into the OpenAPI document.
+"""
+
+import asyncio
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from roundtrip.devnet.demo.wallet import DemoWallet
+from roundtrip.devnet.deploy import calldata
+from roundtrip.devnet.sync_rpc import SyncRpc
+
+from .steps import Answer
+from .walk import NothingToShow, ServiceUrls, WalkedStep
+
+PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
+"""Account 9 of the local chain, which takes the payment."""
+PAYER = 0
+"""The index of the local chain's account that pays: it has usdg."""
+_ONE_USDG = 10**6
+_FINAL_BLOCKS = "0x41"
+"""A block of the local chain is final once 64 blocks follow it."""
+_MOST_TRIES, _AGAIN_S = 30, 1.0
+_MOST_ROWS, _MOST_CHARACTERS, _CUT = 2, 400, "…"
+_NEVER_SHOWN = {"key": "rt_<your key>", "secret": "whsec_<your secret>", "claim": "0" * 64}
+_CLAIM = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+async def record_examples(
+    urls: ServiceUrls, payer: DemoWallet, walked: Sequence[WalkedStep]
+) -> dict[str, Answer]:
+    """The examples by operation name, sorted. Raises NothingToShow, and what sending raises."""
+    found = {step.tool.name: step.answer for step in walked}
+    token = found["check_token"]["address"]
+    async with aiohttp.ClientSession() as session:
+        client = _Client(session, urls.url)
+        found["health"] = await client.get("/v1/health")
+        found["check_proof"] = await client.get(f"/v1/check/{token}/proof")
+        nonce = await client.post("/v1/keys/nonce", {"address": payer.address})
+        signature = payer.sign_text(nonce["message"])
+        made = await client.post("/v1/keys", {"address": payer.address, "signature": signature})
+        found |= {"key_nonce": nonce, "make_key": made}
+        keyed = _Client(session, urls.url, made["key"])
+        found["credits"] = await keyed.get("/v1/credits")
+        tx = await asyncio.to_thread(functools.partial(_pay, urls.rpc_url, payer, found["credits"]["pay"]))
+        found["redeem_payment"] = await keyed.post("/v1/credits", {"tx": tx}, again_at="no_such_tx")
+    return {name: shorten(answer) for name, answer in sorted(found.items())}
+
+
+def write_examples(examples: dict[str, Answer]) -> bytes:
+    """The file's content. Raises ValueError: it would contain a secret."""
+    text = msgspec.json.format(msgspec.json.encode(examples), indent=1) + b"\n"
+    if re.search(rb"rt_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]{10,}", text):
+        raise ValueError("the examples would contain a secret")
+    return text
+
+
+def _pay(rpc_url: str, payer: DemoWallet, pay: dict[str, Any]) -> str:
+    """Pays one usdg and makes its block final; returns the transaction's hash."""
+    data = calldata("transfer(address,uint256)", pay["payTo"], _ONE_USDG)
+    with SyncRpc(rpc_url) as chain:
+        payer.send(rpc_url, [{"n": 1, "to": pay["asset"], "data": data, "value": "0", "gas": 100_000}])
+        mined = chain.call("eth_getTransactionCount", payer.address, "latest")
+        tx = _find_sent(chain, payer.address, int(mined, 16) - 1)
+        chain.call("anvil_mine", _FINAL_BLOCKS)
+    return tx
+
+
+def _find_sent(chain: SyncRpc, sender: str, nonce: int) -> str:
+    number = int(chain.call("eth_blockNumber"), 16)
+    for block in range(number, max(0, number - 20), -1):
+        for sent in chain.call("eth_getBlockByNumber", hex(block), True)["transactions"]:
+            if sent["from"] == sender and int(sent["nonce"], 16) == nonce:
+                return str(sent["hash"])
+    raise NothingToShow("the payment is in none of the newest blocks")
+
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    session: aiohttp.ClientSession
+    url: str
+    key: str | None = None
+
+    async def get(self, path: str) -> Answer:
+        return await self._ask("GET", path, None, None)
+
+    async def post(self, path: str, body: dict[str, Any], again_at: str | None = None) -> Answer:
+        """``again_at``: the error code at which the request is repeated."""
+        return await self._ask("POST", path, body, again_at)
+
+    async def _ask(self, method: str, path: str, body: dict[str, Any] | None, again_at: str | None) -> Answer:
+        headers = {"x-api-key": self.key} if self.key else {}
+        tries = 0
+        while True:
+            async with self.session.request(method, self.url + path, json=body, headers=headers) as response:
+                answer: Answer = msgspec.json.decode(await response.read())
+            if response.status == 200:
+                return answer
+            tries += 1
+            if answer["error"]["code"] not in (again_at, "busy") or tries == _MOST_TRIES:
+                raise NothingToShow(f"{path} answered {response.status}: {answer['error']['message']}")
+            await asyncio.sleep(_AGAIN_S)
+
+
+def shorten(value: Any, name: str = "") -> Any:
+    """An answer without secrets; lists are cut after two rows, and long texts after 400 characters."""
+    if isinstance(value, dict):
+        return {key: shorten(part, key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [shorten(part, name) for part in value[:_MOST_ROWS]]
+    if not isinstance(value, str):
+        return value
+    if name in _NEVER_SHOWN:
+        return _NEVER_SHOWN[name]
+    if name == "claimMessage":
+        value = _CLAIM.sub(_NEVER_SHOWN["claim"], value)
+    return value if len(value) <= _MOST_CHARACTERS else value[:_MOST_CHARACTERS] + _CUT
