@@ -305,7 +305,9 @@ async def examine(subject: DoctorSubject) -> list[Finding]:
         except RoundtripError as fault:
             findings.append(Finding(check.what, "missing", fault.message, check.costs))
         except (ValueError, msgspec.DecodeError):
-            findings.append(Finding(check.what, "missing", "its answer could not be read", check.costs))
+            findings.append(
+                Finding(check.what, "missing", "the node's answer could not be read", check.costs)
+            )
     return findings
 
 

@@ -50,7 +50,7 @@ async def test_an_error_that_speaks_of_a_limit_is_waited_out(
         assert quantity((await nodes.batch(CHAIN))[0]) == 4663
     assert len(two[0].sent) == 1
     state, _ = nodes.state()
-    assert (state.condition, state.why) == ("told to wait", "it limits its calls")
+    assert (state.condition, state.why) == ("told to wait", "the node limits our calls")
 
 
 async def test_a_node_that_tells_no_chain_is_not_believed(

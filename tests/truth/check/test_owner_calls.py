@@ -260,7 +260,7 @@ async def test_code_that_cannot_be_read_makes_no_owner_harmless(
     monkeypatch.setattr(owner_setters, "find", unreadable)
     evidence = await gather_evidence(ctx, Address(built.tokens["max_transaction"]), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text
-    assert text.endswith("What its owner could change was not found out: its functions could not be read.")
+    assert text.endswith("What its owner could change was not found out: reading its functions failed.")
 
 
 def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:

@@ -32,7 +32,7 @@ class Headers:
         self.asked += 1
         found = [self._header(chain, int(str(call.params[0]), 16)) for call in calls]
         if all(one is NO_ANSWER for one in found):
-            raise NodeFault("it answered none of the calls")
+            raise NodeFault("the node answered none of the calls")
         return found
 
     async def batches(

@@ -89,7 +89,7 @@ async def _search(node: RpcNode, token: Address, high: int) -> int | None:
         if first_with is None:
             return None
         if last_without > first_with:
-            raise NodeFault("its answers contradict each other")
+            raise NodeFault("the node's answers contradict each other")
         if first_with == last_without + 1:
             return first_with
         numbers = between(last_without, first_with, PROBES)
@@ -102,7 +102,7 @@ def _code_call(token: Address, number: int) -> RpcCall:
 def _has_code(answer: Answer) -> bool:
     """Raises NoArchive if the node reports the state as pruned, NodeFault for other errors."""
     if isinstance(answer, RpcError) and concern(answer) == "pruned":
-        raise NoArchive("it has let that state go")
+        raise NoArchive("the node no longer has that state")
     return bool(hex_bytes(answer))
 
 
@@ -111,7 +111,7 @@ def _read_codes(answers: Sequence[Answer], has_newest: bool) -> list[bool]:
     has_code = [_has_code(answers[0])] if has_newest else []
     for answer in answers[len(has_code) :]:
         if isinstance(answer, RpcError) and concern(answer) == "behind":
-            raise NoArchive("it does not know a state that old")
+            raise NoArchive("the node has no state that old")
         has_code.append(_has_code(answer))
     return has_code
 
@@ -129,7 +129,7 @@ async def find_creation(
         (answer,) = await node.batch([block_call(first.number)])
         block = read_block(answer, first.number)
         if block.hash.lower() != first.hash:
-            raise NodeLied(f"its block {first.number} is another one")
+            raise NodeLied(f"the node now has a different block {first.number}")
         for tx in block.transactions:
             sender = Address(tx.sender.lower())
             if tx.to is None and contract_address(sender, int(tx.nonce, 16)) == token:
@@ -164,13 +164,13 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
     filter_ = {"blockHash": first.hash, "address": token}
     (answer,) = await node.batch([RpcCall("eth_getLogs", [filter_])])
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gives no logs of the block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no logs of the block ({describe_error(answer)})")
     try:
         logs = msgspec.json.decode(answer, type=list[_CreationLog])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error
     if any((log.address.lower(), log.block_hash.lower()) != (token, first.hash) for log in logs):
-        raise NodeLied("it gave a log that was not asked for")
+        raise NodeLied("the node sent a log that was not requested")
     return TxHash(logs[0].transaction_hash.lower()) if logs else None
 
 
@@ -181,11 +181,11 @@ async def _read_launch(
     to."""
     tx = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
     if tx is None:
-        raise NodeLied("it gave a log of no transaction of its block")
+        raise NodeLied("the node sent a log that belongs to no transaction of its block")
     (answer,) = await node.batch([receipt_call(tx_hash)])
     receipt = read_receipt(answer, tx_hash)
     if receipt.block_hash != block.hash.lower():
-        raise NodeLied("it gave a receipt of another block")
+        raise NodeLied("the node sent a receipt of a different block")
     index = next((index for index, log in enumerate(receipt.logs) if log.address == token), None)
     if index is None:
         return None

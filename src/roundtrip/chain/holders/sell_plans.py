@@ -25,7 +25,7 @@ from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, P
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Call
 
-NO_BALANCE = Missing("token", "the token does not tell what its holders hold")
+NO_BALANCE = Missing("token", "the token does not return its holders' balances")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def read_sell(
         step = results.get(label)
         if step is not None and not step.ok:
             fault = "node" if label == "fund" else "token"
-            return Missing(fault, "the buy before a holder's sell was refused"), None  # type: ignore[arg-type]
+            return Missing(fault, "the buy before a holder's sell failed"), None  # type: ignore[arg-type]
     first_results = {label: result for label, result in results.items() if not label.startswith(_LATER)}
     later_results = {
         label.removeprefix(_LATER): result for label, result in results.items() if label.startswith(_LATER)

@@ -229,7 +229,7 @@ class Bulkhead:
 
 
 def _busy() -> ServiceFull:
-    return ServiceFull("busy", "Too many simulations are waiting; retry in a second.", 1)
+    return ServiceFull("busy", "Too many simulations are waiting. Retry in 1 second.", 1)
 
 
 @dataclass(slots=True)

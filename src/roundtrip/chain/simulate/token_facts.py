@@ -32,7 +32,7 @@ _VIEWS = (
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )
-_COUNTS_BLOCKS = "it may count blocks, which no simulation on this chain lets pass"
+_COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
 _MOST_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
 

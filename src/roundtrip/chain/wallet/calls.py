@@ -196,9 +196,9 @@ def read_run(
     eth = [_uint(results, f"eth-{n}") for n in range(len(wallet_calls.calls) + 1)]
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
-        return Missing("node", "the wallet's eth could not be read")
+        return Missing("node", "reading the wallet's eth failed")
     if any(label.startswith("first-") and not step.ok for label, step in results.items()):
-        return Missing("node", "the money for it could not be had")
+        return Missing("node", "the simulation could not provide the money for it")
     calls = tuple(
         CallResult(step.ok, step.gas_used, None if step.ok else step.reason() or "")
         for step in (results[f"call-{n}"] for n in range(len(wallet_calls.calls)))

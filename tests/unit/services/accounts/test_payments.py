@@ -78,7 +78,7 @@ class HeadAt:
 
     def current(self) -> Any:
         if self._block is None:
-            raise NodeFault("no block was heard of yet")
+            raise NodeFault("the node has reported no block yet")
         return SimpleNamespace(block=self._block)
 
 
