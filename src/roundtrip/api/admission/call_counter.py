@@ -142,7 +142,7 @@ class CallCounter(BatchWriter):
         if self._is_away():
             raise _away()
         if len(self._waiting) >= (MOST_WAITING if preferred else MOST_WAITING * 3 // 4):
-            raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
+            raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_WaitingCall(call, live_key))
         self._start_flush()
@@ -236,7 +236,8 @@ class CallCounter(BatchWriter):
 
 
 def _away() -> ServiceFull:
-    return ServiceFull("busy", "Keys cannot be looked up just now; ask again in a moment.", 1)
+    message = "The key could not be checked: the database is unavailable. Retry in 1 second."
+    return ServiceFull("busy", message, 1)
 
 
 def _was_not_executed(fault: Exception) -> bool:

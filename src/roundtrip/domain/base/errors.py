@@ -59,6 +59,11 @@ class CallerFault(RoundtripError):
     """The request is wrong; the same request fails again."""
 
 
+class ParamFault(CallerFault):
+    """A parameter is unknown, missing or wrong. Quotes in the message hold examples, or the caller's own
+    words."""
+
+
 class LimitReached(RoundtripError):
     """The caller sent too many requests. ``retry_after_s``: when to retry; ``limit``: its calls a minute."""
 
