@@ -249,7 +249,7 @@ async def test_a_node_that_stopped_following_the_chain_is_passed_over(ctx: Conte
             await several.heads.refresh()
         assert second.sent != []
     alone = Heads(ctx.node, CHAIN_ID, ctx.contracts, oldest_s=60.0, wall=lambda: wall[0])
-    with pytest.raises(NodeFault, match="its newest block is 61 s old"):
+    with pytest.raises(NodeFault, match="the node's newest block is 61 s old"):
         await alone.refresh()
 
 

@@ -30,7 +30,7 @@ async def test_retry_after_is_waited_out(ctx: Context, two: tuple[QuirkyNode, Qu
         await nodes.batch(CHAIN)
     assert (len(two[0].sent), len(two[1].sent)) == (1, 3)
     (state, _) = nodes.state()
-    assert (state.condition, state.why) == ("told to wait", "it answered with HTTP status 429")
+    assert (state.condition, state.why) == ("told to wait", "the node answered with HTTP status 429")
     now[0] += 29.9
     await nodes.batch(CHAIN)
     assert len(two[0].sent) == 1

@@ -333,7 +333,7 @@ async def test_another_accounts_channel_cannot_be_told_from_none(street: Street)
     account, other = await street.account(), await street.account()
     theirs = await street.webhook(other)
     error = await refused(street, "remove_channel", account, id=theirs)
-    assert error.message == f"There is no channel {theirs} of this account."
+    assert error.message == f"You have no channel {theirs}. list_channels lists your channels."
     assert (await street.channel(theirs)).state == "live"
     assert await listed(street, account) == []
 

@@ -92,7 +92,7 @@ async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: House) ->
     status, page, _ = await act(house, session, "end_own", id=key_id)
     assert (status, "is revoked already." in page) == (200, True)
     _, page, _ = await house.get("/account/keys", session)
-    assert "No key is live." in page
+    assert "You have no live key." in page
     assert "Revoked keys" in page
 
 
@@ -267,7 +267,7 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> Non
     assert page.index("This one") < page.index("Another ")
     one, own = await ids(house, person)
     status, page, _ = await act(house, this, "end_own", id=str(one))
-    assert (status, "The session is ended." in page) == (200, True)
+    assert (status, "The session has ended." in page) == (200, True)
     assert (await house.get("/account/keys", first))[0] == 303
     # Its own: the page leads to where one signs in, and forgets the cookie.
     status, _, headers = await act(house, this, "end_own", id=str(own))
@@ -340,7 +340,7 @@ async def used(house: House, person: Person, calls: dict[date, int]) -> None:
 async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
     session = await house.signed_in(Person())
     _, page, _ = await house.get("/account", session)
-    assert "Payments are not open" in page
+    assert "This service accepts no payments" in page
     assert 'name="tx"' not in page
     status, page, _ = await act(house, session, "redeem_payment", tx="0x" + "1" * 64)
     assert (status, "not_open" in page) == (404, True)

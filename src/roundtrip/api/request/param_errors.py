@@ -15,8 +15,8 @@ import msgspec
 
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.names import reason as clean_quoted
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
 
-EXAMPLE_ADDRESS = "0x00112233445566778899aabbccddeeff00112233"
 EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
 
 _MOST_NAME = 40

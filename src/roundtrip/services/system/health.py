@@ -18,28 +18,28 @@ _DATABASE_S = 1.0
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to ask."""
+    """No parameters."""
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """What does not work, or in part only, and what that costs."""
+    """A part that does not work, or not fully, and what fails because of it."""
 
     what: str
     costs: str
 
 
-_NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
+_NO_INDEX = Lack("index", "boards, wallets, alerts: no process writes the chain into the database")
 _NO_NODE = Lack("node", "every check: the chain's node does not answer")
-_NODE_BEHIND = Lack("node", "fresh answers: it is far behind what was followed of the chain already")
-_INDEX_BEHIND = Lack("index", "fresh boards and alerts: it is far behind the chain")
-_NO_DIALECT = Lack("simulations", "every check: it is not known yet how the node's simulations speak")
-_NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
+_NODE_BEHIND = Lack("node", "fresh answers: the node is far behind the index")
+_INDEX_BEHIND = Lack("index", "fresh boards and alerts: the index is far behind the chain")
+_NO_DIALECT = Lack("simulations", "every check: the format of the node's simulations is not known yet")
+_NO_DATABASE = Lack("database", "every check: the database is unavailable, so evidence cannot be stored")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
     """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
-    false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
-    be made at all. ``lacks``: what it does without; never empty while ``ok`` is false."""
+    false: the service is behind the chain, the node is far behind the index, or no check is possible at all.
+    ``lacks``: what does not work; never empty while ``ok`` is false."""
 
     ok: bool
     head: int
