@@ -51,7 +51,7 @@ class TourWalk:
         text = page(self.told, self.known)
         secrets = [self.key, *(str(step.answer.get("secret", self.key)) for step in self.told)]
         if any(secret in text for secret in secrets):
-            raise ValueError("a secret would stand in the page")
+            raise ValueError("the page would contain a secret")
         return text
 
 
@@ -64,7 +64,7 @@ class RunningDemo:
 
 
 def tour(
-    file: Annotated[Path, typer.Argument(help="Where the page goes.")] = Path("docs/tour.md"),
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("docs/tour.md"),
     url: Annotated[
         str | None,
         typer.Option(

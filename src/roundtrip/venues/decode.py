@@ -16,7 +16,9 @@ class Decoder:
         self._by_topic: dict[str, dict[Address | None, Callable[[Log], Event | None]]] = {}
         for emitter, topic, read in (row for file in DECODERS for row in file.decoders(contracts)):
             by_emitter = self._by_topic.setdefault(topic, {})
-            assert not by_emitter or None not in {emitter, *by_emitter}, "anybody's, and somebody's own"
+            assert not by_emitter or None not in {emitter, *by_emitter}, (
+                "one event both of any emitter and of certain ones"
+            )
             assert emitter not in by_emitter, "read in two ways"
             by_emitter[emitter] = read
         self.topics = frozenset(self._by_topic)

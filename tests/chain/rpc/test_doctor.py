@@ -170,7 +170,7 @@ async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: 
         first.quirk = "403"
         await examine(one)
         told = by_name(await examine(one))["nodes"]
-    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are left to be asked")
+    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are usable")
     assert "told to wait" in told.seen
 
 

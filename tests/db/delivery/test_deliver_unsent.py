@@ -64,7 +64,7 @@ async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
 
     async def once(*given: Any) -> PostReply:
         if street.servers.sent:
-            raise PostNotTried("there was no turn")
+            raise PostNotTried("too many name lookups")
         return await post(*given)
 
     monkeypatch.setattr(street.servers, "post", once)

@@ -44,7 +44,7 @@ async def test_a_message_is_found_and_sent_once_more(
     done = await said(monkeypatch, url, "resend", delivery_id)
     assert (done.exit_code, done.output) == (
         0,
-        f"message {delivery_id} was delivered, and is sent once more\n",
+        f"message {delivery_id} was delivered and is sent again.\n",
     )
     street.at_s += 10**9
     street.servers.otherwise = answered(503)

@@ -78,7 +78,7 @@ class DatabaseCalls:
             async with self.connection.acquire(_FORGET_S) as connection:
                 await call_counts.forget(connection, before_ms)
         except DATABASE_FAULTS as fault:
-            log.warning("old calls are not forgotten", fault=type(fault).__name__)
+            log.warning("deleting old calls failed", fault=type(fault).__name__)
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class CallCounter(BatchWriter):
         try:
             return await self.store.recent(self.now_ms())
         except DATABASE_FAULTS as fault:
-            log.warning("calls of the last minute are not known", fault=type(fault).__name__)
+            log.warning("reading the calls of the last minute failed", fault=type(fault).__name__)
             self._load_later = load_later
             return []
 
@@ -216,7 +216,7 @@ class CallCounter(BatchWriter):
         unwritten: list[CountedCall],
         refunds: list[RefundedCall],
     ) -> None:
-        self._mark_away(fault, "calls cannot be counted in the database")
+        self._mark_away(fault, "counting calls in the database failed")
         if not isinstance(fault, _NEVER_WRITABLE):
             self._unwritten.extend(
                 [*unwritten, *(entry.call for entry in waiting if entry.call.key_hash is None)]

@@ -205,7 +205,7 @@ class CreditSpender(BatchWriter):
         return ends
 
     def _handle_failure(self, fault: Exception, ends: list[_HoldEnd], wanted: list[_WantedHold]) -> None:
-        self._mark_away(fault, "credits cannot be moved in the database")
+        self._mark_away(fault, "updating credits in the database failed")
         for end in (*ends, *self._ends):
             end.finish()
         # They may have taken effect all the same; repeating them changes nothing.

@@ -148,7 +148,7 @@ class Gate:
             await self.spender.charge(admitted.hold)
 
     def release(self, admitted: Admitted) -> None:
-        """Releases the credit of a call whose caller has gone; the call still counts."""
+        """Releases the credit of a call whose caller has disconnected; the call still counts."""
         if admitted.hold is not None and self.spender is not None:
             self.spender.release(admitted.hold)
 

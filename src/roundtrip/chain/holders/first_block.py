@@ -116,7 +116,7 @@ def _read_codes(answers: Sequence[Answer], has_newest: bool) -> list[bool]:
     return has_code
 
 
-# --- by whom ---------------------------------------------------------------------------------------
+# --- the sender ------------------------------------------------------------------------------------
 
 
 async def find_creation(

@@ -60,8 +60,8 @@ class CallerFault(RoundtripError):
 
 
 class ParamFault(CallerFault):
-    """A parameter is unknown, missing or wrong. Quotes in the message hold examples, or the caller's own
-    words."""
+    """A parameter is unknown, missing or wrong. Quotes in the message hold examples or the caller's own
+    words, not strangers' text."""
 
 
 class LimitReached(RoundtripError):

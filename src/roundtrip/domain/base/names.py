@@ -62,7 +62,7 @@ def name(text: str) -> str | None:
 
 
 def reason(text: str) -> str:
-    """A revert reason fit to stand in quotes inside a sentence of ours: it cannot close the quotes."""
+    """A revert reason that is safe inside quotes in a sentence: it cannot close the quotes."""
     cleaned = "".join("'" if c in _QUOTES else c for c in clean(text, REASON_LENGTH))
     # Two quotes in a row look like the closing quote.
     while "''" in cleaned:

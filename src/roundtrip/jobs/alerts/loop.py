@@ -103,7 +103,7 @@ class AlertLoop:
         self._ctx = ctx
         self._parts = parts or AlertParts()
         self._most_blocks, self._most_matches = most_blocks, most_matches
-        self._loop = JobLoop(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
+        self._loop = JobLoop(ctx.pool, CHANNEL, poll_s, "making alerts failed", "making alerts works again")
         self._subscriptions = Subscriptions(self._parts.index, ctx.now_s)
         self._last_seen: tuple[int, float] | None = None
         """The index's last block at the latest step, and when it was first seen."""
