@@ -61,7 +61,8 @@ def verify_trade(
     asset: Annotated[str | None, typer.Option(help="The asset of that amount: eth or usdg.")] = None,
     slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
 ) -> None:
-    """Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not, 2: unread."""
+    """Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not
+    proven, 2: not read."""
     request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
     try:
         trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))
