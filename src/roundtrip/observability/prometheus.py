@@ -273,7 +273,7 @@ def status_gauges(status: ServiceStatus) -> list[Metric]:
                 "Seconds that the oldest message has waited.",
                 backlog.oldest_delivery_s or 0,
             ),
-            _gauge("alerts_behind_blocks", "Blocks whose alerts are not made yet.", backlog.alerts_behind),
+            _gauge("alerts_behind_blocks", "Blocks without their alerts yet.", backlog.alerts_behind),
         ]
     return families
 

@@ -12,12 +12,12 @@ VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool
 """Every venue a token is looked for on."""
 
 LISTINGS: tuple[ListingFile, ...] = (*VENUES, launchpad_v1)
-"""Every module whose logs announce new venues."""
+"""Every module with logs that announce new venues."""
 
 DECODERS: tuple[DecodingFile, ...] = (
     amm_v3, amm_v4, launchpad_curve, launchpad, launchpad_v1, erc20, entry_point,
 )  # fmt: skip
-"""Every module whose logs become events. ``decode.Decoder`` looks a log up in all of them."""
+"""Every module with logs that become events. ``decode.Decoder`` looks a log up in all of them."""
 
 LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
 """Every launchpad that is asked whether it launched a token. The first that did wins."""

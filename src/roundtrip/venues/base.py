@@ -96,7 +96,7 @@ class VenueListing:
 
 
 class ListingFile(Protocol):
-    """A module whose logs announce new venues."""
+    """A module with logs that announce new venues."""
 
     def listings(self, contracts: Contracts) -> tuple[tuple[Address, str], ...]:
         """The contracts that announce new venues, each with the first topic of its log. Empty: none on this
@@ -119,7 +119,7 @@ class LogDecoder(NamedTuple):
 
 
 class DecodingFile(Protocol):
-    """A module whose logs become events of the index."""
+    """A module with logs that become events of the index."""
 
     def decoders(self, contracts: Contracts) -> tuple[LogDecoder, ...]:
         """A decoder for each of its logs. Empty: no contract of this network emits them."""

@@ -61,7 +61,7 @@ _HEALTH = "/v1/health"
 _OVERLOADED_CODE = "busy"
 _OVERLOADED = render_error(ServiceFull(_OVERLOADED_CODE, "The service is overloaded. Retry in 1 second.", 1))
 """Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
-_OVERLOADED_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
+_OVERLOADED_PAGE = b"The service is overloaded. Reload this page in a few seconds.\n"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]

@@ -241,7 +241,7 @@ class SharedAnswers:
             self._answers.popitem(last=False)
 
     async def finish_runs(self, within_s: float = FINISH_RUNS_S) -> None:
-        """Waits for the runs under way, whose callers have left, and cancels those that take longer: a
+        """Waits for the running runs, which have no callers left, and cancels those that take longer: a
         process that waits for one runs it instead."""
         late = await _wait_for_tasks({flight.task for flight in self._flights.values()}, within_s)
         for task in late:

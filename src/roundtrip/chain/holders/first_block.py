@@ -44,21 +44,21 @@ _ONE_BYTE = 0x80
 
 
 class TokenCreation(NamedTuple):
-    """Who brought the token onto the chain. ``how``: ``deployment``, the transaction itself made the
-    contract; ``launch_tx``, it is the transaction of the token's first log in its first block, and a factory
-    made the contract there. ``sender``: the sender, or the account whose operation it was."""
+    """The creation of a token. ``how``: ``deployment``, the transaction itself created the contract;
+    ``launch_tx``, a factory created it in the transaction of the token's first log. ``sender``: the
+    transaction's sender, or the account of the user operation."""
 
     sender: Address
     tx_hash: TxHash
     how: Literal["deployment", "launch_tx"]
 
 
-# --- when ------------------------------------------------------------------------------------------
+# --- the first block -------------------------------------------------------------------------------
 
 
 async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> BlockRef | None:
-    """The first block at whose end the token has code, up to ``high``, which should be final. None: it could
-    not be found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
+    """The first block with the token's code at its end, up to ``high``, which should be final. None: not
+    found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
     when the budget is spent."""
     try:
         number = await _search(node, token, high.number)
@@ -122,9 +122,9 @@ def _read_codes(answers: Sequence[Answer], has_newest: bool) -> list[bool]:
 async def find_creation(
     node: RpcNode, token: Address, first: BlockRef, first_tx: TxHash | None = None
 ) -> TokenCreation | None:
-    """Who made the token in the block ``first``, the first one with its code. ``first_tx``: the transaction
-    of its first log there; None: it is requested. Returns None if a contract made the token and it has no log
-    in that block. Raises NodeFault if the node did not answer, ServiceFull."""
+    """Finds the creation of the token in ``first``, the first block with its code. ``first_tx``: the
+    transaction of its first log there; None: it is requested. Returns None if a contract made the token and
+    it has no log in that block. Raises NodeFault if the node did not answer, ServiceFull."""
     try:
         (answer,) = await node.batch([block_call(first.number)])
         block = read_block(answer, first.number)
@@ -177,8 +177,8 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
 async def _read_launch(
     node: RpcNode, token: Address, block: FullBlock, tx_hash: TxHash
 ) -> TokenCreation | None:
-    """The sender of the transaction, or the account whose operation the token's first log in it belongs
-    to."""
+    """The creation by a transaction: by its sender, or by the account of the user operation that emitted the
+    token's first log in it."""
     tx = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
     if tx is None:
         raise NodeLied("the node sent a log that belongs to no transaction of its block")

@@ -99,7 +99,7 @@ def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) ->
 
 
 def plan_sells(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[PlannedSell, ...]:
-    """The sells of holders whose balance is large enough to be significant: at least a hundredth of what the
+    """The sells of holders with a significant balance: at least a hundredth of what the
     check's own wallet sells."""
     policy = sell.setting.policy
     own_raw = planned_sell_raw(sell.probe, sellable(sell.bought, sell.probe, policy))

@@ -154,7 +154,7 @@ class Bulkhead:
             self._plain.popitem(last=False)
 
     def mark_dear(self, token: str | None) -> None:
-        """Remembers a token whose simulations must run one at a time."""
+        """Remembers that the token's simulations must run one at a time."""
         if token is None:
             return
         self._plain.pop(token, None)

@@ -37,7 +37,7 @@ class Setting:
     market: MarketRates
     policy: Policy
     slots: tuple[BalanceSlot, ...] = ()
-    """Slots of money whose balance is set in storage, because no swap brings it."""
+    """Storage slots of money balances that are overridden, because no swap brings that money."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
 
 
 def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
-    """The implementation whose code the token delegates to; None: it runs its own code."""
+    """The implementation that the token delegates to; None: it runs its own code."""
     if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
         return Address("0x" + minimal[1].hex())
     word = _bytes(slot)

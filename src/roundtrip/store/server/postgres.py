@@ -247,7 +247,7 @@ class EmbeddedPostgres:
         raise self._in_use()
 
     def _clear_stale_files(self) -> None:
-        """Removes the files of a killed server, whose process id may belong to another process by now."""
+        """Removes the files of a killed server: its process id may belong to another process by now."""
         data, log = self.home / "data", self.home / "postgres.log"
         stale = [data / "postmaster.pid", Path(f"{self._socket}/{_SOCKET_NAME}.lock")]
         for path in stale if sys.platform == "linux" else []:
