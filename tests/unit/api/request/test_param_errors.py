@@ -10,6 +10,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.request import param_errors
 from roundtrip.api.request.param_errors import find_similar, quote_name
 from roundtrip.domain.base.errors import ParamFault
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
 
 ADDRESS = "0x" + "1" * 40
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
@@ -23,7 +24,7 @@ def refusal(tool: str, **given: Any) -> str:
     return refused.value.message
 
 
-HEX = f'0x and 40 hex digits, such as "{param_errors.EXAMPLE_ADDRESS}".'
+HEX = f'0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
 
 
 @pytest.mark.parametrize(
