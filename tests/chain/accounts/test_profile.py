@@ -85,7 +85,7 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     assert (answer["agent"], answer["agentName"]) == (True, "Bot")
     assert (answer["usedToday"], answer["remainingToday"], answer["liveKeys"]) == (20_007, 0, 2)
     assert [one["start"] for one in answer["keys"]] == [second["key"][:8], third["key"][:8]]
-    assert f'{first["mite"]["designation"]}, "Bot": the agent account of' in answer["text"]
+    assert f'{first["mite"]["designation"]} "Bot": the agent account of' in answer["text"]
     assert "20,000 a day; 0 are left today. You have 2 live keys of at most 5." in answer["text"]
 
 

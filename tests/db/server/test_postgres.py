@@ -466,7 +466,7 @@ async def test_a_recovery_is_waited_for_longer_than_a_start(
     monkeypatch.setattr(postgres, "_START_SECONDS", 0.0)
     await watched.stop()
     watched.says = (OSError("nobody listens"),)
-    with pytest.raises(EmbeddedPostgresError, match="gave no answer in 0 s"):
+    with pytest.raises(EmbeddedPostgresError, match="did not answer within 0 s"):
         await watched.start()
     watched.says = (asyncpg.CannotConnectNowError("the database system is starting up"),)
     with capture_logs() as logged:

@@ -58,7 +58,7 @@ class Shop:
         async with self.ctx.pool.acquire() as connection, connection.transaction():
             for one in range(count):
                 drafts = [Draft(account_id, "rule", 1, int(self.clock()), f"Said {one}.")]
-                await deliveries.wish(connection, await alerts.put(connection, drafts, now), now)
+                await deliveries.enqueue(connection, await alerts.put(connection, drafts, now), now)
 
     async def work(self) -> None:
         """Sends what is due."""
@@ -229,7 +229,7 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("off", "Its channel is switched off"), ("removed", "Its channel was removed.")]
+    ("state", "said"), [("off", "channel is off. Test the channel"), ("removed", "channel was removed.")]
 )
 async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str, said: str) -> None:
     channel = await shop.set()

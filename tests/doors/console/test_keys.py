@@ -86,7 +86,7 @@ async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: House) ->
     key_id = str((await ids(house, person))[1])
     status, page, _ = await act(house, session, "end_own", id=key_id)
     assert status == 200
-    assert f"The key {keys.start_of(key)}… is revoked." in page
+    assert f"Key {keys.start_of(key)}… is revoked." in page
     assert not await is_live(house, key)
     # The same form once more, by a reload.
     status, page, _ = await act(house, session, "end_own", id=key_id)
@@ -199,7 +199,7 @@ async def test_a_label_that_is_too_long_makes_no_key(house: House) -> None:
     session = await house.signed_in(person)
     signed = await signature(house, person, session)
     status, page, _ = await act(house, session, "make_own_key", signature=signed, label="x" * 65)
-    assert (status, "more than 64 characters" in page) == (400, True)
+    assert (status, "at most 64 characters" in page) == (400, True)
     assert (await kept_of(house.ctx, person.address)).live == 1
 
 
@@ -325,7 +325,7 @@ async def test_the_account_shows_what_it_used(house: House) -> None:
     rows = re.findall("<tr><td>([0-9-]{10})</td><td>([0-9,]+)</td>", page)
     assert len(rows) == 14
     assert (rows[0], rows[-1]) == ((str(today), "1"), (str(today - timedelta(days=13)), "1,500"))
-    assert "1501 calls in 14 days" in page
+    assert "1,501 calls in 14 days" in page
 
 
 async def used(house: House, person: Person, calls: dict[date, int]) -> None:
@@ -340,7 +340,7 @@ async def used(house: House, person: Person, calls: dict[date, int]) -> None:
 async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
     session = await house.signed_in(Person())
     _, page, _ = await house.get("/account", session)
-    assert "This service accepts no payments" in page
+    assert "Payments are not open" in page
     assert 'name="tx"' not in page
     status, page, _ = await act(house, session, "redeem_payment", tx="0x" + "1" * 64)
     assert (status, "not_open" in page) == (404, True)

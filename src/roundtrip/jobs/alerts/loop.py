@@ -68,7 +68,7 @@ FindHolders = Callable[
 
 
 class EnqueueDeliveries(Protocol):
-    """The signature of ``deliveries.wish``."""
+    """The signature of ``deliveries.enqueue``."""
 
     def __call__(
         self, connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
@@ -81,7 +81,7 @@ class AlertParts:
 
     index: Callable[[], RuleIndex] = RuleIndex
     read_happenings: ReadHappenings = happenings.read_happenings
-    enqueue: EnqueueDeliveries = deliveries.wish
+    enqueue: EnqueueDeliveries = deliveries.enqueue
     find_holders: FindHolders = holders_to_alert
 
 

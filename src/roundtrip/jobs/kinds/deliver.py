@@ -204,7 +204,7 @@ async def _alert_owner(connection: Connection, channel: Channel, text: str, now:
     """Writes an alert for the channel's owner, and enqueues this job again."""
     draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), text)
     written = await alerts.put(connection, [draft], now)
-    await deliveries.wish_and_run(connection, written, now, channel_ids=[channel.id])
+    await deliveries.enqueue_and_run(connection, written, now, channel_ids=[channel.id])
 
 
 async def _next_run_at(connection: Connection, channel_id: int) -> datetime | None:

@@ -107,7 +107,7 @@ async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAns
 
 def _text(answer: MyMite) -> str:
     noun = "the agent account" if answer.agent else "the account"
-    name = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
+    name = f' "{answer.agent_name}"' if answer.agent and answer.agent_name else ""
     paid = f" You also have {format_count(answer.credits, 'paid call')}." if answer.credits else ""
     return (
         f"You are {answer.designation}{name}: {noun} of {answer.wallet}, level {answer.level}. "

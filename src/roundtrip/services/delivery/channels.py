@@ -174,7 +174,7 @@ async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseC
     off = sum(row.state == "off" for row in rows)
     text = _count_text(len(rows))
     if failing:
-        text += f" The last delivery to {failing} of them failed and will be retried."
+        text += f" Deliveries to {failing} of them fail and are retried."
     if off:
         text += (
             f" {off} of them {'is' if off == 1 else 'are'} off after three days of failures: "

@@ -66,10 +66,10 @@ class _AgainAtRow(NamedTuple):
 
 
 _ENQUEUE = """
-WITH wish AS (
+WITH requested AS (
     INSERT INTO jobs.job AS job (kind, key, payload, run_at)
     SELECT $1, key, $3::jsonb, $4
-    FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
+    FROM unnest($2::text[]) WITH ORDINALITY AS given (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
         -- Also for a running job: a worker whose clock was ahead may have claimed it long before it is due.
