@@ -54,7 +54,7 @@ KINDS = ("follow", "rule")
 WALLET = "0x" + keccak(b"roundtrip alerts")[12:].hex()
 _FUNDS_WEI, _BUY_WEI = 10**22, 10**16
 _RECEIPT = "eth_getTransactionReceipt"
-_STARTED = "Ctrl-C ends it all."
+_STARTED = "Press Ctrl-C to stop."
 
 
 def _documented() -> Any:

@@ -293,7 +293,7 @@ async def service(folder: Path, processes: int) -> AsyncIterator[tuple[Watched, 
         given = environment(folder, port, server.dsn, metrics)
         with started(command, given, folder / "log", PROJECT) as demo:
             async with asyncio.timeout(120):
-                while "Ctrl-C ends it all." not in demo.log.read_text():
+                while "Press Ctrl-C to stop." not in demo.log.read_text():
                     demo.check()
                     await asyncio.sleep(0.1)
             names = [f"serve {number}" for number in range(1, processes + 1)] if processes > 1 else ["parent"]

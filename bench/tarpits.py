@@ -136,7 +136,7 @@ class House:
         drafts = [Draft(account.id, "rule", 1, 0, said, verb="buying") for account in accounts]
         async with self.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, drafts, _now())
-            await deliveries.wish(connection, made, _now())
+            await deliveries.enqueue(connection, made, _now())
 
 
 def _now() -> datetime:

@@ -65,11 +65,11 @@ async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
         said = body.encode("utf-8", "surrogateescape")
         api.broken = web.Response(body=said)
         reply = await telegram.send_rows(5, ["one"])
-        assert (reply.ok, reply.status, reply.error) == (False, None, "its answer is not Telegram's")
+        assert (reply.ok, reply.status, reply.error) == (False, None, "the answer is not from Telegram")
         api.broken = web.Response(body=said)
         assert await telegram.name() is None
         api.broken = web.Response(body=said)
-        with pytest.raises(OSError, match="Telegram could not be asked"):
+        with pytest.raises(OSError, match="the request to Telegram failed"):
             await telegram.read_started(0, 0)
 
 
@@ -173,14 +173,14 @@ async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCapture
         assert reply.status == 401
         assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
     async with Poster(frozenset({api.at})) as poster:
-        with pytest.raises(OSError, match="could not be connected to") as failed:
+        with pytest.raises(OSError, match="the connection failed") as failed:
             await Telegram(poster, TOKEN, api.url).read_started(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
 
 
 @pytest.mark.parametrize("token", ["", "12345", "12345:", "12345:a/../b", "12345:a\r\nb", "x:abc", "1:a b"])
 def test_a_token_that_is_none_is_refused_without_being_told(token: str) -> None:
-    with pytest.raises(ValueError, match="a Telegram token is") as refused:
+    with pytest.raises(ValueError, match="a Telegram token must be") as refused:
         Telegram(Poster(), token, "https://api.telegram.org")
     assert not token or token not in str(refused.value)
 

@@ -18,8 +18,8 @@ from support.receiver import Behaviour, Receiver, answer, dripping, endless, raw
 LONG_S, SHORT_S = 100.0, 0.3
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
-NOT_HTTP, NO_ANSWER = "its answer is not HTTP", f"no answer within {SHORT_S:g} s"
-TOO_MUCH, HUNG_UP = "it answered too much", "it hung up without an answer"
+NOT_HTTP, NO_ANSWER = "the answer is not HTTP", f"no answer within {SHORT_S:g} s"
+TOO_MUCH, HUNG_UP = "the answer is too large", "the host closed the connection without an answer"
 
 BY_SIZE: dict[str, tuple[Behaviour, int | None, str | None, int]] = {
     "a huge body": (answer(200, b"x" * 10_000_000), 200, None, MOST_READ),
@@ -201,7 +201,7 @@ async def test_where_nobody_listens_there_is_no_answer() -> None:
         at = there.at
     async with Poster(frozenset({at}), timeout_s=LONG_S) as poster:
         reply = await poster.post(parse_target(f"http://{at}/", frozenset({at})), b"{}", {})
-    assert (reply.status, reply.error) == (None, "it could not be connected to")
+    assert (reply.status, reply.error) == (None, "the connection failed")
 
 
 async def test_who_hangs_up_at_once_gave_no_answer() -> None:
@@ -219,7 +219,7 @@ async def test_who_hangs_up_at_once_gave_no_answer() -> None:
 async def test_a_certificate_that_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
     async with receiver(self_signed(tmp_path, "127.0.0.1")) as there:
         reply = await told(there, LONG_S)
-        assert (reply.status, reply.error) == (None, "its certificate is not one to trust for that host")
+        assert (reply.status, reply.error) == (None, "the TLS certificate is not valid for this host")
         assert there.got == []
 
 
@@ -230,7 +230,7 @@ async def test_a_certificate_for_another_host_gets_nothing(
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     async with receiver(trusted.serving(tmp_path, "127.0.0.2", "hook.example")) as there:
         reply = await told(there, LONG_S)
-        assert (reply.status, reply.error) == (None, "its certificate is not one to trust for that host")
+        assert (reply.status, reply.error) == (None, "the TLS certificate is not valid for this host")
         assert there.got == []
 
 
@@ -267,7 +267,7 @@ async def test_where_there_is_no_tls_nothing_is_sent(said: bytes) -> None:
     async with server, Poster(frozenset({at}), timeout_s=LONG_S) as poster:
         reply = await poster.post(parse_target(f"https://{at}/", frozenset({at})), b"a secret", {})
     assert reply.status is None
-    assert reply.error in ("no TLS could be agreed with it", "it could not be connected to")
+    assert reply.error in ("the TLS handshake failed", "the connection failed")
     assert heard[0][:1] == b"\x16", "the first it hears is TLS"
 
 

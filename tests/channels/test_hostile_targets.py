@@ -11,7 +11,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from roundtrip.channels.post import Poster
 from roundtrip.channels.targets import BadTarget, Target, parse_target
 
-NOT_GLOBAL = "its address is not one of the internet"
+NOT_GLOBAL = "the host's address is not on the public internet"
 PORT = "PORT"
 """In a url: the port that is listened on."""
 

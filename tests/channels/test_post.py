@@ -207,9 +207,9 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
             return_exceptions=True,
         )
         assert [reply.error for reply in replies if isinstance(reply, PostReply)] == [
-            "its name leads to no address"
+            "the host name has no address"
         ] * MOST_THREADS_OF_ONE
-        with pytest.raises(PostNotTried, match="no turn"):
+        with pytest.raises(PostNotTried, match="too many name lookups"):
             await poster.post(parse_target("https://late.evil.example/"), b"", {})
     slow.may.set()
 
@@ -222,7 +222,7 @@ async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPa
     async with Poster(resolver=Lookups(PATIENCE_S, slow)) as poster:
         for clock[0], asked in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
             reply = await poster.post(parse_target("https://hook.example/"), b"", {})
-            assert reply.error == "its address is not one of the internet"
+            assert reply.error == "the host's address is not on the public internet"
             assert len(slow.asked) == asked
 
 
@@ -242,7 +242,7 @@ async def test_a_name_that_leads_nowhere_and_one_that_is_none() -> None:
     for host in ("hook.example", "bad.example"):
         async with Poster(resolver=Lookups(PATIENCE_S, nowhere)) as poster:
             reply = await poster.post(parse_target(f"https://{host}/"), b"", {})
-        assert (reply.status, reply.error) == (None, "its name leads to no address")
+        assert (reply.status, reply.error) == (None, "the host name has no address")
 
 
 async def test_a_name_that_is_never_answered_holds_nobody() -> None:

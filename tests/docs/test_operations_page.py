@@ -49,14 +49,14 @@ async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.
     """One after the other, as a shell would. What each does in full is tested elsewhere."""
     for words, ends, said in (
         ("migrate", 0, "up to date"),
-        ("doctor", 0, "speaks as anvil"),
+        ("doctor", 0, "in the format of anvil"),
         ("keys list", 0, "wallet"),
         ("deliveries list 7", 0, "webhook id"),
         ("sync --who", 1, "none leads"),
-        ("rebuild", 0, "made again: "),
-        (f"origin {OTHER}", 0, f"{OTHER} was not met up to block "),
-        ("forget", 1, "Say --yes to do it."),
-        ("forget --yes", 0, "the next sync begins anew"),
+        ("rebuild", 0, "Rebuilt "),
+        (f"origin {OTHER}", 0, f"{OTHER} has not appeared up to block "),
+        ("forget", 1, "Add --yes to do it."),
+        ("forget --yes", 0, "The next sync starts over."),
     ):
         ended = await asyncio.to_thread(CliRunner().invoke, app, shlex.split(words))
         told = ended.output + capsys.readouterr().out

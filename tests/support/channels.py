@@ -171,7 +171,7 @@ class Street:
         drafts = [Draft(account.id, kind, 1, int(self.at_s), one, verb="buying") for one in said]
         async with self.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, drafts, self.now())
-            await deliveries.wish(connection, made, self.now())
+            await deliveries.enqueue(connection, made, self.now())
         return made
 
     async def run(self) -> int:

@@ -123,7 +123,7 @@ class ScriptedChain:
             self.twist(calls, answers)
         found = [NO_ANSWER if answer is None else _raw(answer) for answer in answers]
         if all(answer is NO_ANSWER for answer in found):
-            raise NodeFault("it answered none of the calls")
+            raise NodeFault("the node answered none of the calls")
         return found
 
     async def batches(

@@ -148,7 +148,7 @@ class ToldNode:
         self.polls += 1
         self._polled.set()
         if self.head is None:
-            raise NodeFault("the connection failed")
+            raise NodeFault("the connection to the node failed")
         return [msgspec.Raw(msgspec.json.encode(self.head))]
 
     async def batches(

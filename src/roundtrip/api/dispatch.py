@@ -18,13 +18,12 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.request.failure_log import FailureLog
 from roundtrip.api.request.idempotency import read_idempotency_key
 from roundtrip.api.request.min_block import read_min_block
+from roundtrip.api.request.param_errors import describe_mismatch, describe_unknown
 from roundtrip.api.request.request_ids import request_id
 from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers, TookTooLong
-from roundtrip.domain.accounts.keys import without_keys
-from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import ParamFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_block
-from roundtrip.services.support.wallet_params import WalletParams
 
 log = structlog.get_logger(__name__)
 
@@ -78,7 +77,7 @@ class Unexpected(TracedFailure):
     """An unexpected exception in this service."""
 
     def __init__(self, request: str | None = None) -> None:
-        super().__init__("internal", "Something failed on our side.", request or request_id())
+        super().__init__("internal", "An error occurred in this service.", request or request_id())
 
 
 def add_request_id(error: RoundtripError, request: str | None = None) -> RoundtripError:
@@ -280,22 +279,17 @@ def read_params(
     operation: AnyOperation, raw: Mapping[str, object], query: Mapping[str, str] = _NO_QUERY
 ) -> msgspec.Struct:
     """The parameters as the operation's own type. Parameters that the operation takes from the query string
-    are read from ``query`` only; others in ``query`` are ignored. Raises CallerFault."""
+    are read from ``query`` only; others in ``query`` are ignored. Raises ParamFault."""
     for name in operation.query:
         if name in raw:
-            raise CallerFault(
-                operation.bad_params, f"The request does not fit: {name} is no parameter of it."
-            )
+            text = describe_unknown(operation.params, operation.name, operation.query, name)
+            raise ParamFault(operation.bad_params, text)
     from_query = {name: query[name] for name in operation.query if name in query}
     try:
         params: Any = msgspec.convert({**_convert_whole_floats(raw), **from_query}, type=operation.params)
     except msgspec.ValidationError as error:
-        if operation.bad_params == "bad_address" and "$.address" in str(error):
-            kind = "an address" if issubclass(operation.params, WalletParams) else "a token address"
-            raise CallerFault("bad_address", f"That is not {kind}: 0x and 40 hex digits.") from None
-        raise CallerFault(
-            operation.bad_params, f"The request does not fit: {_describe_mismatch(str(error))}."
-        ) from None
+        text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
+        raise ParamFault(operation.bad_params, text) from None
     assert isinstance(params, msgspec.Struct)
     return params
 
@@ -306,15 +300,6 @@ def _convert_whole_floats(raw: Mapping[str, object]) -> dict[str, object]:
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in raw.items()
     }
-
-
-def _describe_mismatch(message: str) -> str:
-    """Describes a validation error; leaves out regular expressions, which the documentation has."""
-    # A field's name is the caller's text: it may be a key that was put in the wrong place.
-    message = without_keys(message)
-    reason, _, path = message.partition(" - at `$.")
-    field = path.rstrip("`")
-    return f"{field} is not in the form that it has to have" if "matching regex" in reason else message[:200]
 
 
 def _limit_headers(ticket: Ticket | None) -> dict[str, str]:

@@ -66,8 +66,8 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
     except OSError as error:
         listening.close()
         raise PortTaken(
-            f"Port {port} on {host} is taken or cannot be used ({error.strerror}). "
-            f"Set {setting} to another one."
+            f"Port {port} on {host} is in use or not available ({error.strerror}). "
+            f"Set {setting} to a different port."
         ) from error
     return listening
 
@@ -77,7 +77,7 @@ def inherit_socket(descriptor: int) -> socket.socket:
     one."""
     listening = socket.socket(fileno=descriptor)
     if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        raise OSError(f"file descriptor {descriptor} is no listening socket")
+        raise OSError(f"file descriptor {descriptor} is not a listening socket")
     return listening
 
 
@@ -157,7 +157,7 @@ def build_pages(
     try:
         return console_routes(dispatch, callers, libraries)
     except LibraryMissing as error:
-        log.warning("no pages are served", error=str(error))
+        log.warning("serving no pages", error=str(error))
         return [], None
 
 

@@ -42,7 +42,7 @@ def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
     try:
         parse_target(url, loopback)
     except BadTarget as error:
-        raise BadSetting(f"{setting} cannot be used: {error}") from None
+        raise BadSetting(f"{setting} is not allowed: {error}") from None
 
 
 def secret_key(settings: Settings) -> bytes:
@@ -69,5 +69,5 @@ def secret_key(settings: Settings) -> bytes:
     except ValueError:
         key = b""
     if len(key) != 32:
-        raise ValueError(f"{path} does not hold 32 bytes in base64")
+        raise ValueError(f"{path} must contain 32 bytes in base64")
     return key

@@ -186,11 +186,11 @@ class Supervisor:
                 if number not in self._replace_signals:
                     return signal.SIGTERM if number == signal.SIGHUP else number
                 if not self._is_started:
-                    log.warning("processes are being started; told to replace them, nothing is done")
+                    log.warning("ignored the signal to replace processes: they are still starting")
                 elif replacing is None or replacing.done():
                     replacing = asyncio.create_task(self._replace_all())
                 else:
-                    log.warning("processes are being replaced already; told again, nothing more is done")
+                    log.warning("ignored the signal to replace processes: a replacement is running")
         finally:
             if replacing is not None:
                 replacing.cancel()
@@ -205,7 +205,7 @@ class Supervisor:
             children, await asyncio.gather(*(child.is_ready() for child in children)), strict=True
         ):
             if not is_ready:
-                raise ProcessEnded(f"a process that was to {child.role.name} did not become ready")
+                raise ProcessEnded(f"the {child.role.name} process did not become ready")
         # Before on_started announces it: a signal sent in response must find it set.
         self._is_started = True
         on_started(self)
@@ -225,18 +225,18 @@ class Supervisor:
                 wait_s = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
                 failures += 1
                 log.warning(
-                    "a process ended, and is started again",
+                    "a process ended and will be restarted",
                     role=child.role.name, pid=child.pid, code=child.process.returncode, wait_s=wait_s,
                 )  # fmt: skip
                 await self._wait(wait_s)
                 try:
                     slot.child = await self._start(child.role, child.index)
                 except OSError as error:
-                    log.error("no process could be started", role=child.role.name, error=str(error))
+                    log.error("starting a process failed", role=child.role.name, error=str(error))
                 else:
                     if not await slot.child.is_ready():
                         log.error(
-                            "a process that was started again did not become ready",
+                            "a restarted process did not become ready",
                             role=child.role.name, pid=slot.child.pid,
                         )  # fmt: skip
                         await slot.child.abandon()
@@ -248,14 +248,14 @@ class Supervisor:
             async with slot.replacing:
                 old, new = slot.child, await self._start(slot.child.role, slot.child.index)
                 if not await new.is_ready():
-                    log.error("a new process did not become ready, the old ones stay", role=old.role.name)
+                    log.error("a new process did not become ready; the old ones stay", role=old.role.name)
                     await new.abandon()
                     return
                 slot.child = new
                 old.send_signal(signal.SIGTERM)
                 await old.end(END_S)
-                log.info("a process was replaced", role=old.role.name, old=old.pid, pid=new.pid)
-        log.info("every process was replaced")
+                log.info("replaced a process", role=old.role.name, old=old.pid, pid=new.pid)
+        log.info("replaced every process")
 
     async def _end(self, number: signal.Signals, signals: "asyncio.Queue[signal.Signals]") -> None:
         """Ends all children. One that is not ready does not handle SIGINT yet, and gets SIGTERM."""

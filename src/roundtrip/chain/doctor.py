@@ -1,5 +1,5 @@
-"""Checks what works of a node and a network, what is missing, and what that costs: on command, and from time
-to time while the service runs."""
+"""Checks what works on a node and a network, what is missing, and what fails without it: on command, and
+regularly while the service runs."""
 
 import asyncio
 import contextlib
@@ -27,8 +27,8 @@ State = Literal["works", "in part", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the report. ``what``: was checked. ``seen``: the observation. ``costs``: of what is
-    missing."""
+    """One row of the report. ``what``: the part checked. ``seen``: the observation. ``costs``: what fails
+    without it."""
 
     what: str
     state: State
@@ -64,7 +64,7 @@ async def _chain(subject: DoctorSubject) -> list[Finding]:
                 "chain id",
                 "missing",
                 f"{chain_id}, not {subject.chain_id}",
-                "everything: it is another chain",
+                "everything: the node is on a different chain",
             )
         ]
     return [Finding("chain id", "works", str(chain_id))]
@@ -75,7 +75,11 @@ async def _clock(subject: DoctorSubject) -> list[Finding]:
     seen = f"the newest block is {abs(apart_s)} s {'behind' if apart_s >= 0 else 'ahead of'} our clock"
     if abs(apart_s) <= _MOST_APART_S:
         return [Finding("clock", "works", seen)]
-    return [Finding("clock", "in part", seen, "deadlines of prepared trades are twenty minutes by our clock")]
+    return [
+        Finding(
+            "clock", "in part", seen, "deadlines of prepared trades, which are twenty minutes by our clock"
+        )
+    ]
 
 
 _MOST_APART_S = 60
@@ -92,18 +96,24 @@ async def _code(subject: DoctorSubject) -> list[Finding]:
     needed = [name for name in missing if not name.startswith("beside")]
     if needed:
         return [
-            Finding("contracts", "missing", f"no code at {', '.join(needed)}", "what trades through them")
+            Finding(
+                "contracts", "missing", f"no code at {', '.join(needed)}", "trades through these contracts"
+            )
         ]
     unanswered = _count_unanswered(answers)
     if missing:
         return [Finding("contracts", "in part", f"no code at {', '.join(missing)}", _BESIDE)]
     if unanswered:
-        return [Finding("contracts", "in part", f"{unanswered} of {len(named)} were not told", _NOT_TOLD)]
-    return [Finding("contracts", "works", f"code at all {len(named)}")]
+        return [
+            Finding(
+                "contracts", "in part", f"the node did not answer for {unanswered} of {len(named)}", _NOT_TOLD
+            )
+        ]
+    return [Finding("contracts", "works", f"code at all {len(named)} addresses")]
 
 
-_BESIDE = "nothing now: nobody trades through those"
-_NOT_TOLD = "nothing is known of those: the node would not say"
+_BESIDE = "nothing now: no trade uses these contracts"
+_NOT_TOLD = "whether these contracts are right is not known"
 
 
 def _count_unanswered(answers: list[Answer]) -> int:
@@ -142,31 +152,38 @@ async def _links(subject: DoctorSubject) -> list[Finding]:
             continue
         named: Address | None = None if isinstance(answer, RpcError) else abi.address_at(hex_bytes(answer), 0)
         if named != getattr(contracts, target):
-            wrong.append(f"{contract}.{view} is {named or 'not told'}")
+            wrong.append(f"{contract}.{view} is {named or 'unknown'}")
     if wrong:
         return [
             Finding(
-                "links", "missing", "; ".join(wrong), "verdicts: routers and pools of two kinds are mixed"
+                "links",
+                "missing",
+                "; ".join(wrong),
+                "verdicts: routers and pools of different deployments are mixed",
             )
         ]
     if unanswered:
-        return [Finding("links", "in part", f"{unanswered} of {len(_LINKS)} were not told", _NOT_TOLD)]
+        return [
+            Finding(
+                "links", "in part", f"the node did not answer for {unanswered} of {len(_LINKS)}", _NOT_TOLD
+            )
+        ]
     return [Finding("links", "works", f"all {len(_LINKS)} contracts name each other as configured")]
 
 
 async def _simulation(subject: DoctorSubject) -> list[Finding]:
     head = subject.heads.current()
     probed = await probe(subject.node, head.block, head.base_fee_wei)
-    seen = f"speaks as {probed.dialect.name}; two blocks, code and balance overrides"
-    inside = f"NUMBER {probed.number_inside}, TIMESTAMP {probed.timestamp_inside} inside the second block"
+    seen = f"simulates in the format of {probed.dialect.name}; two blocks, code and balance overrides"
+    inside = f"NUMBER {probed.number_inside}, TIMESTAMP {probed.timestamp_inside} in the second block"
     rows = [Finding("eth_simulateV1", "works", seen)]
     if probed.dialect.lets_numbers_pass():
         return [*rows, Finding("NUMBER inside", "works", inside)]
     if probed.dialect.own_numbers:
-        most = f"a simulation spans {probed.dialect.most_numbers} numbers, and an hour is 300"
-        costs = f"tokens that may count blocks are unproven beyond a moment: {most}"
+        most = f"a simulation spans {probed.dialect.most_numbers} block numbers, and an hour is 300"
+        costs = f"tokens that may count blocks stay unproven beyond the present moment: {most}"
     else:
-        costs = "tokens that may count blocks are unproven: no simulation makes NUMBER pass"
+        costs = "tokens that may count blocks stay unproven: no simulation advances NUMBER"
     return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
 
 
@@ -180,11 +197,12 @@ async def _archive(subject: DoctorSubject) -> list[Finding]:
     answers = await subject.node.batch(calls, budgeted=False) if calls else []
     available = [d for d, answer in zip(depths, answers, strict=True) if not isinstance(answer, RpcError)]
     if available == depths:
-        return [Finding("archive", "works", f"state of {max(available, default=head)} blocks ago is told")]
+        return [Finding("archive", "works", f"has the state of {max(available, default=head)} blocks ago")]
     seen = (
-        f"state of {max(available, default=0)} blocks ago is told, of {min(set(depths) - set(available))} not"
+        f"has the state of {max(available, default=0)} blocks ago, but not of "
+        f"{min(set(depths) - set(available))}"
     )
-    return [Finding("archive", "in part", seen, "what reads the past: proofs of old checks, old holders")]
+    return [Finding("archive", "in part", seen, "reads of the past: proofs of old checks, old holders")]
 
 
 _RANGES = (1_000, 10_000, 100_000)
@@ -193,7 +211,7 @@ _WORKING_RANGE = 10_000
 
 async def _logs(subject: DoctorSubject) -> list[Finding]:
     head, served = subject.block().number, 0
-    seen = "no range is served"
+    seen = "the node serves no range"
     for blocks in _RANGES if subject.thorough else (_WORKING_RANGE,):
         first = max(0, head - blocks + 1)
         wanted = {"fromBlock": hex(first), "toBlock": hex(head), "address": subject.contracts.v3_factory}
@@ -206,9 +224,9 @@ async def _logs(subject: DoctorSubject) -> list[Finding]:
         if first == 0:
             break
     if not served:
-        return [Finding("logs", "missing", seen, "pools are looked for by their usual keys only")]
+        return [Finding("logs", "missing", seen, "pools with unusual keys are not found")]
     state: State = "works" if served >= min(head, 10_000) else "in part"
-    return [Finding("logs", state, seen, "" if state == "works" else "learning of old pools takes longer")]
+    return [Finding("logs", state, seen, "" if state == "works" else "reading old pools takes longer")]
 
 
 _BATCHES = (10, 100, 500)
@@ -228,11 +246,16 @@ async def _batches(subject: DoctorSubject) -> list[Finding]:
         return [Finding("batches", "works", f"{accepted} calls in one request")]
     state: State = "in part" if accepted else "missing"
     return [
-        Finding("batches", state, f"{accepted} calls in one request", "a check takes up to 150 calls a trip")
+        Finding(
+            "batches",
+            state,
+            f"{accepted} calls in one request",
+            "checks: one sends up to 150 calls in a request",
+        )
     ]
 
 
-_POLLED = "nothing is lost: the newest block is polled for"
+_POLLED = "nothing: the newest block is polled"
 _HEARD_WITHIN_S = 5.0
 
 
@@ -244,7 +267,7 @@ async def _nodes(subject: DoctorSubject) -> list[Finding]:
     if not ill:
         return [Finding("nodes", "works", f"all {len(states)}")]
     usable = len(states) - len(ill)
-    costs = f"{usable} of {len(states)} nodes are left to be asked"
+    costs = f"{usable} of {len(states)} nodes are usable"
     return [Finding("nodes", "in part" if usable else "missing", "; ".join(ill), costs)]
 
 
@@ -262,10 +285,10 @@ async def _websocket(subject: DoctorSubject) -> list[Finding]:
             await socket.send_json(ask)
             answer = await socket.receive_json()
     except (TimeoutError, aiohttp.ClientError, OSError, TypeError, ValueError):
-        return [Finding("websocket", "in part", "none at the same place", _POLLED)]
+        return [Finding("websocket", "in part", "no websocket at the same url", _POLLED)]
     if not isinstance(answer, dict) or not isinstance(answer.get("result"), str):
-        return [Finding("websocket", "in part", "it tells of no new blocks", _POLLED)]
-    return [Finding("websocket", "works", "it tells of new blocks")]
+        return [Finding("websocket", "in part", "the websocket reports no new blocks", _POLLED)]
+    return [Finding("websocket", "works", "the websocket reports new blocks")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,19 +302,19 @@ class DoctorCheck:
 
 
 CHECKS = (
-    DoctorCheck("nodes", _nodes, "it is not known which nodes are left"),
+    DoctorCheck("nodes", _nodes, "which nodes are usable is not known"),
     DoctorCheck("chain id", _chain, "everything"),
-    DoctorCheck("clock", _clock, "everything: no block is heard of"),
-    DoctorCheck("contracts", _code, "what trades through them"),
-    DoctorCheck("links", _links, "it is not known whether the contracts belong together"),
-    DoctorCheck("eth_simulateV1", _simulation, "every check: nothing is proven"),
-    DoctorCheck("archive", _archive, "what reads the past"),
-    DoctorCheck("logs", _logs, "pools are looked for by their usual keys only"),
-    DoctorCheck("batches", _batches, "checks: they ask many things at once", heavy=True),
+    DoctorCheck("clock", _clock, "everything: no block arrives"),
+    DoctorCheck("contracts", _code, "trades through these contracts"),
+    DoctorCheck("links", _links, "whether the contracts belong together is not known"),
+    DoctorCheck("eth_simulateV1", _simulation, "every check: nothing can be proven"),
+    DoctorCheck("archive", _archive, "reads of the past"),
+    DoctorCheck("logs", _logs, "pools with unusual keys are not found"),
+    DoctorCheck("batches", _batches, "checks: each sends many calls in one request", heavy=True),
     DoctorCheck("websocket", _websocket, _POLLED, heavy=True),
 )
 NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
-"""Without these no token can be checked."""
+"""The parts without which no token can be checked."""
 
 
 async def examine(subject: DoctorSubject) -> list[Finding]:
@@ -305,7 +328,9 @@ async def examine(subject: DoctorSubject) -> list[Finding]:
         except RoundtripError as fault:
             findings.append(Finding(check.what, "missing", fault.message, check.costs))
         except (ValueError, msgspec.DecodeError):
-            findings.append(Finding(check.what, "missing", "its answer could not be read", check.costs))
+            findings.append(
+                Finding(check.what, "missing", "the node's answer could not be read", check.costs)
+            )
     return findings
 
 
@@ -342,6 +367,6 @@ class DoctorRounds:
                 await self.once()
             except Exception:
                 # Whatever a node answers, the rounds go on.
-                log.exception("the node could not be looked at")
+                log.exception("examining the node failed")
             is_ill = any(row.what in NEEDED and row.state == "missing" for row in self._findings)
             await asyncio.sleep(_ROUND_AGAIN_S if is_ill else _ROUND_S)

@@ -70,7 +70,7 @@ def open_session(
         family, kind, protocol, _, (host, port, *_) = info
         address = parse_address(str(host))
         if address is None or not may_reach(address, port):
-            raise NotGlobal("not an address of the internet")
+            raise NotGlobal("not a public internet address")
         opened = socket.socket(family, kind, protocol)
         # The buffer holds a whole message, so a server that does not read leaves no pending write behind.
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)

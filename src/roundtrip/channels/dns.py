@@ -51,9 +51,9 @@ class Lookups(AbstractResolver):
             async with asyncio.timeout(self._timeout_s):
                 addresses = await self._look_up_in_turn(host, port)
         except TimeoutError:
-            raise OSError(None, "the name took too long") from None
+            raise OSError(None, "looking up the name took too long") from None
         except UnicodeError:
-            raise OSError(None, "that is no name") from None
+            raise OSError(None, "this is not a valid host name") from None
         return [
             ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=0)
             for version, address in addresses[:MOST_ADDRESSES]
@@ -76,7 +76,7 @@ class Lookups(AbstractResolver):
                     of_owner.release()
                     raise
         except TimeoutError:
-            raise NoTurn(None, "there was no turn to look the name up") from None
+            raise NoTurn(None, "too many name lookups are waiting") from None
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[tuple[int, str]]] = loop.create_future()
 

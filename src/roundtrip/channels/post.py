@@ -106,14 +106,14 @@ class Poster:
         exchange; None: this poster's timeout."""
         http = self._loopback if f"{to.host}:{to.port}" in self.loopback else self._internet
         if http is None:
-            raise RuntimeError("a poster is entered before it posts")
+            raise RuntimeError("the poster must be entered before it posts")
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         began_s = time.perf_counter()
         try:
             reply = await self._send(http, to, body, headers, most_read, limit_s)
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, NoTurn):
-                raise PostNotTried("there was no turn to look the name up") from None
+                raise PostNotTried("too many name lookups are waiting") from None
             reply = PostReply(None, _why(error, limit_s), None, 0)
         except Exception as error:  # an untrusted answer may cause any error: it counts as no answer
             reply = PostReply(None, _why(error, limit_s), None, 0)
@@ -161,17 +161,17 @@ def _why(error: Exception, limit_s: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {limit_s:g} s"
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, NotGlobal):
-        return "its address is not one of the internet"
-    return next((text for kind, text in _ERROR_TEXTS if isinstance(error, kind)), "its answer is not HTTP")
+        return "the host's address is not on the public internet"
+    return next((text for kind, text in _ERROR_TEXTS if isinstance(error, kind)), "the answer is not HTTP")
 
 
 _ERROR_TEXTS: tuple[tuple[type[Exception], str], ...] = (
-    (AnswerTooLarge, "it answered too much"),
-    (aiohttp.ClientConnectorDNSError, "its name leads to no address"),
-    (aiohttp.ClientConnectorCertificateError, "its certificate is not one to trust for that host"),
-    (aiohttp.ClientSSLError, "no TLS could be agreed with it"),
-    (aiohttp.ClientConnectorError, "it could not be connected to"),
-    (aiohttp.ServerDisconnectedError, "it hung up without an answer"),
+    (AnswerTooLarge, "the answer is too large"),
+    (aiohttp.ClientConnectorDNSError, "the host name has no address"),
+    (aiohttp.ClientConnectorCertificateError, "the TLS certificate is not valid for this host"),
+    (aiohttp.ClientSSLError, "the TLS handshake failed"),
+    (aiohttp.ClientConnectorError, "the connection failed"),
+    (aiohttp.ServerDisconnectedError, "the host closed the connection without an answer"),
     (aiohttp.ClientOSError, "the connection broke before an answer"),
 )
 """The first class that matches gives the text."""

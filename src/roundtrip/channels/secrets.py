@@ -25,7 +25,7 @@ class Seal:
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
-            raise ValueError(f"a sealing key has {KEY_BYTES} bytes")
+            raise ValueError(f"the sealing key must have {KEY_BYTES} bytes")
         self._cipher = AESGCM(key)
         self._hasher = hmac.new(key, _HASH_PREFIX, hashlib.sha256)
         self.fingerprint = hmac.new(key, _FINGERPRINT, hashlib.sha256).digest()
@@ -41,7 +41,7 @@ class Seal:
         """Encrypts a text. Returns a version byte, the nonce and the ciphertext. ``entropy``: at least 12
         random bytes, never used twice."""
         if len(entropy) < NONCE_BYTES:
-            raise ValueError(f"sealing takes {NONCE_BYTES} random bytes")
+            raise ValueError(f"sealing needs {NONCE_BYTES} random bytes")
         nonce = entropy[:NONCE_BYTES]
         return _VERSION + nonce + self._cipher.encrypt(nonce, text.encode(), _ASSOCIATED_DATA)
 
@@ -53,4 +53,4 @@ class Seal:
         try:
             return self._cipher.decrypt(nonce, ciphertext, _ASSOCIATED_DATA).decode()
         except InvalidTag:
-            raise Unsealable("sealed with another key, or changed since") from None
+            raise Unsealable("encrypted with a different key, or changed since") from None

@@ -43,15 +43,15 @@ def parse_target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
     """Parses a target url. ``loopback``: hosts of this machine with their ports (``127.0.0.1:9000``,
     ``localhost:9000``) that are allowed, by http and https. Raises BadTarget."""
     if len(text) > MOST_CHARACTERS:
-        raise BadTarget(f"a url has at most {MOST_CHARACTERS} characters")
+        raise BadTarget(f"it must have at most {MOST_CHARACTERS} characters")
     match = _URL.fullmatch(text)
     if match is None:
-        raise BadTarget("a url begins with https://, has a host, and no part after a #")
+        raise BadTarget("it must begin with https://, name a host, and have no # part")
     scheme, authority, path = match[1].lower(), match[2], match[3]
     if "@" in authority:
-        raise BadTarget("a url has no user or password in it")
+        raise BadTarget("it must not contain a user or password")
     if _PATH.fullmatch(path) is None:
-        raise BadTarget("after the host a url has ASCII letters, digits and punctuation only")
+        raise BadTarget("its path must consist of ASCII letters, digits and punctuation")
     raw_host, port = _split_authority(authority, DEFAULT_PORT[scheme])
     host = _normalize_host(raw_host)
     host_port = f"{host}:{port}"
@@ -72,7 +72,7 @@ def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
     if not rest:
         return host, default_port
     if not rest.startswith(":") or _PORT.fullmatch(rest[1:]) is None or not 0 < int(rest[1:]) <= MOST_PORT:
-        raise BadTarget(f"a port is a number up to {MOST_PORT}")
+        raise BadTarget(f"its port must be a number from 1 to {MOST_PORT}")
     return host, int(rest[1:])
 
 
@@ -81,34 +81,34 @@ def _normalize_host(raw_host: str) -> str:
     if raw_host.startswith("["):
         address = parse_address(raw_host[1:-1]) if raw_host.endswith("]") else None
         if address is None or address.version != 6:
-            raise BadTarget("what stands in brackets is no IPv6 address")
+            raise BadTarget("its brackets must contain an IPv6 address")
         return f"[{address}]"
     host = raw_host.lower()
     if not host.isascii() or "xn--" in host:
         try:
             host = idna.encode(raw_host, uts46=True, std3_rules=True).decode().lower()
         except (idna.IDNAError, UnicodeError):
-            raise BadTarget("the host is not a name of the internet") from None
+            raise BadTarget("its host is not a valid internet name") from None
     host = host.removesuffix(".")
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise BadTarget("the host is not a name of the internet")
+        raise BadTarget("its host is not a valid internet name")
     if _NUMBER.fullmatch(labels[-1]) is not None and parse_address(host) is None:
-        raise BadTarget("an address is written as four decimal numbers")
+        raise BadTarget("an IPv4 address must be four decimal numbers")
     return host
 
 
 def _refuse_unless_global(scheme: str, host: str, port: int) -> None:
     """Raises BadTarget unless it is https to a public host on an allowed port."""
     if scheme != "https":
-        raise BadTarget("a url begins with https://")
+        raise BadTarget("it must begin with https://")
     if port != DEFAULT_PORT["https"] and port < LEAST_HIGH_PORT:
-        raise BadTarget(f"the port is {DEFAULT_PORT['https']}, or one from {LEAST_HIGH_PORT} up")
+        raise BadTarget(f"its port must be {DEFAULT_PORT['https']}, or {LEAST_HIGH_PORT} or higher")
     address = parse_address(host.strip("[]"))
     if address is not None:
         if not is_global(address):
-            raise BadTarget("that address is not one of the internet")
+            raise BadTarget("its address is not on the public internet")
         return
     labels = host.split(".")
     if len(labels) == 1 or labels[-1] in LOCAL_ENDINGS:
-        raise BadTarget("that host is known within a network only")
+        raise BadTarget("its host exists only within a local network")

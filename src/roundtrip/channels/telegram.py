@@ -76,7 +76,7 @@ class Telegram:
 
     def __init__(self, poster: Poster, token: str, api_url: str) -> None:
         if _TOKEN.fullmatch(token) is None:
-            raise ValueError("a Telegram token is a number, a colon, and letters and digits")
+            raise ValueError("a Telegram token must be a number, a colon, and letters and digits")
         self._poster = poster
         self._api = parse_target(api_url.rstrip("/"), poster.loopback)
         self._url = f"{api_url.rstrip('/')}/bot{token}/"
@@ -95,7 +95,7 @@ class Telegram:
             return replace(reply, status=410)
         answer = _decode_answer(reply)
         if reply.ok and (answer is None or not answer.ok):
-            return replace(reply, status=None, error="its answer is not Telegram's")
+            return replace(reply, status=None, error="the answer is not from Telegram")
         wait_s = answer.parameters.retry_after if answer and answer.parameters else None
         if reply.status == 429 and wait_s is not None:
             return replace(reply, retry_after_s=float(max(0, wait_s)))
@@ -150,11 +150,11 @@ def _decode_result(reply: PostReply, kind: type[_T]) -> _T:
     """The result of a call. Raises OSError if the call failed or the result has another shape."""
     answer = _decode_answer(reply)
     if not reply.ok or answer is None or not answer.ok:
-        raise OSError(f"Telegram could not be asked: {reply.error or f'status {reply.status}'}")
+        raise OSError(f"the request to Telegram failed: {reply.error or f'status {reply.status}'}")
     try:
         return msgspec.json.decode(answer.result, type=kind)
     except (msgspec.DecodeError, UnicodeError):
-        raise OSError("Telegram could not be asked: its answer is of another shape") from None
+        raise OSError("the request to Telegram failed: the answer has an unexpected form") from None
 
 
 def _decode_update(raw: msgspec.Raw) -> _Update:
@@ -166,7 +166,7 @@ def _decode_update(raw: msgspec.Raw) -> _Update:
     try:
         return _Update(msgspec.json.decode(raw, type=_UpdateNumber).update_id)
     except (msgspec.DecodeError, UnicodeError):
-        raise OSError("Telegram could not be asked: its answer is of another shape") from None
+        raise OSError("the request to Telegram failed: the answer has an unexpected form") from None
 
 
 def _read_start(update: _Update) -> StartedChat | None:

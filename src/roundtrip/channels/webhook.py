@@ -19,7 +19,7 @@ SECRET_BYTES = 24
 def new_secret(entropy: bytes) -> str:
     """``whsec_`` and 24 random bytes in base64. Raises ValueError for fewer bytes."""
     if len(entropy) < SECRET_BYTES:
-        raise ValueError(f"a secret takes {SECRET_BYTES} random bytes")
+        raise ValueError(f"a secret needs {SECRET_BYTES} random bytes")
     return PREFIX + b64encode(entropy[:SECRET_BYTES]).decode()
 
 

@@ -13,13 +13,16 @@ from roundtrip.store.maintenance.backup import restore as restore_from
 
 from .terminal import environment, run
 
-_WRITTEN = "written to {file}, {size:.1f} MB. The key of channels' secrets is not in it: keep that, too."
+_WRITTEN = (
+    "Wrote {file}, {size:.1f} MB. It does not contain the key that encrypts channels' "
+    "secrets: keep that, too."
+)
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to; one that is there is replaced.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; an existing file is replaced.")],
     small: Annotated[
-        bool, typer.Option("--small", help="Leave out what sync makes again from the chain.")
+        bool, typer.Option("--small", help="Leave out what sync can read from the chain again.")
     ] = False,
 ) -> None:
     """Writes the database into a file, as it is at one moment, while everything goes on."""
@@ -33,9 +36,9 @@ async def _backup(settings: Settings, file: Path, small: bool) -> None:
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What backup wrote.")],
+    file: Annotated[Path, typer.Argument(help="The file that backup wrote.")],
     trust: Annotated[
-        bool, typer.Option("--trust", help="Take a file that this service's key did not sign, too.")
+        bool, typer.Option("--trust", help="Also accept a file that this service's key did not sign.")
     ] = False,
 ) -> None:
     """Makes an empty database what it was when the file was written, or leaves it empty."""
@@ -45,13 +48,13 @@ def restore(
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
     if not trust and not is_signed(file, build.backup_key(settings)):
         raise BackupError(
-            "the file was changed, or is not signed with this service's key, and nothing was restored. Put "
-            "back the key that was kept (secret.key, ROUNDTRIP_SECRET_KEY), or say --trust if you know where "
-            "the file comes from"
+            "the file was changed, or is not signed with this service's key; nothing was restored. Put back "
+            "the key that you kept (secret.key, ROUNDTRIP_SECRET_KEY), or add --trust if you know where the "
+            "file comes from"
         )
     async with build.open_database(settings) as database_url:
         await restore_from(database_url, file)
-    print("restored: start what serves it")
+    print("Restored. Now start the service.")
 
 
 def _with_password(password: str | None) -> Mapping[str, str]:

@@ -16,7 +16,9 @@ from roundtrip.store.delivery import deliveries
 from .terminal import console, run
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Messages to channels: list a channel's, send one again."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Messages to channels: list those of a channel, send one again.",
 )
 
 _NO = 1
@@ -25,9 +27,9 @@ _MOST_LISTED = 100
 
 @app.command("list")
 def list_deliveries(
-    channel: Annotated[int, typer.Argument(help="The channel's number.", min=1, max=2**63 - 1)],
+    channel: Annotated[int, typer.Argument(help="The channel's id.", min=1, max=2**63 - 1)],
 ) -> None:
-    """The newest hundred of a channel with what came of their last try, the newest first."""
+    """Lists the newest hundred messages of a channel with the result of their last try, the newest first."""
     run(_list(Settings(), channel))
 
 
@@ -46,10 +48,12 @@ async def _list(settings: Settings, channel_id: int) -> None:
 
 @app.command()
 def resend(
-    which: Annotated[int, typer.Argument(metavar="ID", help="As the list tells it.", min=1, max=2**63 - 1)],
+    which: Annotated[
+        int, typer.Argument(metavar="ID", help="The message's id in the list.", min=1, max=2**63 - 1)
+    ],
 ) -> None:
-    """Sends a message once more, under the same id; exit 1: there is none such, its channel is off or
-    removed, or it waits already."""
+    """Sends a message again, with the same id; exit 1: there is no such message, its channel is off or
+    removed, or it is already waiting."""
     run(_resend(Settings(), which))
 
 
@@ -60,9 +64,9 @@ async def _resend(settings: Settings, which: int) -> None:
                 connection, which, datetime.fromtimestamp(time.time(), UTC)
             )
         except IllegalChannelMove:
-            print(f"roundtrip: message {which} waits already")
+            print(f"roundtrip: message {which} is already waiting")
             raise SystemExit(_NO) from None
     if previous_state is None:
-        print(f"roundtrip: there is no message {which} of a channel that is told")
+        print(f"roundtrip: there is no message {which} of a channel that is on")
         raise SystemExit(_NO)
-    print(f"message {which} was {previous_state}, and is sent once more")
+    print(f"Message {which} was {previous_state} and is sent again.")

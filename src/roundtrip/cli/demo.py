@@ -39,7 +39,7 @@ _Welcome = Callable[..., None]
 
 def _find_folders(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
-    with console.status("looking for the local chain's node") as status:
+    with console.status("finding the local chain's node") as status:
         project = resources.project_folder(var, _report_to(status))
     return world.DevnetFolders(project, var)
 
@@ -67,16 +67,16 @@ Genesis = Annotated[
     int | None,
     typer.Option(
         "--genesis", min=1,
-        help="The chain's first second, in Unix time: its clock goes on where its history of nine days ends. "
-        "Left out: the history ends now, and the clock is yours.",
+        help="The Unix time of the chain's first block; its clock continues where its history of nine days "
+        "ends. Left out: the history ends now, and the chain follows your clock.",
     ),
 ]  # fmt: skip
-Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
+Actors = Annotated[bool, typer.Option("--actors", help="Let simulated actors keep trading.")]
 ProcessCount = Annotated[
     int,
     typer.Option(
         "--processes", min=1,
-        help="So many processes that serve, two that follow the chain, one that works, one Valkey server.",
+        help="The number of serving processes; two more follow the chain, one runs jobs, one is Valkey.",
     ),
 ]  # fmt: skip
 
@@ -204,9 +204,9 @@ def _describe_processes(running: processes.Supervisor) -> list[str]:
     return [
         f"{len(children)} processes under process {os.getpid()}:",
         *(f"  {name}: {' '.join(role_pids)}" for name, role_pids in pids.items()),
-        f"  kill -9 {serving_pid}        another one takes its place, and nobody else notices",
-        f"  kill -USR1 {os.getpid()}     each is replaced in turn, and no request is lost",
-        "  roundtrip sync --who   which sync leads; kill -9 that one, and the other leads",
+        f"  kill -9 {serving_pid}        another process takes its place; callers do not notice",
+        f"  kill -USR1 {os.getpid()}     each process is replaced in turn; no request is lost",
+        "  roundtrip sync --who   shows which sync leads; kill -9 it, and the other takes over",
         "",
     ]
 
@@ -215,9 +215,9 @@ def _print_welcome(base_url: str, built: world.Built, description: Path, running
     samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
     lines = [
         f"roundtrip is at {base_url}",
-        "Open it in a browser; docs/first-minutes.md is a way through it, up to a practised trade.",
+        "Open it in a browser. docs/first-minutes.md guides you to your first practice trade.",
         "",
-        "Five tokens to try it on, by their addresses:",
+        "Five tokens to try, by address:",
     ]
     lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
     plain, more_count = samples[0][1], len(built.tokens) - len(samples)
@@ -229,14 +229,14 @@ def _print_welcome(base_url: str, built: world.Built, description: Path, running
     }
     lines += [
         "",
-        "The same for programs:",
+        "For programs:",
         f"  curl -s {base_url}/v1/check/{plain}",
         f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
         "",
         f"The local chain is described in {description}, with {more_count} more tokens:",
         f"  {', '.join(_MORE_SAMPLES)} and others.",
         *running,
-        "Ctrl-C ends it all.",
+        "Press Ctrl-C to stop.",
     ]
     print("\n".join(lines), flush=True)
 
@@ -263,7 +263,7 @@ class _MemoryWatch:
     def _watch(self) -> None:
         while not self._is_over.wait(_MEMORY_LOOK_S):
             if self._node.memory_bytes() > _MEMORY_WARNING_BYTES:
-                print("The local chain holds over 4 GB of memory; start it again soon.", flush=True)
+                print("The local chain uses over 4 GB of memory. Restart it soon.", flush=True)
                 return
 
 
@@ -292,6 +292,6 @@ def devnet(
     options = _node_options(settings.rpc_port, block_time_s, built, genesis_s)
     with world.start_world(folders, built, options) as node:
         path = world.write_description(folders, built, node.url)
-        print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
+        print(f"The local chain is at {node.url}, described in {path}. Press Ctrl-C to stop.", flush=True)
         with _MemoryWatch(node), _run_actors(node, built, actors):
             signal.pause()

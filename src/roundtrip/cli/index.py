@@ -25,13 +25,16 @@ _NO, _UNKNOWN = 1, 2
 
 def sync(
     first: Annotated[
-        int | None, typer.Option("--from", help="The block to begin with, in an empty database.", min=0)
+        int | None, typer.Option("--from", help="The first block to read, in an empty database.", min=0)
     ] = None,
     any_fork: Annotated[
-        bool, typer.Option("--any-fork", help="Believe a fork of any depth: facts above it are taken away.")
+        bool,
+        typer.Option(
+            "--any-fork", help="Accept a reorg of any depth; facts of the replaced blocks are deleted."
+        ),
     ] = False,
     who: Annotated[
-        bool, typer.Option("--who", help="Only say which one leads, of all on this database; exit 1: none.")
+        bool, typer.Option("--who", help="Only show which sync of this database leads; exit 1: none does.")
     ] = False,
 ) -> None:
     """Follows the chain into the database: launches, pools, trades, wallets. Of several one leads, and the
@@ -62,7 +65,7 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
             prometheus.serve_metrics(settings, measures),
             tracing.trace_to_collector(settings, measures, "sync"),
         ):
-            print(f"{supervisor.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
+            print(f"{supervisor.FOLLOWS}{network.chain_id}. Press Ctrl-C to stop.", flush=True)
             await sync.run()
 
 
@@ -75,23 +78,23 @@ def rebuild() -> None:
 async def _rebuild(settings: Settings, network: Network) -> None:
     async with build.open_database(settings) as database_url:
         count = await build.rebuild_positions(database_url, network)
-    print(f"made again: {count} positions")
+    print(f"Rebuilt {count:,} positions.")
 
 
 def forget(
     sure: Annotated[
-        bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")
+        bool, typer.Option("--yes", help="Do it. Without this option it only shows what it would do.")
     ] = False,
 ) -> None:
-    """Takes away what sync wrote, and books of holders, so that the next one begins anew; exit 1: nothing was
+    """Deletes what sync stored, and the holder books, so that the next sync starts over; exit 1: nothing was
     done."""
     if not sure:
         deleted, kept = (
             ", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT)
         )
-        print(f"This would empty, in schema facts: {deleted}.")
-        print(f"What stays: {kept}, and every other schema.")
-        print("The next sync begins anew, where ROUNDTRIP_SYNC_FROM says. Say --yes to do it.")
+        print(f"This would empty these tables of schema facts: {deleted}.")
+        print(f"It keeps {kept} and every other schema.")
+        print("The next sync then starts over at ROUNDTRIP_SYNC_FROM. Add --yes to do it.")
         raise SystemExit(_NO)
     run(_forget(Settings()))
 
@@ -101,9 +104,9 @@ async def _forget(settings: Settings) -> None:
         try:
             await build.forget_index(database_url)
         except asyncpg.LockNotAvailableError:
-            print("roundtrip: a table is in use just now, nothing was done: try it again")
+            print("roundtrip: a table is in use, so nothing was done; try again")
             raise SystemExit(_NO) from None
-    print("forgotten: the next sync begins anew")
+    print("Emptied. The next sync starts over.")
 
 
 def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")]) -> None:
@@ -122,7 +125,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         try:
             origin = await build.find_wallet_origin(settings, network, database_url, wallet)
         except RoundtripError as error:
-            print(f"{wallet}: could not be found out. {error.message}")
+            print(f"{wallet}: not found out. {error.message}")
             raise SystemExit(_UNKNOWN) from None
     print(_describe_origin(wallet, origin))
     if origin is None:
@@ -132,12 +135,14 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
 def _describe_origin(wallet: Address, origin: StoredOrigin | NothingReached | None) -> str:
     if origin is None:
         return (
-            f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."
+            f"{wallet}: not found out. The index does not reach back that far, and no node's "
+            f"archive answered."
         )
     if isinstance(origin, NothingReached):
-        return f"{wallet} was not met up to block {origin.searched_number}."
+        return f"{wallet} has not appeared up to block {origin.searched_number:,}."
     seen_at = datetime.fromtimestamp(origin.first_s, UTC)
-    funder = f"funded by {origin.funder}" if origin.funder else "who funded it is not known"
+    funder = f"funded by {origin.funder}" if origin.funder else "its funder is not known"
     return (
-        f"{wallet} was first met in block {origin.first_number}, {seen_at:%Y-%m-%d %H:%M:%S} UTC; {funder}."
+        f"{wallet} first appeared in block {origin.first_number:,}, {seen_at:%Y-%m-%d %H:%M:%S} "
+        f"UTC; {funder}."
     )

@@ -18,17 +18,17 @@ from roundtrip.store.server.rows import Connection
 
 from .terminal import console, run
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keys of callers: list them, revoke one.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="API keys: list them, revoke one.")
 
 _NO, _UNKNOWN = 1, 2
 
 
 @app.command("list")
 def list_keys(
-    wallet: Annotated[str | None, typer.Option(help="Only those of this address.")] = None,
+    wallet: Annotated[str | None, typer.Option(help="Only keys of this wallet address.")] = None,
 ) -> None:
-    """Every key that was made, by its first eight characters; revoked ones, too. A session is what the pages
-    of somebody who signed in have in place of a key: it ends by itself."""
+    """Lists every key by its first eight characters, revoked ones too. A session is the key of a browser that
+    is signed in; it ends by itself."""
     try:
         address = None if wallet is None else parse_address(wallet)
     except ValueError as error:
@@ -54,10 +54,12 @@ async def _list(settings: Settings, wallet: Address | None) -> None:
 def revoke(
     which: Annotated[
         str,
-        typer.Argument(metavar="START_OR_ID", help="Its first eight characters, its id, or all of the key."),
+        typer.Argument(
+            metavar="START_OR_ID", help="The key's first eight characters, its id, or the whole key."
+        ),
     ],
 ) -> None:
-    """From now on the key is refused; exit 1: there is none such, or several."""
+    """Revokes a key: from now on it is refused; exit 1: no key matches, or several do."""
     run(_revoke(Settings(), which))
 
 
@@ -66,12 +68,12 @@ async def _revoke(settings: Settings, which: str) -> None:
         matches = await _find_keys(connection, which)
         if len(matches) != 1:
             # The argument may be a key, so it is not printed.
-            print("roundtrip: no key is meant by that" if not matches else _describe_ambiguous(matches))
+            print("roundtrip: no key matches" if not matches else _describe_ambiguous(matches))
             raise SystemExit(_NO)
         (key,) = matches
         revoked = await accounts.revoke(connection, key.id, datetime.fromtimestamp(time.time(), UTC))
     description = f"key {key.id} ({key.start}) of {key.designation}, {key.wallet}"
-    print(f"revoked: {description}" if revoked else f"nothing to do: {description} is revoked already")
+    print(f"revoked: {description}" if revoked else f"nothing to do: {description} is already revoked")
 
 
 async def _find_keys(connection: Connection, which: str) -> list[Key]:
@@ -87,7 +89,7 @@ async def _find_keys(connection: Connection, which: str) -> list[Key]:
 
 def _describe_ambiguous(matches: list[Key]) -> str:
     candidates = "; ".join(f"{key.id} of {key.designation}, {key.wallet}" for key in matches)
-    return f"roundtrip: several keys begin like that, say which by its id: {candidates}"
+    return f"roundtrip: several keys match; give the id of one: {candidates}"
 
 
 def _format_kind(key: Key) -> str:

@@ -103,7 +103,7 @@ def _describe_error(error: Exception) -> str:
             f"{name} (ROUNDTRIP_{name.upper()}): {message}" if name else message for name, message in problems
         )
     if isinstance(error, SettingsError) and (field := re.search(r'field "(\w+)"', str(error))):
-        return f"ROUNDTRIP_{field[1].upper()} is not the JSON that it has to be"
+        return f"ROUNDTRIP_{field[1].upper()} must be valid JSON"
     return str(error)
 
 

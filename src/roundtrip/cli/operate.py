@@ -15,7 +15,7 @@ from .terminal import console, log_to_stderr, run
 
 
 def work() -> None:
-    """Only the work that is to be done later, and alerts, on the network that is set."""
+    """Runs only the background jobs and the alerts, on the configured network."""
     settings = Settings()
     log_to_stderr()
     build.spare_the_collector()
@@ -30,7 +30,7 @@ async def _work(settings: Settings, network: Network) -> None:
         prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
         tracing.trace_to_collector(settings, ctx.measures, "work"),
     ):
-        print(f"{supervisor.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        print(f"{supervisor.WORKS}{ctx.chain_id}. Press Ctrl-C to stop.", flush=True)
         await build.run_worker(ctx)
 
 
@@ -43,16 +43,16 @@ def migrate() -> None:
 async def _migrate(settings: Settings) -> None:
     async with build.open_database(settings) as database_url:
         applied = await build.migrate_database(database_url)
-    print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
+    print(f"applied: {', '.join(map(str, applied)) or 'nothing; the schema is up to date'}")
 
 
 def doctor() -> None:
-    """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
-    made."""
+    """Shows what works on each node and the network, what is missing, and what fails without it; exit 1: no
+    token can be checked."""
     settings = Settings()
     findings = asyncio.run(build.examine_nodes(settings, build.select_network(settings)))
     for host, rows in findings:
-        table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
+        table = Table("", "state", "seen", "what fails without it", title=escape(host), title_justify="left")
         for row in rows:
             table.add_row(row.what, row.state, escape(row.seen), row.costs)
         console.print(table)

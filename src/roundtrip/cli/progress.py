@@ -97,6 +97,6 @@ class Lines:
         rate = self._rate.update(step.rows)
         if self._clock() >= self._next_s:
             self._next_s = self._clock() + _LINE_EVERY_S
-            done = "read what is older" if step.older else "followed"
+            done = "read older blocks" if step.older else "followed"
             eta_s = self._left.update(step)
             log.info(done, block=step.number, head=step.head, rows=step.rows, rows_per_s=rate, eta_s=eta_s)

@@ -13,7 +13,7 @@ from roundtrip.domain.base.policy import POLICY
 
 
 def publish(
-    folder: Annotated[Path, typer.Argument(help="Where the documents go.")] = Path("docs"),
+    folder: Annotated[Path, typer.Argument(help="The folder to write the documents to.")] = Path("docs"),
 ) -> None:
     """Writes the interface's documentation from the table of operations."""
     (folder / "api.md").write_text(publishing.api_markdown())

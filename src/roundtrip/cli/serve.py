@@ -18,14 +18,19 @@ from .terminal import environment, is_on_terminal, log_to_stderr, run
 
 def serve(
     with_jobs: Annotated[
-        bool, typer.Option("--all", help="Follow the chain and do the jobs in this process, too.")
+        bool, typer.Option("--all", help="Also follow the chain and run the jobs in this process.")
     ] = False,
     process_count: Annotated[
-        int, typer.Option("--processes", help="So many processes on one port; SIGUSR1 replaces them.", min=1)
+        int,
+        typer.Option(
+            "--processes",
+            help="The number of processes on the port; SIGUSR1 replaces them one by one.",
+            min=1,
+        ),
     ] = 1,
     descriptor: Annotated[int | None, typer.Option("--listening", hidden=True)] = None,
 ) -> None:
-    """The service, on the network that is set."""
+    """Serves the API, the tools and the console, on the configured network."""
     settings = Settings()
     log_to_stderr()
     network = build.select_network(settings)
@@ -47,7 +52,7 @@ async def _serve_in_processes(
 ) -> None:
     if settings.redis_url is None:
         structlog.get_logger().warning(
-            "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
+            "without ROUNDTRIP_REDIS_URL each process has its own limits, shared answers and checks"
         )
     async with build.open_database(settings) as database_url:
         await build.migrate_database(database_url)

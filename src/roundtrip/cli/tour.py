@@ -52,7 +52,7 @@ class TourWalk:
         text = page(self.told, self.known)
         secrets = [self.key, *(str(step.answer.get("secret", self.key)) for step in self.told)]
         if any(secret in text for secret in secrets):
-            raise ValueError("a secret would stand in the page")
+            raise ValueError("the page would contain a secret")
         return text
 
 

@@ -20,13 +20,17 @@ from .terminal import console
 
 def verify_proof(
     file: Annotated[Path, typer.Argument(help="The answer of GET /v1/check/{address}/proof.")],
-    rpc: Annotated[str | None, typer.Option(help="A node of your own, to send the requests to.")] = None,
+    rpc: Annotated[
+        str | None, typer.Option(help="The url of your own node, which gets the requests.")
+    ] = None,
     network: Annotated[
         Path | None,
-        typer.Option(help="Whose contracts to trust, as devnet.json; left out: the set network's."),
+        typer.Option(
+            help="A file with the contracts to trust, such as devnet.json. Default: the configured network."
+        ),
     ] = None,
 ) -> None:
-    """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
+    """Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found out."""
     try:
         trusted = network_from(network) if network else build.select_network(Settings())
         with file.open("rb") as stream:
@@ -48,16 +52,17 @@ def verify_proof(
 def verify_trade(
     file: Annotated[Path, typer.Argument(help="The answer of POST /v1/prepare/buy or /v1/prepare/sell.")],
     network: Annotated[
-        Path | None, typer.Option(help="Whose contracts to trust; var/devnet.json when left out.")
+        Path | None, typer.Option(help="A file with the contracts to trust. Default: var/devnet.json.")
     ] = None,
     wallet: Annotated[str | None, typer.Option("--from", help="The wallet that you asked for.")] = None,
     token: Annotated[str | None, typer.Option(help="The token that you asked for.")] = None,
     side: Annotated[str | None, typer.Option(help="buy or sell.")] = None,
     amount: Annotated[str | None, typer.Option(help="The amount that you asked for.")] = None,
-    asset: Annotated[str | None, typer.Option(help="What that amount is of: eth or usdg.")] = None,
+    asset: Annotated[str | None, typer.Option(help="The asset of that amount: eth or usdg.")] = None,
     slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
 ) -> None:
-    """Proves a prepared trade from its own bytes, without the service: exit 0 proven, 1 not, 2 not read."""
+    """Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not
+    proven, 2: not read."""
     request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
     try:
         trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))

@@ -43,9 +43,7 @@ def lay_out_project(carried: Path, folder: Path, report: Callable[[str], None]) 
     try:
         result = subprocess.run(NPM, cwd=folder, capture_output=True, text=True)
     except OSError as error:
-        raise NotInstalled(
-            "The local chain's node comes by npm, and there is none: install Node 20."
-        ) from error
+        raise NotInstalled("The local chain's node needs npm, which is missing: install Node 20.") from error
     if result.returncode != 0:
         raise NotInstalled(f"npm could not install the local chain's node: {result.stderr.strip()[-500:]}")
     stamp.write_text(digest)

@@ -97,7 +97,7 @@ class Settings(BaseSettings):
             except ValueError:
                 length = 0
             if length != _KEY_BYTES:
-                raise ValueError("it has to be 32 bytes in base64")
+                raise ValueError("it must be 32 bytes in base64")
         return value
 
     @field_validator("rpc_urls", mode="before")

@@ -130,7 +130,7 @@ class _CountingExporter(SpanExporter):
             self._measures.count("spans", "lost" if is_away else "sent", by=len(spans))
         if is_away != self._is_away:
             self._is_away = is_away
-            log.warning("spans cannot be sent, they are lost" if is_away else "spans are sent again")
+            log.warning("sending spans failed; they are lost" if is_away else "sending spans works again")
         return result
 
     def shutdown(self) -> None:

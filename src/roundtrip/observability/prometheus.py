@@ -88,7 +88,7 @@ async def _listen_with_retries(runner: web.AppRunner, host: str, port: int) -> N
         except OSError as error:
             if tries in (0, _HANDOVER_TRIES):
                 log_taken = log.warning if tries else log.info
-                log_taken("the port of metrics is taken, it is tried again", port=port, error=str(error))
+                log_taken("the metrics port is in use; retrying", port=port, error=str(error))
             await asyncio.sleep(_RETRY_S)
         else:
             return
@@ -125,38 +125,38 @@ class _GivenMetrics(Collector):
 
 
 DURATIONS = {
-    "operation": "Requests, by operation and how they ended.",
-    "node": "Trips to a node, by sort and how they ended.",
-    "database": "Waiting for a connection to the database, by pool and how it ended.",
-    "job": "Work that was done later, by kind and how it ended.",
-    "delivery": "Messages to channels, by kind of channel and how they ended.",
-    "sync": "Batches of blocks that were written down.",
-    "loop_late": "How late the event loop comes back to who has slept half a second.",
+    "operation": "Duration of requests, by operation and outcome.",
+    "node": "Duration of requests to nodes, by sort and outcome.",
+    "database": "Wait for a database connection, by pool and outcome.",
+    "job": "Duration of background jobs, by kind and outcome.",
+    "delivery": "Duration of messages to channels, by kind of channel and outcome.",
+    "sync": "Duration of storing batches of blocks.",
+    "loop_late": "How late the event loop resumes a task that slept half a second.",
 }
 """Histograms ``roundtrip_<name>_seconds``, by ``name`` and ``ended``."""
 
 COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "requests": (("door", "ended"), "Requests of operations, by the door they came in by."),
-    "errors": (("name", "code"), "Requests that were answered with an error, by operation and its code."),
-    "answers": (("status",), "Everything that was answered over HTTP, by the hundred of its status."),
-    "refused_connections": (("why",), "Connections that were ended before their request was read."),
-    "node_calls": (("method",), "Calls to nodes, by method; a trip has many."),
-    "sync_blocks": ((), "Blocks that were written down."),
-    "sync_facts": ((), "Facts that were written down."),
-    "spans": (("ended",), "Spans for the collector, where there is one."),
+    "requests": (("door", "ended"), "Requests of operations, by door (http, mcp, pages)."),
+    "errors": (("name", "code"), "Requests answered with an error, by operation and error code."),
+    "answers": (("status",), "HTTP answers, by status class."),
+    "refused_connections": (("why",), "Connections closed before their request was read."),
+    "node_calls": (("method",), "Calls to nodes, by method; one request carries many calls."),
+    "sync_blocks": ((), "Blocks stored by the sync."),
+    "sync_facts": ((), "Facts stored by the sync."),
+    "spans": (("ended",), "Spans for the collector, if one is configured."),
 }
 """Counters ``roundtrip_<name>_total``, by these labels."""
 
 GAUGES = {
-    "runs": "Runs of use cases: under way, and the most there may be.",
-    "answers_kept": "Answers that are kept to be shared.",
-    "writes_waiting": "What is to be written down for the limits and credits, and is not yet.",
-    "store_answers": "Whether the store that processes share answers.",
-    "streams": "Boards that are looked at live: open, and the most there may be.",
-    "connections": "Connections of callers: open, idle among them, and the most there may be.",
-    "connections_lent": "Connections to the database that somebody has, by pool.",
-    "connections_most": "Connections to the database that there may be, by pool.",
-    "sync": "Of the sync in this process: whether it leads, and the newest block that it wrote down.",
+    "runs": "Runs of use cases: running, and the limit.",
+    "answers_kept": "Answers kept for sharing.",
+    "writes_waiting": "Counts of limits and credits that are not stored yet.",
+    "store_answers": "Whether the store shared by processes answers.",
+    "streams": "Live board streams: open, and the limit.",
+    "connections": "Connections of callers: open, idle, and the limit.",
+    "connections_lent": "Database connections in use, by pool.",
+    "connections_most": "Limit of database connections, by pool.",
+    "sync": "The sync in this process: whether it leads, and the newest block it stored.",
 }
 """Gauges ``roundtrip_<name>``, by ``of``."""
 
@@ -213,44 +213,52 @@ def service_metrics(ctx: Context) -> ReadMetrics:
 def _chain_gauges(ctx: Context) -> list[Metric]:
     """Gauges of degraded parts, the node budget and the head's age, which the status page does not have."""
     lacks = GaugeMetricFamily(
-        "roundtrip_lacks", "What of node, contracts or database does not work.", labels=("state",)
+        "roundtrip_lacks", "Parts of node, contracts or database that do not work.", labels=("state",)
     )
     states = [finding.state for finding in ctx.lacks()]
     lacks.add_metric(("missing",), states.count("missing"))
     lacks.add_metric(("in_part",), states.count("in part"))
     budget = GaugeMetricFamily(
-        "roundtrip_node_budget_calls", "Calls of the day's budget, where there is one.", labels=("of",)
+        "roundtrip_node_budget_calls", "Calls of the daily budget, if one is set.", labels=("of",)
     )
     if isinstance(ctx.node, Node | NodePool) and ctx.node.budget.calls_per_day:
         budget.add_metric(("spent",), ctx.node.budget.spent)
         budget.add_metric(("day",), ctx.node.budget.calls_per_day)
     age_s = ctx.heads.age_s()
-    return [lacks, budget, _gauge("head_age_seconds", "Since when there is no newer block.", age_s)]
+    return [lacks, budget, _gauge("head_age_seconds", "Seconds since the newest block arrived.", age_s)]
 
 
 def status_gauges(status: ServiceStatus) -> list[Metric]:
     """Gauges of the service's status; unknown values are left out."""
     index, backlog = status.followed, status.backlog
-    node_health = GaugeMetricFamily("roundtrip_node_well", "Of several nodes, by place.", labels=("node",))
+    node_health = GaugeMetricFamily(
+        "roundtrip_node_well", "State of each of several nodes, by place.", labels=("node",)
+    )
     for node in status.node.nodes:
         node_health.add_metric((str(node.number),), int(node.condition == "ok"))
     families = [
         node_health,
-        _gauge("node_answers", "Whether a node tells its newest block.", int(status.node.answers)),
-        _gauge("head_block", "The newest block that a node told of.", status.node.head or None),
+        _gauge("node_answers", "Whether a node reports its newest block.", int(status.node.answers)),
+        _gauge("head_block", "The newest block that a node reported.", status.node.head or None),
     ]
     if index is not None:
         families += [
             _gauge("index_block", "The newest block of the index.", index.block),
-            _gauge("index_behind_blocks", "Blocks that the index lacks.", index.blocks_behind),
-            _gauge("index_behind_seconds", "How far the index is behind.", index.seconds_behind),
-            _gauge("index_older_blocks", "Blocks from before it began, to be read.", index.older_left),
-            _gauge("reorgs_day", "Forks followed in the chain's last day.", index.reorgs.count),
+            _gauge("index_behind_blocks", "Blocks that the index is behind the node.", index.blocks_behind),
+            _gauge(
+                "index_behind_seconds", "Seconds that the index is behind the node.", index.seconds_behind
+            ),
+            _gauge(
+                "index_older_blocks",
+                "Blocks before the index's start that are still to be read.",
+                index.older_left,
+            ),
+            _gauge("reorgs_day", "Reorgs in the chain's last day.", index.reorgs.count),
         ]
     if backlog is not None:
-        jobs = GaugeMetricFamily("roundtrip_jobs", "Work that waits.", labels=("kind", "state"))
+        jobs = GaugeMetricFamily("roundtrip_jobs", "Waiting jobs.", labels=("kind", "state"))
         oldest = GaugeMetricFamily(
-            "roundtrip_job_oldest_seconds", "Since when work is due.", labels=("kind",)
+            "roundtrip_job_oldest_seconds", "Seconds since the oldest job became due.", labels=("kind",)
         )
         for job in backlog.jobs:
             for state, count in (("due", job.due), ("later", job.later), ("given_up", job.given_up)):
@@ -259,9 +267,13 @@ def status_gauges(status: ServiceStatus) -> list[Metric]:
         families += [
             jobs,
             oldest,
-            _gauge("deliveries", "Messages to channels that wait.", backlog.deliveries),
-            _gauge("delivery_oldest_seconds", "Since when the oldest waits.", backlog.oldest_delivery_s or 0),
-            _gauge("alerts_behind_blocks", "Blocks that alerts were not made of yet.", backlog.alerts_behind),
+            _gauge("deliveries", "Waiting messages to channels.", backlog.deliveries),
+            _gauge(
+                "delivery_oldest_seconds",
+                "Seconds that the oldest message has waited.",
+                backlog.oldest_delivery_s or 0,
+            ),
+            _gauge("alerts_behind_blocks", "Blocks without their alerts yet.", backlog.alerts_behind),
         ]
     return families
 

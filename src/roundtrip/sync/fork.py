@@ -15,7 +15,7 @@ class NodeBehind(NodeFault):
     """The node has not reached the followed head yet; it has no other block there."""
 
     def __init__(self) -> None:
-        super().__init__("it is behind what was followed")
+        super().__init__("the node is behind the index")
 
 
 class ForkTooDeep(Exception):
@@ -23,8 +23,9 @@ class ForkTooDeep(Exception):
 
     def __init__(self, deepest: int) -> None:
         super().__init__(
-            f"the node has another chain for more than {deepest} blocks, which is not believed: where it is"
-            " right, begin with roundtrip sync --any-fork"
+            f"the node's chain differs for more than {deepest} blocks, which is more than a reorg "
+            f"may replace; if"
+            " the node is right, run roundtrip sync --any-fork"
         )
 
 
@@ -42,7 +43,8 @@ class OtherChain(CannotRun):
 
     def __init__(self) -> None:
         super().__init__(
-            "this database follows another chain than the node's: give it another one, or empty it with"
+            "this database holds a different chain than the node's; use another database, or empty "
+            "this one with"
             " roundtrip forget"
         )
 
@@ -52,12 +54,12 @@ async def read_first_hash(node: RpcNode, chain_id: int) -> str:
     recognise its chain later. Raises NodeFault, also for another chain id."""
     (chain,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
     if quantity(chain) != chain_id:
-        raise NodeFault(f"it is of chain {quantity(chain)}, not {chain_id}")
+        raise NodeFault(f"the node is on chain {quantity(chain)}, not {chain_id}")
     first, second = await read_refs(node, [0, 1])
     if first is None:
-        raise NodeFault("it has no block 0")
+        raise NodeFault("the node does not have block 0")
     if second is not None and second[1] != first[0].hash:
-        raise NodeLied("its block 1 does not stand on its block 0")
+        raise NodeLied("the node's block 1 does not follow its block 0")
     return first[0].hash
 
 
@@ -69,11 +71,11 @@ async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -
     # Read both again in one batch: one wrong answer must not cause a rewind.
     before, after = await read_refs(node, [max(number, 0), number + 1])
     if last is not None and (before is None or before[0].hash != last.hash):
-        raise NodeLied(f"it has its block {number}, and has it not")
+        raise NodeLied(f"the node contradicts itself about block {number}")
     if after is not None and last is not None and after[1] != last.hash:
-        raise NodeLied(f"its block {number + 1} does not follow its block {number}")
+        raise NodeLied(f"the node's block {number + 1} does not follow its block {number}")
     if after is not None and any(block.hash == after[0].hash for block in kept[-_BATCH_SIZE:]):
-        raise NodeLied(f"it has not its block {number + 1}, and has it")
+        raise NodeLied(f"the node contradicts itself about block {number + 1}")
     return ForkPoint(last, after is not None)
 
 

@@ -113,12 +113,12 @@ class Sync:
             except OtherChain as fault:
                 if not stays:
                     raise
-                log.warning("the chain is not followed", error=str(fault))
+                log.warning("not following the chain", error=str(fault))
             except DATABASE_FAULTS as fault:
-                log.warning("the database is away", error=type(fault).__name__)
+                log.warning("the database is unavailable", error=type(fault).__name__)
             except Exception:
                 # Keep going after any error: without the sync there are no alerts at all.
-                log.exception("the sync failed, and begins again where it stands")
+                log.exception("the sync failed and continues at its last block")
             if is_cancelled():
                 raise asyncio.CancelledError
             self._writer.forget()
@@ -155,7 +155,7 @@ class Sync:
                 self._fork_checked = False
             except (RoundtripError, ForkTooDeep) as fault:
                 log_at = log.debug if isinstance(fault, NodeBehind) else log.warning
-                log_at("the node could not be followed", error=str(fault))
+                log_at("following the node failed", error=str(fault))
                 await self._pause()
 
     async def _take_lead(self, connection: Connection) -> None:
@@ -165,7 +165,7 @@ class Sync:
             if self._leads is not False:
                 await self._check_chain_standing_by(connection)
                 self._leads = False
-                log.info("another sync leads, this one stands by", pid=os.getpid())
+                log.info("another sync leads; this one stands by", pid=os.getpid())
             self._failures = 0
             await self._following.wait(_LOCK_TRY_S)
         if not self._leads:
@@ -236,7 +236,7 @@ class Sync:
             return BEFORE_ALL
         (parent,) = await read_refs(self._following.node, [first - 1])
         if parent is None:
-            raise NodeFault(f"it has no block {first - 1}, where the sync is to begin")
+            raise NodeFault(f"the node does not have block {first - 1}, where the sync begins")
         return parent[0]
 
     async def _read(self, connection: Connection, at: BlockRef) -> None:
@@ -248,7 +248,7 @@ class Sync:
             async for blocks in stream:
                 last = blocks[-1].ref
                 if blocks[0].ref.timestamp_s < before_s:
-                    raise NodeLied(f"its block {blocks[0].ref.number} is older than the one before it")
+                    raise NodeLied(f"the node's block {blocks[0].ref.number} is older than the one before it")
                 before_s = last.timestamp_s
                 newest = max(newest_s, last.timestamp_s)
                 self._rows += await self._append(connection, blocks, newest)
@@ -318,5 +318,5 @@ class Sync:
             if kept and following.feed.newest() < kept[0].number:
                 raise NodeBehind
             raise ForkTooDeep(deepest)
-        log.warning("the chain was reorganised", depth=depth, to=target.number)
+        log.warning("the chain was reorganized", depth=depth, to=target.number)
         await self._writer.rewind(connection, at.block, target)

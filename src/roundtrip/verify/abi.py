@@ -97,13 +97,13 @@ def differences(expected: Fields, data: bytes) -> list[str]:
     first = expected[0]
     start = data[: len(first.data)]
     if start != first.data:
-        return [f"{first.name} is 0x{start.hex()} and has to be 0x{first.data.hex()}"]
+        return [f"{first.name} is 0x{start.hex()}, but must be 0x{first.data.hex()}"]
     if len(data) != size(expected):
-        return [f"the calldata has {len(data)} bytes and has to have {size(expected)}"]
+        return [f"the calldata has {len(data)} bytes, but must have {size(expected)}"]
     texts, at = [], 0
     for field in expected:
         piece = data[at : at + len(field.data)]
         if piece != field.data:
-            texts.append(f"{field.name} is {field.as_text(piece)} and has to be {field.as_text(field.data)}")
+            texts.append(f"{field.name} is {field.as_text(piece)}, but must be {field.as_text(field.data)}")
         at += len(field.data)
     return texts

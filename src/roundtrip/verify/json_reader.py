@@ -32,31 +32,31 @@ _MOST_TIME_S = 253_402_300_800
 def parse(text: str) -> dict[str, Any]:
     """A JSON object. A duplicate name is refused, because another parser may take the other value."""
     if len(text) > _MOST_FILE or text.count("[") + text.count("{") > _MOST_BRACKETS:
-        raise UnreadableClaim("The file is larger, or holds more, than any answer.")
+        raise UnreadableClaim("The file is larger or more deeply nested than any answer of the service.")
     try:
         value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
     except UnreadableClaim:
         raise
     except (ValueError, RecursionError):
-        raise UnreadableClaim("The file is not JSON, or is nested too deep.") from None
+        raise UnreadableClaim("The file is not valid JSON, or is nested too deeply.") from None
     return mapping(value, "the file")
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise UnreadableClaim("The file has a name twice in one object.")
+        raise UnreadableClaim("The file has a duplicate name in one object.")
     return fields
 
 
 def _no_constant(name: str) -> object:
-    raise UnreadableClaim(f"The file has {name}, which is not JSON.")
+    raise UnreadableClaim(f"The file contains {name}, which is not valid JSON.")
 
 
 def mapping(value: object, label: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an object.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be an object.")
     return value
 
 
@@ -67,20 +67,20 @@ def no_error(answer: dict[str, Any]) -> None:
         code = error.get("code")
         named = code if isinstance(code, str) and _CODE.fullmatch(code) else "without a code"
         message = printable(error.get("message"))
-        raise UnreadableClaim(f"It is no prepared trade but an error: {named}, {message}.")
+        raise UnreadableClaim(f"The file is an error, not a prepared trade: {named}, {message}.")
 
 
 def get(holder: dict[str, Any], name: str) -> object:
     """A required field."""
     if name not in holder:
-        raise UnreadableClaim(f"There is no {name}.")
+        raise UnreadableClaim(f"{name} is missing.")
     return holder[name]
 
 
 def text(value: object, label: str) -> str:
     """A string of limited length."""
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a text.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be a string.")
     return value
 
 
@@ -88,14 +88,14 @@ def one_of(value: object, label: str, *allowed: str) -> str:
     """One of a few words."""
     word = text(value, label)
     if word not in allowed:
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be one of {', '.join(allowed)}.")
     return word
 
 
 def boolean(value: object, label: str) -> bool:
     """True or false, and nothing that counts as them."""
     if not isinstance(value, bool):
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be true or false.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be true or false.")
     return value
 
 
@@ -103,7 +103,7 @@ def integer(value: object, label: str) -> int:
     """A JSON integer from zero on, below 2**64."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
         raise UnreadableClaim(
-            f"{label} is {printable(value)}, and has to be a whole number of bearable size."
+            f"{label} is {printable(value)}, but must be a whole number from 0 to below 2**64."
         )
     return value
 
@@ -112,7 +112,7 @@ def digits(value: object, label: str) -> int:
     """A whole number below 2**256 as a string of digits, without leading zeros."""
     if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
         raise UnreadableClaim(
-            f"{label} is {printable(value)}, and has to be a whole number below 2**256, in digits."
+            f"{label} is {printable(value)}, but must be a whole number below 2**256, in digits."
         )
     return int(value)
 
@@ -120,7 +120,7 @@ def digits(value: object, label: str) -> int:
 def address(value: object, label: str) -> str:
     """An address, in lower case."""
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an address.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be an address.")
     return value.lower()
 
 
@@ -134,7 +134,7 @@ def hexadecimal(value: object, label: str) -> bytes:
     """Bytes as ``0x`` hex."""
     if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
         raise UnreadableClaim(
-            f"{label} is {printable(value)}, and has to be whole bytes in hex, not too many."
+            f"{label} is {printable(value)}, but must be 0x and whole bytes in hex, within the size limit."
         )
     return bytes.fromhex(value[2:])
 
@@ -149,7 +149,7 @@ def time_s(value: object, label: str) -> int:
             seconds = None
     if seconds is None or not 0 <= seconds < _MOST_TIME_S:
         raise UnreadableClaim(
-            f"{label} is {printable(value)}, and has to be a time with its zone, since 1970."
+            f"{label} is {printable(value)}, but must be an ISO 8601 time with a zone, after 1970."
         )
     return seconds
 
@@ -157,5 +157,5 @@ def time_s(value: object, label: str) -> int:
 def items(value: object, label: str) -> list[Any]:
     """A JSON list."""
     if not isinstance(value, list):
-        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a list.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, but must be a list.")
     return value

@@ -48,7 +48,9 @@ class TrustedNetwork:
         hook_address = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
         all_addresses = [*addresses, *([hook_address] if hook_address is not None else [])]
         if len(set(all_addresses)) != len(all_addresses) or any(map(json_reader.is_reserved, all_addresses)):
-            raise UnreadableClaim("The network file has one address twice, or one that can be no contract.")
+            raise UnreadableClaim(
+                "The network file has a duplicate address, or one that cannot be a contract."
+            )
         chain_id = json_reader.integer(json_reader.get(document, "chainId"), "chainId")
         weth, usdg, permit2, factory, router, universal = addresses
         return TrustedNetwork(chain_id, weth, usdg, permit2, factory, router, universal, hook_address)

@@ -46,14 +46,16 @@ def doubts(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> list
     """Why this is not the pool that the answer claims; empty: it is."""
     reasons = []
     if not pool.fits() or (pool.fee > MOST_FEE and (trade.kind == V3 or pool.fee != DYNAMIC_FEE)):
-        reasons.append("the pool's fee, spacing or hook is one that no pool can have")
+        reasons.append("the pool has a fee, tick spacing or hook that no pool can have")
     elif trade.at != place(trade, network, pool):
         reasons.append(
-            f"the swap goes through the pool {place(trade, network, pool)}, and venue.at is {trade.at}"
+            f"the swap goes through the pool {place(trade, network, pool)}, but venue.at is {trade.at}"
         )
     if trade.kind == LAUNCHED:
         if network.launchpad_hook is None:
-            reasons.append("the network file names no launchpadHook, so a launchpad's pool cannot be told")
+            reasons.append(
+                "the network file names no launchpadHook, so a launchpad's pool cannot be recognized"
+            )
         elif pool.hook != int(network.launchpad_hook, 16):
             reasons.append("the pool's hook is not the launchpad's")
     return reasons
@@ -68,7 +70,7 @@ def place(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
 
 def describe_pool(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
     """The pool in words."""
-    fee = "a fee that its hook sets" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
+    fee = "a fee set by its hook" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
     money = {ZERO_ADDRESS: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]
     kind = {V3: "v3 pool", LAUNCHED: "launchpad's v4 pool"}.get(trade.kind, "v4 pool")
     hook = f" and the hook 0x{pool.hook:040x}" if pool.hook else ""

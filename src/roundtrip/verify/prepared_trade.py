@@ -104,7 +104,7 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
     venue = json_reader.mapping(json_reader.get(body, "venue"), "venue")
     decimals = json_reader.integer(json_reader.get(token, "decimals"), "token.decimals")
     if decimals > _MOST_DECIMALS:
-        raise UnreadableClaim("token.decimals is more than a token can have.")
+        raise UnreadableClaim("token.decimals is higher than a token can have.")
     kind = json_reader.one_of(json_reader.get(venue, "kind"), "venue.kind", CURVE, LAUNCHED, V3, V4)
     expect = json_reader.mapping(json_reader.get(body, "expect"), "expect")
     steps = json_reader.items(json_reader.get(body, "steps"), "steps")
@@ -113,7 +113,7 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
         for approval in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
     ]
     if len(steps) > json_reader.MOST_STEPS:
-        raise UnreadableClaim("There are more steps than any trade has.")
+        raise UnreadableClaim("The answer has more steps than any trade needs.")
     return TradeToVerify(
         head=head,
         decimals=decimals,
@@ -136,7 +136,7 @@ def _place(value: object, kind: str) -> str:
         return json_reader.address(value, "venue.at")
     pool_id = json_reader.hexadecimal(value, "venue.at")
     if len(pool_id) != 32:
-        raise UnreadableClaim("venue.at is no pool id: that has 32 bytes.")
+        raise UnreadableClaim("venue.at is not a pool id, which has 32 bytes.")
     return "0x" + pool_id.hex()
 
 

@@ -34,8 +34,8 @@ def lines(report: VerifyReport) -> list[str]:
     if report.ok and REFUSED in report.proven:
         return ["REFUSED: there is nothing to sign.", *sentences]
     if report.ok:
-        return ["OK: the steps do what the answer says, and nothing else.", *sentences]
-    return ["DO NOT SIGN: the steps are not what the answer says.", *sentences]
+        return ["OK: the steps do what the answer says and nothing else.", *sentences]
+    return ["DO NOT SIGN: the steps differ from what the answer says.", *sentences]
 
 
 def plain(raw: int, decimals: int) -> str:

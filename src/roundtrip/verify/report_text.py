@@ -30,12 +30,12 @@ def approval(
     spender_text = f"{names.get(spender, 'the contract')} {spender}"
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
     if kind == "reset":
-        return f"step {at} takes away what {spender_text} may still take of {asset}"
+        return f"step {at} revokes the allowance of {spender_text} for {asset}"
     if kind == "approval":
-        return f"step {at} lets {spender_text} take exactly {paid} from your wallet, and no more"
+        return f"step {at} lets {spender_text} take exactly {paid} from your wallet and no more"
     return (
         f"step {at} lets the Universal Router {network.universal_router} take, by Permit2, exactly {paid} "
-        f"from your wallet, and no more, until {time(trade.deadline_s)}"
+        f"from your wallet and no more, until {time(trade.deadline_s)}"
     )
 
 
@@ -46,9 +46,9 @@ def curve(at: int, trade: TradeToVerify, minimum: int) -> list[str]:
     received = amount(trade, minimum, trade.expect.asset)
     verb = "buy" if trade.buys else "sell"
     return [
-        f"step {at} asks the contract {trade.at} to {verb} for exactly {paid}, and to pay out to nobody "
-        f"but your wallet {wallet}",
-        f"step {at} tells it to give at least {received}, or to revert",
+        f"step {at} asks the contract {trade.at} to {verb} for exactly {paid} and to pay out only to your "
+        f"wallet {wallet}",
+        f"step {at} asks it to give at least {received}, or to revert",
     ]
 
 
@@ -62,16 +62,14 @@ def swap(at: int, trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey, 
     recipient = (
         f"your wallet {trade.head.wallet}"
         if names_wallet
-        else f"the wallet that signs it: {trade.head.wallet}"
+        else f"the wallet that signs the step, {trade.head.wallet}"
     )
     claim = ""
     if trade.minimum.raw != minimum:
-        claim = (
-            f"; the answer claims that {amount(trade, trade.minimum.raw, trade.expect.asset)} of it arrive"
-        )
+        claim = f"; the answer claims that {amount(trade, trade.minimum.raw, trade.expect.asset)} arrive"
     return [
-        f"step {at} pays exactly {paid} into {pool_named}: its address proves that",
-        f"step {at} gives what comes out to nobody but {recipient}",
+        f"step {at} pays exactly {paid} into {pool_named}; the pool's address proves it",
+        f"step {at} sends the output only to {recipient}",
         f"step {at} reverts unless the pool gives at least {received}{claim}",
         f"step {at} reverts after {time(trade.deadline_s)}",
     ]
@@ -81,24 +79,25 @@ def notes(trade: TradeToVerify) -> list[str]:
     """What the answer alone cannot prove."""
     sentences = [
         f"Whether the token {trade.head.token} has {trade.decimals} decimals and honest code.",
-        "Whether what is expected will come: that is the service's rehearsal. The minimum is what binds.",
+        "Whether the expected amount will arrive: it comes from the service's simulation. Only the "
+        "minimum binds.",
     ]
     if trade.buys:
         sentences.append(
-            "How much arrives if the token taxes its transfers: the minimum counts what is sent out."
+            "How much arrives if the token taxes its transfers: the minimum counts what the pool sends."
         )
-        sentences.append("Whether what is bought can be sold again.")
+        sentences.append("Whether you can sell what you buy.")
     if trade.already_done:
-        sentences.append("Whether the wallet already gave the approvals that alreadyDone names.")
+        sentences.append("Whether the wallet already gave the approvals that alreadyDone counts.")
     if trade.kind == CURVE:
         sentences.append(
             f"Whether {trade.at} is the curve of the token {trade.head.token}. If it is not, it may keep "
-            "all that is paid: ask the launchpad's factory on a node of yours. The second word that its "
-            "getLaunchedToken(token) answers is the curve."
+            "all that you pay. Ask the launchpad's factory on your own node: the second word that "
+            "getLaunchedToken(token) returns is the curve."
         )
         sentences.append(
-            "A curve knows no deadline: validUntil is only advice, and the steps stay good after it."
+            "A curve has no deadline: validUntil is only advice, and the steps stay valid after it."
         )
     if trade.buys and trade.kind == CURVE and trade.money == ETH:
-        sentences.append("Near its end a curve takes less than is paid, and gives the rest back.")
+        sentences.append("Near its end a curve takes less than you pay and returns the rest.")
     return sentences

@@ -59,13 +59,13 @@ def verify(
     _check_head(head, network, order, result)
     if head.refused:
         if json_reader.items(json_reader.get(body, "steps"), "steps"):
-            result.findings.append("the trade is refused, and has steps all the same")
+            result.findings.append("the trade is refused, but has steps")
         else:
             result.proven.append(REFUSED)
         return result.report()
     trade = read_trade(body, head)
     if not trade.steps:
-        result.findings.append("the trade is not refused, and has no steps")
+        result.findings.append("the trade is not refused, but has no steps")
         return result.report()
     _check_claims(trade, network, result)
     _check_amount(trade, order, result)
@@ -85,13 +85,13 @@ def verify(
 def _check_head(head: TradeHead, network: TrustedNetwork, order: TradeOrder, result: RuleFindings) -> None:
     report = result.findings.append
     if head.chain_id != network.chain_id:
-        report(f"chainId is {head.chain_id}, and your network's is {network.chain_id}")
+        report(f"chainId is {head.chain_id}, but your network's is {network.chain_id}")
     if json_reader.is_reserved(head.wallet) or head.wallet in network.contracts():
-        report(f"from is {head.wallet}, which is nobody's wallet")
+        report(f"from is {head.wallet}, which is not a wallet")
     if json_reader.is_reserved(head.token) or head.token in network.machinery() | {head.wallet}:
-        report(f"the token is {head.token}, which is no token")
+        report(f"the token is {head.token}, which is not a token")
     if not 1 <= head.slippage_bps <= MOST_SLIPPAGE_BPS:
-        report(f"slippageBps is {head.slippage_bps}, and has to be 1 to {MOST_SLIPPAGE_BPS}")
+        report(f"slippageBps is {head.slippage_bps}, but must be 1 to {MOST_SLIPPAGE_BPS}")
     wallet = None if order.wallet is None else json_reader.address(order.wallet, "the wallet you asked for")
     token = None if order.token is None else json_reader.address(order.token, "the token you asked for")
     for label, requested, claimed in (
@@ -101,7 +101,7 @@ def _check_head(head: TradeHead, network: TrustedNetwork, order: TradeOrder, res
         ("slippageBps", order.slippage_bps, head.slippage_bps),
     ):
         if requested is not None and requested != claimed:
-            report(f"{label} is {claimed}, and you asked for {printable(requested)}")
+            report(f"{label} is {claimed}, but you asked for {printable(requested)}")
 
 
 def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFindings) -> None:
@@ -109,32 +109,32 @@ def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFin
     report = result.findings.append
     head, paid, received = trade.head, trade.spend, trade.expect
     if (received if trade.buys else paid).asset != head.token:
-        report(f"what is {'bought' if trade.buys else 'sold'} is not the token {head.token}")
+        report(f"the trade {'buys' if trade.buys else 'sells'} something other than the token {head.token}")
     if trade.money not in (ETH, USDG):
-        report(f"the money is {trade.money}, and has to be eth or usdg")
+        report(f"the money is {trade.money}, but must be eth or usdg")
     if trade.pays != trade.money:
-        report(f"venue.pays is {trade.pays}, and the trade is in {trade.money}")
+        report(f"venue.pays is {trade.pays}, but the trade is in {trade.money}")
     if head.token == {ETH: network.weth, USDG: network.usdg}.get(trade.money):
         report("the token and the money are the same")
     known = network.contracts() | {head.token, head.wallet}
     if trade.kind == CURVE and (trade.at in known or json_reader.is_reserved(trade.at)):
-        report(f"venue.at is {trade.at}, which is no curve")
+        report(f"venue.at is {trade.at}, which is not a curve")
     for label, amount in (("spend.amount", paid), ("expect.amount", received), ("expect.min", trade.minimum)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
-            report(f"{label} is {printable(amount.text)}, and in base units it is said to be {amount.raw}")
+            report(f"{label} is {printable(amount.text)}, but the answer gives it as {amount.raw} base units")
     if not 0 < paid.raw < (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
-        report(f"spend.raw is {paid.raw}, which is no amount to spend")
+        report(f"spend.raw is {paid.raw}, which is not a valid amount to spend")
     floor = received.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW
     if not max(floor, 1) <= trade.minimum.raw <= received.raw:
         report(
             f"expect.minRaw is {trade.minimum.raw}: with slippageBps {head.slippage_bps} of {received.raw} "
-            f"it has to be {max(floor, 1)} to {received.raw}"
+            f"it must be {max(floor, 1)} to {received.raw}"
         )
 
 
 def _check_amount(trade: TradeToVerify, order: TradeOrder, result: RuleFindings) -> None:
     if order.asset is not None and order.asset != trade.money:
-        result.findings.append(f"the trade is in {trade.money}, and you meant {printable(order.asset)}")
+        result.findings.append(f"the trade is in {trade.money}, but you asked for {printable(order.asset)}")
     if order.amount == "all" and not trade.buys:
         result.notes.append(f"Whether {trade.spend.raw} base units are all that the wallet holds.")
         return
@@ -142,25 +142,27 @@ def _check_amount(trade: TradeToVerify, order: TradeOrder, result: RuleFindings)
     if order.amount is not None:
         requested_raw = base_units(order.amount, trade.decimals_of(trade.spend.asset))
         if requested_raw is None:
-            result.findings.append(f"the amount you asked for, {printable(order.amount)}, is none")
+            result.findings.append(
+                f"the amount you asked for, {printable(order.amount)}, is not a valid amount"
+            )
     if requested_raw is None or requested_raw == trade.spend.raw:
         return
     if trade.kind == CURVE and trade.buys and trade.spend.raw < requested_raw:
-        result.notes.append("Less is spent than you asked for: near its end a curve takes no more.")
+        result.notes.append("The trade spends less than you asked for: near its end a curve takes no more.")
         return
     result.findings.append(
-        f"{trade.spend.raw} base units are spent, and you asked for {printable(requested_raw)}"
+        f"the trade spends {trade.spend.raw} base units, but you asked for {printable(requested_raw)}"
     )
 
 
 def _check_times(trade: TradeToVerify, now_s: int | None, result: RuleFindings) -> None:
     shortest, longest = USUAL_VALID_S
     if not shortest <= trade.deadline_s - trade.prepared_s <= longest:
-        result.notes.append("Why the trade is not valid for twenty minutes from preparedAt, as trades are.")
+        result.notes.append("Why the trade is not valid for twenty minutes from preparedAt, as usual.")
     if now_s is None:
         return
     if now_s > trade.deadline_s:
-        result.findings.append(f"it was valid until {report_text.time(trade.deadline_s)}, which is past")
+        result.findings.append(f"the trade expired at {report_text.time(trade.deadline_s)}")
     elif trade.deadline_s > now_s + longest:
         result.notes.append("Why the trade is valid for longer than twenty minutes from now.")
 
@@ -170,10 +172,10 @@ def _check_numbering(trade: TradeToVerify, result: RuleFindings) -> None:
         if step.n != at:
             result.findings.append(f"step {at} has the number {step.n}")
         if not LEAST_GAS <= step.gas <= MOST_GAS:
-            result.findings.append(f"step {at} has gas {step.gas}, and has to have {LEAST_GAS} to {MOST_GAS}")
+            result.findings.append(f"step {at} has gas {step.gas}, but must have {LEAST_GAS} to {MOST_GAS}")
         if step.strange:
             names = ", ".join(printable(name) for name in step.strange[:3])
-            result.findings.append(f"step {at} has fields that no step has: {names}")
+            result.findings.append(f"step {at} has unknown fields: {names}")
 
 
 def _read_minimum(trade: TradeToVerify, result: RuleFindings) -> int:
@@ -182,22 +184,23 @@ def _read_minimum(trade: TradeToVerify, result: RuleFindings) -> int:
     words = trade.steps[-1].does
     matches = _AT_LEAST.findall(words)
     if len(matches) != 1 or words.count(_UNIT_WORDS) != 1:
-        report("the words of the last step do not tell one minimum, as: at least 1.5 (1500000 base units)")
+        report("the text of the last step must state one minimum, such as: at least 1.5 (1500000 base units)")
         return trade.minimum.raw
     decimal, raw = matches[0][0], int(matches[0][1])
     asset = trade.head.token if trade.buys else trade.money
     if base_units(decimal, trade.decimals_of(asset)) != raw:
         report(
-            f"the words of the last step tell a minimum of {printable(decimal)},"
-            f" and of {printable(raw)} base units"
+            f"the text of the last step states a minimum of {printable(decimal)},"
+            f" but {printable(raw)} base units"
         )
     if raw < trade.minimum.raw or (raw != trade.minimum.raw and not trade.buys):
         report(
-            f"the words of the last step tell a minimum of {printable(raw)} base units, and expect.minRaw is "
+            f"the text of the last step states a minimum of {printable(raw)} base units, but "
+            f"expect.minRaw is "
             f"{trade.minimum.raw}"
         )
     if raw >= (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
-        report("the minimum is no amount")
+        report("the minimum is not a valid amount")
         return trade.minimum.raw
     return raw
 
@@ -209,9 +212,9 @@ def _check_call(at: int, step: PreparedStep, expected: ExpectedCall, result: Rul
     """True when a step is, to the byte, the expected call."""
     problems = abi.differences(expected.fields, step.data)
     if step.to != expected.to:
-        problems.append(f"it goes to {step.to} and has to go to {expected.to}")
+        problems.append(f"the call goes to {step.to}, but must go to {expected.to}")
     if step.value != expected.value:
-        problems.append(f"it sends {step.value} wei along and has to send {expected.value}")
+        problems.append(f"the call sends {step.value} wei, but must send {expected.value}")
     result.findings += [f"step {at}: {text}" for text in problems]
     return not problems
 
@@ -228,7 +231,7 @@ def _check_approvals(trade: TradeToVerify, network: TrustedNetwork, result: Rule
     kinds = [_approval_kind(step) for step in trade.steps[:-1]]
     for at, (step, kind) in enumerate(zip(trade.steps, kinds, strict=False), 1):
         if kind is None or (kind != RESET and kind not in needed) or not needed:
-            result.findings.append(f"step {at} is nothing that this trade needs")
+            result.findings.append(f"step {at} is not part of this trade")
             continue
         if kind == PERMIT2_APPROVAL:
             expected = routers.permit2_approve(asset, network, amount, trade.deadline_s)
@@ -238,13 +241,13 @@ def _check_approvals(trade: TradeToVerify, network: TrustedNetwork, result: Rule
             result.proven.append(report_text.approval(at, kind, trade, network, asset, spender))
     if not _in_order(kinds):
         result.findings.append(
-            "the approvals are not in order, or one stands twice, or one is only taken away"
+            "the approvals are out of order or duplicate, or one is revoked and not given again"
         )
     left_out = len([kind for kind in needed if kind not in kinds])
     if left_out != trade.already_done:
         result.findings.append(
-            f"{left_out} of the {len(needed)} approvals this trade needs are not among the steps, and "
-            f"alreadyDone names {trade.already_done}"
+            f"{left_out} of the {len(needed)} approvals that this trade needs are not among the steps, but "
+            f"alreadyDone counts {trade.already_done}"
         )
 
 

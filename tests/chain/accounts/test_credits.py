@@ -40,7 +40,7 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     code, said = await shop.refused(tx)
     assert code == "no_such_tx"
     assert "not final yet" in said
-    assert "Nothing was counted. Send it again in about" in said
+    assert "Nothing was credited. Send the hash again in about" in said
     shop.payer.mine(63)
     assert (await shop.refused(tx))[0] == "no_such_tx"
     shop.payer.mine(1)
@@ -58,7 +58,7 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     assert answer == {"credited": 1_000, "usdg": "1", "balance": 6_234}
     told = await answer_of(shop.ctx, "my_mite", shop.account)
     assert told["credits"] == 6_234
-    assert "20000 are left today. 6234 more are paid for. One key of it is live" in told["text"]
+    assert "20,000 are left today. You also have 6,234 paid calls. You have 1 live key of" in told["text"]
 
 
 async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
@@ -77,7 +77,7 @@ async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
         },
     }
     assert f"Send usdg to {shop.pay_to} in a plain transfer, from the wallet that the key belongs to" in how
-    assert "one usdg buys 1000 calls" in how
+    assert "1 usdg buys 1,000 calls" in how
 
 
 async def test_closed_payments_leave_the_balance(shop: Shop) -> None:
@@ -151,7 +151,7 @@ async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) 
     )
     code, said = await shop.refused(tx, stranger)
     assert code == "no_payment"
-    assert f"It was paid by {contract}, and your key is of {stranger.wallet}" in said
+    assert f"Wallet {contract} paid, but your key belongs to {stranger.wallet}" in said
     answer = await answer_of(shop.ctx, "redeem_payment", owner, tx=tx)
     assert answer == {"credited": 3_000, "usdg": "3", "balance": 3_000}
     # Now that it was counted for its owner.
@@ -179,7 +179,7 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
 async def test_what_the_chain_does_not_know_is_no_transaction(shop: Shop) -> None:
     code, said = await shop.refused("0x" + "12" * 32)
     assert code == "no_such_tx"
-    assert "knows no such transaction" in said
+    assert "does not know this transaction" in said
 
 
 async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
@@ -188,7 +188,7 @@ async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
         sent = {"from": shop.wallet.account, "to": shop.payer.usdg, "data": transfer(shop.pay_to, USDG)}
         tx = rpc.call("eth_sendTransaction", sent | {"gas": hex(500_000)})
         code, said = await shop.refused(tx)
-        assert (code, "in no block yet" in said) == ("no_such_tx", True)
+        assert (code, "not in a block yet" in said) == ("no_such_tx", True)
 
 
 async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> None:
@@ -198,7 +198,7 @@ async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> 
     shop.payer.finalize()
     code, said = await shop.refused(tx)
     assert code == "no_such_tx"
-    assert "knows no such transaction" in said or "in no block yet" in said
+    assert "does not know this transaction" in said or "not in a block yet" in said
     # In another block after all.
     again = shop.pay()
     shop.payer.finalize()
@@ -217,14 +217,16 @@ async def test_what_is_no_payment_is_told_why(shop: Shop) -> None:
     shop.wallet.gas = 8_000_000
     fake = shop.wallet.create(compile_contract(CONTRACTS / "tokens" / "usdg.vy"), ["uint256"], [10**15])
     cases = {
-        payer.pay(other, shop.pay_to, USDG): f"It was paid by {somebody}, and your key is of",
-        payer.pay(shop.wallet, shop.pay_to, USDG, fake): f"was no usdg, but {fake.lower()}",
-        payer.pay(shop.wallet, somebody, USDG): f"from your wallet to {somebody}, and not to {shop.pay_to}",
-        payer.pay(shop.wallet, shop.pay_to, 999): "0.000999 usdg is less than one call costs",
-        payer.pay(shop.wallet, shop.pay_to, 0): "No usdg went from your wallet",
-        shop.wallet.send(shop.pay_to, "0x", 10**16): "What it paid was eth",
-        shop.wallet.send(somebody, "0x", 1): "No usdg went from your wallet",
-        payer.pay(other, somebody, USDG): "No usdg went from your wallet",
+        payer.pay(other, shop.pay_to, USDG): f"Wallet {somebody} paid, but your key belongs to",
+        payer.pay(shop.wallet, shop.pay_to, USDG, fake): f"paid token {fake.lower()}, not usdg",
+        payer.pay(
+            shop.wallet, somebody, USDG
+        ): f"Your wallet sent its usdg to {somebody}, not to {shop.pay_to}",
+        payer.pay(shop.wallet, shop.pay_to, 999): "0.000999 usdg is less than the price of one call",
+        payer.pay(shop.wallet, shop.pay_to, 0): "The transaction sent no usdg from your wallet",
+        shop.wallet.send(shop.pay_to, "0x", 10**16): "The transaction paid eth",
+        shop.wallet.send(somebody, "0x", 1): "The transaction sent no usdg from your wallet",
+        payer.pay(other, somebody, USDG): "The transaction sent no usdg from your wallet",
     }
     payer.finalize()
     for tx, why in cases.items():
@@ -254,7 +256,7 @@ async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> N
     tx, fits = shop.pay(11), shop.pay(10)
     shop.payer.finalize()
     code, said = await refusal(dear, shop.account, tx)
-    assert (code, str(MOST_CREDITS) in said) == ("no_payment", True)
+    assert (code, f"{MOST_CREDITS:,} credits" in said) == ("no_payment", True)
     assert not [one for one in await shop.counted() if one["tx_hash"].hex() == tx[2:]]
     assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MOST_CREDITS
 

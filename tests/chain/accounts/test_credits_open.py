@@ -32,7 +32,7 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
     shop.payer.finalize()
     for one in early:
         code, said = await refusal(moved, shop.account, one)
-        assert (code, f"count after block {opened_at}" in said) == ("no_payment", True), said
+        assert (code, f"count after block {opened_at:,}" in said) == ("no_payment", True), said
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=replaced))["credited"] == 5_000
     # As if an hour of blocks had been made since.
@@ -40,7 +40,7 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
         "UPDATE accounts.pay_to SET to_block = to_block - $1 WHERE to_block = $2", GRACE_BLOCKS, opened_at
     )
     code, said = await refusal(moved, shop.account, closed)
-    assert (code, f"up to block {opened_at}" in said) == ("no_payment", True), said
+    assert (code, f"up to block {opened_at:,}" in said) == ("no_payment", True), said
 
 
 async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Shop) -> None:

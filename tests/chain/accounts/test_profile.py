@@ -45,9 +45,9 @@ async def test_a_new_account(shop: Context) -> None:
     answer = await told(shop, made["key"])
     called = made["mite"]["designation"]
     assert answer == {
-        "text": f"{called} is the account of {person.address}, of level 1. None of its flags is decided yet. "
-        "It may make 60 calls a minute and 20000 a day, of which 20000 are left today. "
-        "One key of it is live; 5 can be.",
+        "text": f"You are {called}: the account of {person.address}, level 1. None of your flags is decided "
+        "yet. Your limits are 60 calls a minute and 20,000 a day; 20,000 are left today. You have 1 live key "
+        "of at most 5.",
         "designation": called,
         "wallet": person.address,
         "agent": False,
@@ -85,8 +85,8 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     assert (answer["agent"], answer["agentName"]) == (True, "Bot")
     assert (answer["usedToday"], answer["remainingToday"], answer["liveKeys"]) == (20_007, 0, 2)
     assert [one["start"] for one in answer["keys"]] == [second["key"][:8], third["key"][:8]]
-    assert f'{first["mite"]["designation"]}, "Bot", is an agent, the account of' in answer["text"]
-    assert "20000 a day, of which 0 are left today. 2 keys of it are live; 5 can be." in answer["text"]
+    assert f'{first["mite"]["designation"]} "Bot": the agent account of' in answer["text"]
+    assert "20,000 a day; 0 are left today. You have 2 live keys of at most 5." in answer["text"]
 
 
 async def test_no_answer_holds_a_key_or_its_hash(shop: Context) -> None:

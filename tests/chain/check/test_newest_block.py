@@ -97,7 +97,7 @@ async def test_a_node_a_little_behind_the_index_tells_no_absence(
     if is_told:
         assert (await check(by_hand, CheckParams(SOMEBODY))).answer.verdict.code == "no_contract"
         return
-    with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet"):
+    with pytest.raises(ServiceFull, match=f"does not have block {number + ahead:,} yet"):
         await check(by_hand, CheckParams(SOMEBODY))
 
 
@@ -169,7 +169,7 @@ async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
     monkeypatch.setattr(newest_block, "REACH_S", 0.1)
     number = ctx.heads.current().block.number
     for ahead in (1, newest_block.MOST_AHEAD + 1):
-        with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet") as caught:
+        with pytest.raises(ServiceFull, match=f"does not have block {number + ahead:,} yet") as caught:
             await wait_for_block(ctx, number + ahead)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
 

@@ -332,7 +332,7 @@ async def test_a_node_that_lost_the_state_cannot_tell(
     assert result.output.count("does not know block") == 2
     result = await verified(proof, tmp_path, network_file, again.url)
     assert result.exit_code == 2
-    assert "the connection failed" in result.output
+    assert "the connection to the node failed" in result.output
 
 
 async def faulted(sound: Json, rpc: SyncRpc, folder: Path, network: Path, fault: str, after: int) -> Result:

@@ -61,7 +61,7 @@ class Demo:
         assert process.stdout is not None
         for line in process.stdout:
             self.lines.append(line.rstrip())
-            if "Ctrl-C ends it all" in line:
+            if "Press Ctrl-C to stop" in line:
                 return
         raise AssertionError("\n".join(self.lines))
 
@@ -220,7 +220,7 @@ def test_a_place_to_which_nothing_can_be_sent_is_one_clear_error(demo: Demo) -> 
         output, _ = process.communicate(timeout=WAIT_S)
     assert process.returncode == 1
     (line,) = (line for line in output.splitlines() if "TELEGRAM" in line)
-    assert line == "roundtrip: ROUNDTRIP_TELEGRAM_URL cannot be used: a url begins with https://"
+    assert line == "roundtrip: ROUNDTRIP_TELEGRAM_URL is not allowed: it must begin with https://"
     assert "Traceback" not in output
 
 

@@ -57,7 +57,7 @@ async def test_a_node_that_is_away_is_told_as_such(service: Service) -> None:
     held, one = launched(service.stage), service.process()
 
     def away(call: RpcCall) -> None:
-        raise NodeFault("the connection failed")
+        raise NodeFault("the connection to the node failed")
 
     one.node.instead = away
     assert (await refused(one, held.token)).code == "upstream"

@@ -73,7 +73,9 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     assert "a bundle may be hidden" in found["text"]
 
 
-@pytest.mark.parametrize("error", [NoArchive("it is gone"), NodeFault("its states contradict each other")])
+@pytest.mark.parametrize(
+    "error", [NoArchive("it is gone"), NodeFault("the node's states contradict each other")]
+)
 async def test_a_node_without_old_states_is_not_asked_of_everybody(
     service: Service, monkeypatch: pytest.MonkeyPatch, error: NodeFault
 ) -> None:

@@ -197,7 +197,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
         waited.append(max(row["run_at"].timestamp() - NOW_S, 0.0))
         assert len(waited) < 20
         await work(ctx, waited[-1])
-    assert row["last_error"] == "NotYet: it could not be read further"
+    assert row["last_error"] == "NotYet: the read stopped before the end"
     assert len(waited) == KINDS["holders"].most_tries == 10
     assert 5 * 3600 < waited[-1] < 6 * 3600
 

@@ -179,9 +179,10 @@ async def test_the_archive_is_searched_where_the_index_does_not_reach_and_rememb
     await follow(index, START, archive.busy)
     at = datetime.fromtimestamp(archive.funded_s, UTC)
     said = (
-        f"{EARLY} was first met in block {FUNDED}, {at:%Y-%m-%d %H:%M:%S} UTC; funded by {archive.funder}.\n",
-        f"{LATE} was first met in block {FUNDED_LATE}, 2023-11-14 22:21:40 UTC; funded by {archive.busy}.\n",
-        f"{NOBODY} was not met up to block {BLOCKS}.\n",
+        f"{EARLY} first appeared in block {FUNDED}, {at:%Y-%m-%d %H:%M:%S} UTC; funded by "
+        f"{archive.funder}.\n",
+        f"{LATE} first appeared in block {FUNDED_LATE}, 2023-11-14 22:21:40 UTC; funded by {archive.busy}.\n",
+        f"{NOBODY} has not appeared up to block {BLOCKS}.\n",
     )
     # The second time there is no node, and none is needed.
     for node_url in (archive.url, "http://127.0.0.1:1"):
@@ -201,7 +202,7 @@ async def test_without_an_archive_it_could_not_be_found_out(
         for wallet in (EARLY, LATE, NOBODY):
             done = await ask(node_url, wallet)
             assert done.exit_code == 2
-            assert done.output.startswith(f"{wallet}: could not be found out. ")
+            assert done.output.startswith(f"{wallet}: not found out. ")
             assert done.output.count("\n") == 1
     assert await index.fetchval("SELECT count(*) FROM facts.older_origin") == 0
 
@@ -210,7 +211,7 @@ async def test_of_a_whole_index_no_node_is_asked(ask: Ask, index: Connection, ar
     await follow(index, 0, archive.busy)
     assert (await ask("http://127.0.0.1:1", LATE)).exit_code == 0
     done = await ask("http://127.0.0.1:1", NOBODY)
-    assert (done.exit_code, done.output) == (0, f"{NOBODY} was not met up to block {BLOCKS}.\n")
+    assert (done.exit_code, done.output) == (0, f"{NOBODY} has not appeared up to block {BLOCKS}.\n")
 
 
 async def test_without_an_index_the_archive_is_searched_whole_and_nothing_kept(
@@ -220,7 +221,7 @@ async def test_without_an_index_the_archive_is_searched_whole_and_nothing_kept(
     assert done.exit_code == 0
     assert f"in block {FUNDED}," in done.output
     done = await ask(archive.url, NOBODY)
-    assert (done.exit_code, done.output) == (0, f"{NOBODY} was not met up to block {BLOCKS}.\n")
+    assert (done.exit_code, done.output) == (0, f"{NOBODY} has not appeared up to block {BLOCKS}.\n")
     assert await index.fetchval("SELECT count(*) FROM facts.older_origin") == 0
 
 

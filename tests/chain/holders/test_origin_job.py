@@ -117,10 +117,10 @@ async def test_a_node_that_fails_in_the_search_is_no_origin(
         faulty.fault, faulty.after = "all errors", 1
         assert await searched(asks, clean, EARLY, START) is None
         said = await clean.fetchval("SELECT last_error FROM jobs.job WHERE run_at > now()")
-        assert said == "NotYet: it could not be found out"
+        assert said == "NotYet: the search found no answer"
 
 
 async def test_before_the_index_begins_it_waits(asks: Context, clean: Connection) -> None:
     await jobs.enqueue(clean, "origin", EARLY)
     await work(asks)
-    assert await clean.fetchval("SELECT last_error FROM jobs.job") == "NotYet: the index has not begun"
+    assert await clean.fetchval("SELECT last_error FROM jobs.job") == "NotYet: the index is empty"

@@ -50,7 +50,7 @@ async def test_it_does_what_is_wished_for_and_ends_quietly(
     with working(environment) as process:
         assert process.stdout is not None
         line = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), WAIT_S)
-        assert line == "roundtrip works on chain 4663. Ctrl-C ends it.\n"
+        assert line == "roundtrip works on chain 4663. Press Ctrl-C to stop.\n"
         await jobs.enqueue(connection, "token", token)
         async with asyncio.timeout(WAIT_S):
             while await connection.fetchval("SELECT symbol FROM facts.token") != "PLAIN":  # noqa: ASYNC110

@@ -410,7 +410,7 @@ async def test_a_lost_node_books_nothing(shop: Context, built: Built, account: A
     assert first["ethLeft"] == "0.9"
 
     def unheard() -> None:
-        raise NodeFault("no block was heard of")
+        raise NodeFault("the node has reported no block yet")
 
     # Whoever asks again needs no node.
     deaf = replace(away, heads=SimpleNamespace(current=unheard, last_number=lambda: 0))  # type: ignore[arg-type]

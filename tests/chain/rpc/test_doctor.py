@@ -46,7 +46,7 @@ async def test_everything_works_on_the_local_chain(ctx: Context) -> None:
     assert found.pop("archive").state == "in part"
     assert {row.state for row in found.values()} == {"works"}
     assert all(row.costs == "" for row in found.values())
-    assert "speaks as anvil" in found["eth_simulateV1"].seen
+    assert "in the format of anvil" in found["eth_simulateV1"].seen
     block = ctx.heads.current().block
     assert f"NUMBER {block.number + 4}, TIMESTAMP {block.timestamp_s + 37}" in found["NUMBER inside"].seen
 
@@ -67,7 +67,7 @@ async def test_contracts_that_are_not_there_or_belong_to_others(ctx: Context) ->
     nobody = replace(one.contracts, quoter_v2=Address("0x" + "99" * 20))
     found = by_name(await examine(replace(one, contracts=nobody)))
     assert (found["contracts"].state, found["contracts"].seen) == ("missing", "no code at quoter_v2")
-    assert "quoter_v2.factory() is not told" in found["links"].seen
+    assert "quoter_v2.factory() is unknown" in found["links"].seen
     several = replace(one.contracts, launchpad_v1_factories=(one.contracts.weth, Address("0x" + "99" * 20)))
     found = by_name(await examine(replace(one, contracts=several)))
     assert found["contracts"].seen == "no code at launchpad_v1_factories 2"
@@ -102,7 +102,7 @@ async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> N
     async with node.running():
         found = by_name(await examine(patient(ctx, node.url)))
     assert {name for name, row in found.items() if row.state == "missing"} == set()
-    assert f"speaks as {kind}" in found["eth_simulateV1"].seen
+    assert f"in the format of {kind}" in found["eth_simulateV1"].seen
     inside = found["NUMBER inside"]
     if kind == "nitro":
         assert (inside.state, str(parent_number(ctx.heads.current().block.number)) in inside.seen) == (
@@ -111,7 +111,7 @@ async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> N
         )
         assert "count blocks" in inside.costs
     else:
-        assert (inside.state, "spans 250 numbers" in inside.costs) == ("in part", True)
+        assert (inside.state, "spans 250 block numbers" in inside.costs) == ("in part", True)
     assert found["websocket"].state == "in part"
 
 
@@ -170,7 +170,7 @@ async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: 
         first.quirk = "403"
         await examine(one)
         told = by_name(await examine(one))["nodes"]
-    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are left to be asked")
+    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are usable")
     assert "told to wait" in told.seen
 
 

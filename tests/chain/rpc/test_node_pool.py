@@ -84,7 +84,7 @@ async def test_a_real_node_that_does_not_know_the_block_yet(
     with world.start_world(places, built, NodeOptions(state=built.state)) as behind:
         several = replace(over(ctx, behind.url, rpc.url), heads=ctx.heads)
         assert await said(several, built.tokens[story]) == right
-        assert nodes_of(several).state()[0].why == "it is behind the others"
+        assert nodes_of(several).state()[0].why == "the node is behind the others"
 
 
 @pytest.mark.parametrize("quirk", QUIRKS)
@@ -124,7 +124,7 @@ async def test_with_no_node_left_it_is_upstream(
 
 async def test_both_dead_is_upstream_and_says_why(ctx: Context, built: Built) -> None:
     several = over(ctx, DEAD, DEAD)
-    with pytest.raises(NodeFault, match="the connection failed"):
+    with pytest.raises(NodeFault, match="the connection to the node failed"):
         await several.heads.refresh()
     assert await code_of(several, built.tokens["plain"]) == "upstream"
 
@@ -249,7 +249,7 @@ async def test_a_node_that_stopped_following_the_chain_is_passed_over(ctx: Conte
             await several.heads.refresh()
         assert second.sent != []
     alone = Heads(ctx.node, CHAIN_ID, ctx.contracts, oldest_s=60.0, wall=lambda: wall[0])
-    with pytest.raises(NodeFault, match="its newest block is 61 s old"):
+    with pytest.raises(NodeFault, match="the node's newest block is 61 s old"):
         await alone.refresh()
 
 

@@ -30,7 +30,7 @@ async def test_retry_after_is_waited_out(ctx: Context, two: tuple[QuirkyNode, Qu
         await nodes.batch(CHAIN)
     assert (len(two[0].sent), len(two[1].sent)) == (1, 3)
     (state, _) = nodes.state()
-    assert (state.condition, state.why) == ("told to wait", "it answered with HTTP status 429")
+    assert (state.condition, state.why) == ("told to wait", "the node answered with HTTP status 429")
     now[0] += 29.9
     await nodes.batch(CHAIN)
     assert len(two[0].sent) == 1
@@ -50,7 +50,7 @@ async def test_an_error_that_speaks_of_a_limit_is_waited_out(
         assert quantity((await nodes.batch(CHAIN))[0]) == 4663
     assert len(two[0].sent) == 1
     state, _ = nodes.state()
-    assert (state.condition, state.why) == ("told to wait", "it limits its calls")
+    assert (state.condition, state.why) == ("told to wait", "the node limits our calls")
 
 
 async def test_a_node_that_tells_no_chain_is_not_believed(

@@ -127,7 +127,7 @@ async def test_what_means_no_key_is_told_and_not_repeated(
 ) -> None:
     key = await key_for(shop, ONE)
     told = await said(monkeypatch, url, "revoke", which)
-    assert (told.exit_code, told.output) == (1, "roundtrip: no key is meant by that\n")
+    assert (told.exit_code, told.output) == (1, "roundtrip: no key matches\n")
     assert await account_of_key(shop, keys.hash_of(key)) is not None
 
 

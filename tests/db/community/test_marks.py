@@ -245,7 +245,7 @@ async def test_an_account_knows_how_its_flags_went(ground: Ground) -> None:
     found = (await my_mite(ground.ctx, Nothing(), account)).answer
     assert (found.proved, found.decided, found.accuracy) == (1, 3, 1 / 3)
     assert (found.base_rate, found.level) == (None, 2)
-    assert "1 of 3 flags proved right." in found.text
+    assert "1 of your 3 decided flags proved right." in found.text
 
 
 async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
@@ -261,4 +261,4 @@ async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
     await ground.to_the_end()
     found = (await my_mite(ground.ctx, Nothing(), account)).answer
     assert (found.proved, found.decided, found.base_rate, found.level) == (1, 1, 0.0, 2)
-    assert "1 of 1 flag proved right; of tokens drawn by chance it was 0%." in found.text
+    assert "1 of your 1 decided flag proved right; for random tokens the share is 0%." in found.text

@@ -245,7 +245,7 @@ async def test_a_channel_that_another_is_just_making_is_counted(street: Street) 
                 "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
             ):
                 await asyncio.sleep(0)
-        with pytest.raises(RoundtripError, match="5 channels already"):
+        with pytest.raises(RoundtripError, match="already have 5 channels"):
             await late
     assert len(await listed(street, account)) == MOST_CHANNELS
 
@@ -333,7 +333,7 @@ async def test_another_accounts_channel_cannot_be_told_from_none(street: Street)
     account, other = await street.account(), await street.account()
     theirs = await street.webhook(other)
     error = await refused(street, "remove_channel", account, id=theirs)
-    assert error.message == f"There is no channel {theirs} of this account."
+    assert error.message == f"You have no channel {theirs}. list_channels lists your channels."
     assert (await street.channel(theirs)).state == "live"
     assert await listed(street, account) == []
 
@@ -350,7 +350,7 @@ async def test_what_is_told_of_a_channel_that_fails(street: Street) -> None:
     assert (row["state"], row["lastError"]) == ("failing", "answered 503")
     assert row["madeAt"] == row["lastDeliveredAt"] == "2025-10-09T12:00:00Z"
     assert row["failingSince"] == "2025-10-09T12:00:07Z"
-    assert "1 failed the last time" in answer["text"]
+    assert "Deliveries to 1 of them fail" in answer["text"]
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE account_id = $1", account.id)
     answer = await answer_of(street.ctx, "list_channels", account)
-    assert "1 switched off" in answer["text"]
+    assert "1 of them is off after three days" in answer["text"]

@@ -420,7 +420,7 @@ async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street:
     assert "waiting" not in await street.states(dead)
     await street.run()
     told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
-    assert sum("is switched off" in one for one in told) == 1
+    assert sum("is off: no message arrived" in one for one in told) == 1
     assert (await street.channel(other)).state == "live"
 
 
@@ -480,7 +480,7 @@ async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(stre
         "UPDATE accounts.alert SET retracted_at = now() WHERE account_id = $1", account.id
     )
     async with street.pool.acquire() as connection, connection.transaction():
-        await deliveries.wish(connection, made, street.now(), retracted=True)
+        await deliveries.enqueue(connection, made, street.now(), retracted=True)
     await street.run()
     told, taken_back = street.servers.sent
     assert told.id != taken_back.id

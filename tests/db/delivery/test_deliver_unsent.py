@@ -32,7 +32,7 @@ async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
     tried = "SELECT tries FROM accounts.delivery WHERE channel_id = $1"
     assert await street.pool.fetchval(tried, channel_id) == 0
     why = await street.pool.fetchval("SELECT last_error FROM jobs.job WHERE key = $1", str(channel_id))
-    assert why == "PostNotTried: a channel's secret cannot be read with the key that is set"
+    assert why == "PostNotTried: the configured key cannot decrypt a channel's secret"
     street.key = good
     assert await street.run() == 1
     assert await street.states(channel_id) == ["delivered"]
@@ -64,7 +64,7 @@ async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
 
     async def once(*given: Any) -> PostReply:
         if street.servers.sent:
-            raise PostNotTried("there was no turn")
+            raise PostNotTried("too many name lookups")
         return await post(*given)
 
     monkeypatch.setattr(street.servers, "post", once)

@@ -48,7 +48,7 @@ async def test_rows_of_one_account_and_kind_go_together(connection: Connection) 
     one, other, nobody = [await account(connection, n) for n in (1, 2, 3)]
     a, b, c = await channel(connection, one), await channel(connection, one), await channel(connection, other)
     rows = [alert(1, one), alert(2, other), alert(3, one, "follow"), alert(4, one), alert(5, nobody)]
-    await deliveries.wish(connection, rows, NOW)
+    await deliveries.enqueue(connection, rows, NOW)
     for channel_id in (a, b):
         assert await wished(connection, channel_id) == [("rule", [1, 4], False), ("follow", [3], False)]
     assert await wished(connection, c) == [("rule", [2], False)]
@@ -63,7 +63,7 @@ async def test_a_message_holds_so_many_rows(
 ) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner, kind)
-    await deliveries.wish(connection, [alert(n, owner) for n in range(101)], NOW)
+    await deliveries.enqueue(connection, [alert(n, owner) for n in range(101)], NOW)
     found = await wished(connection, channel_id)
     assert [len(ids) for _, ids, _ in found] == sizes
     assert [one for _, ids, _ in found for one in ids] == list(range(101))
@@ -75,8 +75,8 @@ async def test_the_same_wished_for_again_is_one_message_and_taking_it_back_anoth
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     for _ in range(2):
-        await deliveries.wish(connection, [alert(7, owner)], NOW)
-        await deliveries.wish(connection, [alert(7, owner)], NOW, retracted=True)
+        await deliveries.enqueue(connection, [alert(7, owner)], NOW)
+        await deliveries.enqueue(connection, [alert(7, owner)], NOW, retracted=True)
     assert await wished(connection, channel_id) == [("rule", [7], False), ("rule", [7], True)]
 
 
@@ -86,7 +86,7 @@ async def test_channels_that_are_off_or_removed_are_not_told(connection: Connect
     for state in ("live", "failing", "off", "removed"):
         found[state] = await channel(connection, owner)
         await connection.execute("UPDATE accounts.channel SET state = $2 WHERE id = $1", found[state], state)
-    await deliveries.wish(connection, [alert(1, owner)], NOW)
+    await deliveries.enqueue(connection, [alert(1, owner)], NOW)
     told = [state for state, channel_id in found.items() if await wished(connection, channel_id)]
     assert told == ["live", "failing"]
     assert await run(connection) & {str(one) for one in found.values()} == {
@@ -97,15 +97,15 @@ async def test_channels_that_are_off_or_removed_are_not_told(connection: Connect
 
 async def test_nothing_is_wished_for_where_there_is_nothing(connection: Connection) -> None:
     before = await run(connection)
-    await deliveries.wish(connection, [], NOW)
-    await deliveries.wish(connection, [alert(1, await account(connection, 1))], NOW)
+    await deliveries.enqueue(connection, [], NOW)
+    await deliveries.enqueue(connection, [alert(1, await account(connection, 1))], NOW)
     assert await run(connection) == before
 
 
 async def test_one_is_sent_once_more_under_the_same_id(connection: Connection) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
-    await deliveries.wish(connection, [alert(1, owner)], NOW)
+    await deliveries.enqueue(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
     with pytest.raises(IllegalChannelMove):
         await deliveries.resend(connection, first.id, NOW)
@@ -129,7 +129,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: Connection) -
 async def test_what_somebody_else_wrote_meanwhile_is_left(connection: Connection) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
-    await deliveries.wish(connection, [alert(1, owner)], NOW)
+    await deliveries.enqueue(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
     tried = deliveries.DeliveryTry(NOW, None, "no answer", 3)
     assert await deliveries.finish_run(connection, first, "failed", NOW, tried, NOW + timedelta(seconds=5))
@@ -142,7 +142,7 @@ async def test_wishes_come_to_light_with_their_transaction(connection: Connectio
     channel_id = await channel(connection, owner)
     lost = connection.transaction()
     await lost.start()
-    await deliveries.wish(connection, [alert(1, owner)], NOW)
+    await deliveries.enqueue(connection, [alert(1, owner)], NOW)
     await lost.rollback()
     assert await wished(connection, channel_id) == []
     assert not await jobs.is_there(connection, "deliver", str(channel_id))

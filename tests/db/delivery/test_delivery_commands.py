@@ -44,7 +44,7 @@ async def test_a_message_is_found_and_sent_once_more(
     done = await said(monkeypatch, url, "resend", delivery_id)
     assert (done.exit_code, done.output) == (
         0,
-        f"message {delivery_id} was delivered, and is sent once more\n",
+        f"Message {delivery_id} was delivered and is sent again.\n",
     )
     street.at_s += 10**9
     street.servers.otherwise = answered(503)
@@ -52,7 +52,10 @@ async def test_a_message_is_found_and_sent_once_more(
     first, again = street.servers.ids()
     assert first == again
     waiting = await said(monkeypatch, url, "resend", delivery_id)
-    assert (waiting.exit_code, waiting.output) == (1, f"roundtrip: message {delivery_id} waits already\n")
+    assert (waiting.exit_code, waiting.output) == (
+        1,
+        f"roundtrip: message {delivery_id} is already waiting\n",
+    )
     nobody = await said(monkeypatch, url, "resend", delivery_id + 1)
     assert nobody.exit_code == 1
     assert "there is no message" in nobody.output

@@ -57,7 +57,7 @@ async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
     came = [StartedChat(1, 77, code, "Ann \u202e<b>"), StartedChat(2, 78, code, "Eve")]
     linked, late = await start(street, *came)
     assert account.designation in linked
-    assert "not good" in late
+    assert "wrong or has expired" in late
     (row,) = await listed(street, account)
     assert (row["kind"], row["target"], row["state"]) == ("telegram", "Ann <b>", "live")
     await street.alert(account, "it buys")
@@ -72,7 +72,7 @@ async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street
     street.at_s = NOW_S - NOW_S % WINDOW_S
     code = await code_for(street, account)
     street.at_s += 2 * WINDOW_S
-    assert "not good" in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
+    assert "wrong or has expired" in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert await listed(street, account) == []
     street.at_s -= 1
     assert account.designation in (await start(street, StartedChat(2, 77, code, "Ann")))[0]
@@ -85,7 +85,7 @@ async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
     changed = code[:-1] + ("0" if code[-1] != "0" else "1")
     wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
     said = await start(street, *(StartedChat(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
-    assert ["not good" in one for one in said] == [True] * len(wrong)
+    assert ["wrong or has expired" in one for one in said] == [True] * len(wrong)
     assert await listed(street, account) == await listed(street, other) == []
 
 
@@ -96,7 +96,7 @@ async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
     code = await code_for(street, account)
     said = await start(street, StartedChat(2, 77, code, "Ann"), StartedChat(3, 78, code, "Eve"))
-    assert ["not good" in one for one in said] == [False, True]
+    assert ["wrong or has expired" in one for one in said] == [False, True]
     assert [(one["id"], one["state"]) for one in await listed(street, account)] == [(row["id"], "live")]
 
 
@@ -125,7 +125,7 @@ async def test_there_is_no_sixth_chat(street: Street) -> None:
     for n in range(MOST_CHANNELS):
         await street.webhook(account, f"n{n}.example")
     said = await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
-    assert "5 channels already" in said[0]
+    assert "already have 5 channels" in said[0]
     assert len(await listed(street, account)) == MOST_CHANNELS
 
 

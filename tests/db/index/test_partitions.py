@@ -179,9 +179,9 @@ async def test_a_table_in_use_is_let_go_of_soon(
 
 async def test_only_what_is_cut_into_days_is_touched(connection: Connection) -> None:
     other = "facts.price; DROP TABLE facts.price"
-    with pytest.raises(ValueError, match="not cut into days"):
+    with pytest.raises(ValueError, match="not partitioned by day"):
         await ensure(connection, other, DAY_ONE, DAY_ONE)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="not cut into days"):
+    with pytest.raises(ValueError, match="not partitioned by day"):
         await drop_before(connection, other, date(2025, 10, 10))  # type: ignore[arg-type]
 
 

@@ -99,7 +99,7 @@ async def file(full_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A whole backup."""
     done = await said(monkeypatch, full_url, "backup", tmp_path / "kept.sql.gz")
     assert done.exit_code == 0, done.output
-    assert "secrets is not in it" in done.output
+    assert "It does not contain the key" in done.output
     return tmp_path / "kept.sql.gz"
 
 
@@ -221,7 +221,7 @@ async def test_of_half_a_file_nothing_is_restored(
     assert "not signed with this service's key" in str(done.exception)
     done = await said(monkeypatch, empty_url, "restore", "--trust", file)
     assert done.exit_code != 0
-    assert "no whole backup, and nothing was restored" in str(done.exception)
+    assert "not a complete backup; nothing was restored" in str(done.exception)
     assert await is_empty(empty_url)
 
 
@@ -298,7 +298,7 @@ async def test_of_a_newer_release_nothing_is_restored(
         assert (await said(monkeypatch, full_url, "backup", file)).exit_code == 0
         await connection.execute("DELETE FROM public.migrations WHERE number = $1", newer)
     done = await said(monkeypatch, empty_url, "restore", file)
-    assert "newer roundtrip" in str(done.exception)
+    assert "newer version of roundtrip" in str(done.exception)
     assert await is_empty(empty_url)
 
 
@@ -307,7 +307,7 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
 ) -> None:
     before = await asyncio.to_thread(file.read_bytes)
     done = await said(monkeypatch, named(database_url, "nowhere"), "backup", file)
-    assert "the database could not be read" in str(done.exception)
+    assert "reading the database failed" in str(done.exception)
     assert "nowhere" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
     is_alone_and_for_its_owner(file)
@@ -320,7 +320,7 @@ async def test_an_empty_database_takes_the_place_of_no_backup(
     before = await asyncio.to_thread(file.read_bytes)
     done = await said(monkeypatch, empty_url, "backup", file)
     assert done.exit_code != 0
-    assert "nothing of roundtrip in this database" in str(done.exception)
+    assert "this database has no tables of roundtrip" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
     is_alone_and_for_its_owner(file)
 

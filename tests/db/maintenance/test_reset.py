@@ -140,10 +140,10 @@ async def test_it_has_to_be_said_twice(
     asked = await said(monkeypatch, url)
     assert asked.exit_code == 1
     assert "trade" in asked.output
-    assert asked.output.endswith("Say --yes to do it.\n")
+    assert asked.output.endswith("Add --yes to do it.\n")
     assert await tables(index) == before
     done = await said(monkeypatch, url, "--yes")
-    assert (done.exit_code, done.output) == (0, "forgotten: the next sync begins anew\n")
+    assert (done.exit_code, done.output) == (0, "Emptied. The next sync starts over.\n")
     assert await cursor.cursor(index) is None
 
 

@@ -294,7 +294,7 @@ async def test_an_existing_directory_keeps_its_owner_and_mode(open_directory: Pa
 
 @needs_root
 async def test_under_root_the_server_has_a_user_of_its_own(open_directory: Path, make: Make) -> None:
-    """Whoever else runs as nobody must not reach its socket, or its files."""
+    """Whoever else runs as user nobody must not reach its socket, or its files."""
     async with make(open_directory) as server:
         own = pwd.getpwnam("roundtrip-db").pw_uid
         for name in ("data", "socket"):
@@ -356,7 +356,7 @@ async def test_a_useradd_that_hangs_is_not_waited_for(
         async with make(open_directory) as server:
             assert _owner_and_mode(server.home / "data")[0] == pwd.getpwnam("nobody").pw_uid
     assert time.monotonic() - began < WAIT_SECONDS
-    assert ["runs as nobody" in line["event"] for line in logs] == [True]
+    assert ["runs as user nobody" in line["event"] for line in logs] == [True]
 
 
 async def test_nobody_else_reads_the_log_of_the_server(open_directory: Path, make: Make) -> None:
@@ -466,13 +466,13 @@ async def test_a_recovery_is_waited_for_longer_than_a_start(
     monkeypatch.setattr(postgres, "_START_SECONDS", 0.0)
     await watched.stop()
     watched.says = (OSError("nobody listens"),)
-    with pytest.raises(EmbeddedPostgresError, match="gave no answer in 0 s"):
+    with pytest.raises(EmbeddedPostgresError, match="did not answer within 0 s"):
         await watched.start()
     watched.says = (asyncpg.CannotConnectNowError("the database system is starting up"),)
     with capture_logs() as logged:
         await watched.start()
     assert await _ask(watched, "SELECT 1") == 1
-    assert [entry["event"] for entry in logged] == ["the database recovers, and is waited for"]
+    assert [entry["event"] for entry in logged] == ["waiting for the database to recover"]
 
 
 async def test_why_a_server_ended_is_kept_however_often_it_cannot_be_started(
@@ -489,8 +489,8 @@ async def test_why_a_server_ended_is_kept_however_often_it_cannot_be_started(
             settings.write_text(good)
             await _until(lambda: any(entry["event"] == "the database is back" for entry in logged))
     assert [entry["event"] for entry in logged] == [
-        "the database ended, and is started again",
-        "the database cannot be started, and is tried on",
+        "the database ended and will be restarted",
+        "starting the database failed; retrying",
         "the database is back",
     ]
     assert "received immediate shutdown request" in (watched.home / "postgres.log.previous").read_text()

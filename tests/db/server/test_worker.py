@@ -538,8 +538,8 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
                     await server.stop()
                     # Its effect cannot be written now, and that it failed cannot be, either.
                     ground.go.set()
-                    await until(lambda: _heard(logged, "no jobs can be taken"))
-                    await until(lambda: _heard(logged, "a failure could not be put down"))
+                    await until(lambda: _heard(logged, "taking jobs failed"))
+                    await until(lambda: _heard(logged, "recording a failure failed"))
                     await server.start()
                     await ground.wish("b")
                     await until(lambda: _is(ground.marks(), ["b-1"]))
@@ -548,7 +548,7 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
                     await until(lambda: _is(ground.left(), []))
             assert await ground.marks() == ["b-1", "a-2"]
             events = [entry["event"] for entry in logged]
-            assert events.count("no jobs can be taken") == events.count("jobs are taken again") == 1
+            assert events.count("taking jobs failed") == events.count("taking jobs works again") == 1
     finally:
         await server.stop()
 

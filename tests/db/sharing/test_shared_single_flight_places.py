@@ -33,8 +33,10 @@ async def test_where_there_is_no_place_the_other_process_runs(house: House) -> N
     "fault",
     [
         NoPlace(),
-        ServiceFull("busy", "The nodes may not be asked more often just now.", 1),
-        ServiceFull("budget_spent", "Today's budget of chain calls is used up.", 3_600),
+        ServiceFull("busy", "All nodes are at their rate limits. Retry in 1 second.", 1),
+        ServiceFull(
+            "budget_spent", "Today's budget of chain calls is used up. It renews at 00:00 UTC.", 3_600
+        ),
         ServiceFull("holders_busy", "Too many tokens' holders are being read.", 5),
         ServiceFull("holders_budget", "Today's budget for reading holders is used up.", 3_600),
     ],

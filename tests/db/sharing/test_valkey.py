@@ -181,8 +181,8 @@ async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey:
         for _ in range(3):
             assert await valkey.ask("PING") is not None
     assert [(one["log_level"], one["event"].partition(":")[0]) for one in told] == [
-        ("warning", "valkey is gone"),
-        ("info", "valkey is back"),
+        ("warning", "valkey failed; limits and answers are per process"),
+        ("info", "valkey works again"),
     ]
     await valkey.close()
 

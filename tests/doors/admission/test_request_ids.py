@@ -182,7 +182,7 @@ async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
     async with served(app) as url, session.get(f"{url}/broken") as response:
         assert response.status == 500
         request, error = response.headers[ID], (await response.json())["error"]
-    assert error == {"code": "internal", "message": f"Something failed on our side. Request {request}."}
+    assert error == {"code": "internal", "message": f"An error occurred in this service. Request {request}."}
     (line,) = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
     assert "RuntimeError: here" in line["exception"]
     assert ("errors", ("outside", "internal"), 1) in list(ctx.measures.counts())

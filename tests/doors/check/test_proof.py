@@ -193,7 +193,7 @@ async def test_where_the_block_could_not_be_looked_at_none_is_handed_out(
             async with session.get(f"{base_url}/v1/check/{kept}/proof") as response:
                 assert (response.status, (await response.json())["error"]["code"]) == (502, "upstream"), fault
     refused = replace(ctx, node=Refusing())  # type: ignore[arg-type]
-    with pytest.raises(NodeFault, match="it is asked too much, error -32005"):
+    with pytest.raises(NodeFault, match="the node limits our calls, error -32005"):
         await check_proof(refused, CheckParams(kept))
     assert await ctx.pool.fetchval(COUNTED, bytes.fromhex(kept[2:])) == before
 

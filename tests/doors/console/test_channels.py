@@ -58,7 +58,7 @@ class Shop:
         async with self.ctx.pool.acquire() as connection, connection.transaction():
             for one in range(count):
                 drafts = [Draft(account_id, "rule", 1, int(self.clock()), f"Said {one}.")]
-                await deliveries.wish(connection, await alerts.put(connection, drafts, now), now)
+                await deliveries.enqueue(connection, await alerts.put(connection, drafts, now), now)
 
     async def work(self) -> None:
         """Sends what is due."""
@@ -115,7 +115,7 @@ async def shop(ctx: Context) -> AsyncIterator[Shop]:
 
 async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     assert await shop.log() == []
-    assert "Nothing was sent yet." in await shop.me.get("/account/channels")
+    assert "No message has been sent yet." in await shop.me.get("/account/channels")
     await shop.set()
     await shop.told()
     (row,) = await shop.log()
@@ -159,7 +159,7 @@ async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:
     for tool, form in (("resend", {"id": number, "ended": ended}), ("try_channel", {"id": channel})):
         status, page = await other.do(tool, **form)
         assert status == 400
-        assert "of this account" in page
+        assert "You have no" in page
     await shop.work()
     assert len(shop.servers.sent) == sent
 
@@ -176,12 +176,12 @@ async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: Shop) 
     assert status == 200
     assert "is sent again" in page
     status, page = await shop.me.do("resend", id=number, ended=ended)
-    assert (status, "on its way already" in page) == (400, True)
+    assert (status, "already waiting to be sent" in page) == (400, True)
     shop.clock.now_s += 1
     await shop.work()
     # A reload of the form, after it arrived again.
     status, page = await shop.me.do("resend", id=number, ended=ended)
-    assert (status, "sent again since" in page) == (400, True)
+    assert (status, "already sent again" in page) == (400, True)
     await shop.work()
     _, told, again = shop.servers.sent
     assert told.id == again.id
@@ -229,7 +229,7 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("off", "Its channel is switched off"), ("removed", "Its channel was removed.")]
+    ("state", "said"), [("off", "channel is off. Test the channel"), ("removed", "channel was removed.")]
 )
 async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str, said: str) -> None:
     channel = await shop.set()
@@ -312,7 +312,7 @@ async def test_no_test_goes_to_a_channel_that_was_removed(shop: Shop) -> None:
     channel = await shop.set()
     await shop.me.do("remove_channel", id=channel)
     status, page = await shop.me.do("try_channel", id=channel)
-    assert (status, "There is no channel" in page) == (400, True)
+    assert (status, "You have no channel" in page) == (400, True)
     assert len(shop.servers.sent) == 1
 
 

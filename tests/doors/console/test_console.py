@@ -285,7 +285,7 @@ async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     person = Person()
     session = await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
-    assert "No key is live." in page
+    assert "You have no live key." in page
     for _ in range(keys.MOST_LIVE):
         await key_for(house.ctx, person)
     await house.signed_in(person)

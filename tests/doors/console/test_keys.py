@@ -86,13 +86,13 @@ async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: House) ->
     key_id = str((await ids(house, person))[1])
     status, page, _ = await act(house, session, "end_own", id=key_id)
     assert status == 200
-    assert f"The key {keys.start_of(key)}… is revoked." in page
+    assert f"Key {keys.start_of(key)}… is revoked." in page
     assert not await is_live(house, key)
     # The same form once more, by a reload.
     status, page, _ = await act(house, session, "end_own", id=key_id)
     assert (status, "is revoked already." in page) == (200, True)
     _, page, _ = await house.get("/account/keys", session)
-    assert "No key is live." in page
+    assert "You have no live key." in page
     assert "Revoked keys" in page
 
 
@@ -199,7 +199,7 @@ async def test_a_label_that_is_too_long_makes_no_key(house: House) -> None:
     session = await house.signed_in(person)
     signed = await signature(house, person, session)
     status, page, _ = await act(house, session, "make_own_key", signature=signed, label="x" * 65)
-    assert (status, "more than 64 characters" in page) == (400, True)
+    assert (status, "at most 64 characters" in page) == (400, True)
     assert (await kept_of(house.ctx, person.address)).live == 1
 
 
@@ -267,7 +267,7 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> Non
     assert page.index("This browser") < page.index("Another browser")
     one, own = await ids(house, person)
     status, page, _ = await act(house, this, "end_own", id=str(one))
-    assert (status, "The session is ended." in page) == (200, True)
+    assert (status, "The session has ended." in page) == (200, True)
     assert (await house.get("/account/keys", first))[0] == 303
     # Its own: the page leads to where one signs in, and forgets the cookie.
     status, _, headers = await act(house, this, "end_own", id=str(own))
@@ -325,7 +325,7 @@ async def test_the_account_shows_what_it_used(house: House) -> None:
     rows = re.findall("<tr><td>([0-9-]{10})</td><td>([0-9,]+)</td>", page)
     assert len(rows) == 14
     assert (rows[0], rows[-1]) == ((str(today), "1"), (str(today - timedelta(days=13)), "1,500"))
-    assert "1501 calls in 14 days" in page
+    assert "1,501 calls in 14 days" in page
 
 
 async def used(house: House, person: Person, calls: dict[date, int]) -> None:

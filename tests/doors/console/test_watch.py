@@ -219,7 +219,7 @@ async def test_a_busy_replay_is_told_in_the_room(me: Account) -> None:
         status, page = await me.do("test_rule", rule="any buying over 3 eth")
     assert status == 503
     assert 'value="any buying over 3 eth"' in page
-    assert "Another rule of yours is being tried" in page
+    assert "Another rule of yours is being tested" in page
 
 
 async def test_examples_are_rules_of_a_token_that_exists(me: Account) -> None:

@@ -72,9 +72,20 @@ async def test_the_official_client_lists_and_calls(base_url: str, built: Built, 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(
     base_url: str, session: aiohttp.ClientSession
 ) -> None:
-    async with session.post(f"{base_url}/mcp", json=call("rm_rf", {})) as response:
-        body = await response.json()
-    assert body["error"]["code"] == -32602
+    for name, hint in (("rm_rf", ""), ("chek_token", " Did you mean check_token?")):
+        async with session.post(f"{base_url}/mcp", json=call(name, {})) as response:
+            error = (await response.json())["error"]
+        said = f'There is no tool "{name}"; tools/list names all {len(tools())}.{hint}'
+        assert (error["code"], error["message"]) == (-32602, said)
+
+
+async def test_an_unknown_argument_is_named_and_its_quotes_are_not_called_strangers(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    wrong = {"address": "0x" + "1" * 40, "amout": "1"}
+    async with session.post(f"{base_url}/mcp", json=call("check_token", wrong)) as response:
+        text = (await response.json())["result"]["content"][0]["text"]
+    assert text == 'bad_address: "amout" is not an argument of check_token. It takes address.'
 
 
 async def test_bad_json_is_an_error_of_the_protocol(base_url: str, session: aiohttp.ClientSession) -> None:

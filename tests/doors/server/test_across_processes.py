@@ -236,7 +236,7 @@ async def test_two_processes_run_once_and_if_the_one_that_runs_is_killed_the_oth
             await lock.rollback()
             came = await asyncio.gather(*waiting)
             assert len({without_id(str(one)) for one in came}) == 1
-            assert "has not been followed yet" in came[0]["content"][0]["text"]
+            assert "has read no block yet" in came[0]["content"][0]["text"]
         await watching.close()
         await locking.close()
 

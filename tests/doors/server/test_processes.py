@@ -178,7 +178,7 @@ async def test_nobody_is_replaced_before_all_are_ready(tmp_path: Path, how: sign
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         assert [entry["event"] for entry in logs] == [
-            "processes are being started; told to replace them, nothing is done"
+            "ignored the signal to replace processes: they are still starting"
         ]
         (tmp_path / "waits").unlink()
         before = [child.pid for child in await at_work.started()]
@@ -259,7 +259,7 @@ async def test_the_old_one_is_gone_before_the_next_is_replaced(
             async with asyncio.timeout(WAIT_S):
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
-        assert (logs[0]["event"], logs[0]["old"]) == ("a process was replaced", first)
+        assert (logs[0]["event"], logs[0]["old"]) == ("replaced a process", first)
         assert not _is_there(first)
         assert f"SIGTERM {second}" not in at_work.told()
         await at_work.over()
@@ -274,7 +274,7 @@ async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None
             async with asyncio.timeout(WAIT_S):
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
-        assert [entry["event"] for entry in logs] == ["a new process did not become ready, the old ones stay"]
+        assert [entry["event"] for entry in logs] == ["a new process did not become ready; the old ones stay"]
         assert at_work.pids() == before
         assert len(at_work.told()) == 2
         # What was wrong is put right, and it is tried again.
@@ -308,8 +308,8 @@ async def test_who_is_started_again_and_does_not_become_ready_is_ended(
                 while len({entry["pid"] for entry in logs}) < 2:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         assert [entry["event"] for entry in logs[:2]] == [
-            "a process ended, and is started again",
-            "a process that was started again did not become ready",
+            "a process ended and will be restarted",
+            "a restarted process did not become ready",
         ]
         (tmp_path / "hangs").unlink()
         await at_work.until_new(logs[1]["pid"])
@@ -330,7 +330,7 @@ async def test_a_first_one_that_does_not_become_ready_ends_all(tmp_path: Path) -
     (tmp_path / "fails").touch()
     async with ground(tmp_path, PLAIN) as at_work:
         async with asyncio.timeout(WAIT_S):
-            with pytest.raises(ProcessEnded, match="a process that was to serve did not become ready"):
+            with pytest.raises(ProcessEnded, match="the serve process did not become ready"):
                 await at_work.task
         assert not at_work.is_started.is_set()
 

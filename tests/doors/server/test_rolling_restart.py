@@ -24,7 +24,7 @@ from support.databases import database
 
 WAIT_S = 60
 CONNECTIONS = 4
-ALONE = "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
+ALONE = "without ROUNDTRIP_REDIS_URL each process has its own limits, shared answers and checks"
 
 
 @dataclass
@@ -162,7 +162,7 @@ async def test_a_rolling_restart_under_load_drops_no_request(
             await checks.until(100)
             served.process.send_signal(how)
             for _ in range(2):
-                await served.until("a process was replaced")
+                await served.until("replaced a process")
             await plain.until(plain.answered + 100)
             await checks.until(checks.answered + 100)
         after = served.children()
@@ -183,7 +183,7 @@ async def test_a_process_that_is_killed_is_replaced_while_the_other_serves(
         before = served.children()
         killed = min(before)
         os.kill(killed, signal.SIGKILL)
-        told = await served.until("a process ended, and is started again")
+        told = await served.until("a process ended and will be restarted")
         assert (told["pid"], told["code"]) == (killed, -signal.SIGKILL)
         load = Load(served.port)
         async with load.going():

@@ -115,7 +115,7 @@ async def test_a_second_head_that_does_not_come_ends_the_connection(monkeypatch:
     async with served() as address:
         came = await sent(address, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", b"GET / HTTP/1.1\r\nho")
     assert came.startswith(b"HTTP/1.1 200")
-    assert came.endswith(b'"message":"The request did not come within 10 seconds."}}')
+    assert came.endswith(b'"message":"The request did not arrive within 10 seconds."}}')
 
 
 async def test_a_body_that_does_not_come_is_told_so() -> None:

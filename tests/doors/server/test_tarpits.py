@@ -95,7 +95,7 @@ async def alert(shop: Context, account: Account) -> None:
     now = datetime.fromtimestamp(shop.now_s(), UTC)
     async with shop.pool.acquire() as connection, connection.transaction():
         made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
-        await deliveries.wish(connection, made, now)
+        await deliveries.enqueue(connection, made, now)
 
 
 async def test_a_hundred_tarpits_of_twenty_accounts_do_not_hold_up_an_honest_target(

@@ -92,7 +92,7 @@ async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Re
             assert account is not None
             draft = Draft(account.id, "rule", 1, 0, "it buys")
             made = await alerts.put(connection, [draft], now(shop))
-            await deliveries.wish(connection, made, now(shop))
+            await deliveries.enqueue(connection, made, now(shop))
         await work(shop)
         assert receiver.is_signed(secret) == [True, True]
         test, told = receiver.came

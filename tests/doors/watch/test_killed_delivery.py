@@ -99,7 +99,7 @@ async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop:
     now = datetime.fromtimestamp(shop.ctx.now_s(), UTC)
     async with shop.ctx.pool.acquire() as connection, connection.transaction():
         made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
-        await deliveries.wish(connection, made, now)
+        await deliveries.enqueue(connection, made, now)
     async with shop.working() as process:
         await somebody.until(lambda: len(somebody.got) == 2)
         process.kill()
@@ -130,7 +130,7 @@ async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: Shop) -> No
         now = datetime.now(UTC)
         async with shop.ctx.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
-            await deliveries.wish(connection, made, now)
+            await deliveries.enqueue(connection, made, now)
         while len(bot.told) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     linked, told = bot.told

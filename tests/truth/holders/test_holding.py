@@ -294,7 +294,7 @@ def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -
     """Of which nobody can find out how old: its code came without a word."""
 
     async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
-        raise NoArchive("it does not have that state any more")
+        raise NoArchive("the node no longer has that state")
 
     monkeypatch.setattr(sources, "find_first_block", no_archive)
     held = Held(stage, stage.wallet("a token", 0), minter, V3)

@@ -288,7 +288,7 @@ async def test_what_nobody_can_buy_and_nobody_sells_who_is_given_it_is_unknown(
     token = Address(built.tokens["paused"])
     (found,) = await valued(ctx, HoldingToSell(token, 10**6 * ETH, slot=await given(ctx, token)))
     assert isinstance(found, Missing)
-    assert "nobody can buy it now" in found.why
+    assert "no wallet can buy it now" in found.why
 
 
 @pytest.mark.parametrize("name", ["last_buyer_only", "detect_delays"])

@@ -234,4 +234,4 @@ def no_more() -> StepResult:
     return refused(error_string("STF"), 33_333)
 
 
-FREE = RefusedCall("buy", "the buy cost nothing, which no trade does", BUY_GAS)
+FREE = RefusedCall("buy", "the buy cost nothing, which no real trade does", BUY_GAS)

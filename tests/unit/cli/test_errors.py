@@ -11,7 +11,7 @@ from roundtrip.config.settings import Settings
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"RPC_URLS": "[secret"}, "ROUNDTRIP_RPC_URLS is not the JSON that it has to be"),
+        ({"RPC_URLS": "[secret"}, "ROUNDTRIP_RPC_URLS must be valid JSON"),
         ({"RPC_URLS": '["ftp://secret"]'}, "rpc_urls (ROUNDTRIP_RPC_URLS): String should match pattern"),
         ({"NETWORK": "secret"}, "network (ROUNDTRIP_NETWORK): Input should be 'devnet' or 'robinhood'"),
         ({"PORT": "secret"}, "port (ROUNDTRIP_PORT): Input should be a valid integer"),
@@ -19,7 +19,7 @@ from roundtrip.config.settings import Settings
             {"RPC_URL": "http://secret", "RPC_URLS": '["http://secret"]'},
             "set ROUNDTRIP_RPC_URL or ROUNDTRIP_RPC_URLS, not both",
         ),
-        ({"SECRET_KEY": ""}, "secret_key (ROUNDTRIP_SECRET_KEY): it has to be 32 bytes in base64"),
+        ({"SECRET_KEY": ""}, "secret_key (ROUNDTRIP_SECRET_KEY): it must be 32 bytes in base64"),
     ],
 )
 def test_a_wrong_setting_is_named(

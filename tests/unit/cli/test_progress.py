@@ -65,4 +65,4 @@ def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> Non
 def test_without_a_terminal_it_is_lines() -> None:
     with capture_logs() as told, show_progress(Console(file=io.StringIO())) as tell:
         tell(Step(1, 2, 3, older=True))
-    assert [line["event"] for line in told] == ["read what is older"]
+    assert [line["event"] for line in told] == ["read older blocks"]

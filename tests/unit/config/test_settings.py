@@ -81,17 +81,20 @@ def test_what_is_wrong_is_refused_and_no_url_is_told(
     assert SECRET not in str(caught.value)
 
 
+_BAD_PORT = "its port must be a number from 1 to 65535"
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"telegram_url": f"http://{SECRET}.test"}, "a url begins with https://"),
-        ({"telegram_url": f"https://[{SECRET}"}, "what stands in brackets is no IPv6 address"),
-        ({"telegram_url": f"https://{SECRET}.test:99999"}, "a port is a number up to 65535"),
-        ({"telegram_url": f"https://{SECRET}@one.test"}, "a url has no user or password in it"),
-        ({"telegram_url": "https://localhost"}, "that host is known within a network only"),
-        ({"webhook_loopback": ["127.0.0.999:9000"]}, "an address is written as four decimal numbers"),
-        ({"webhook_loopback": ["127.0.0.1:9000", "127.0.0.1:0"]}, "a port is a number up to 65535"),
-        ({"webhook_loopback": ["127.0.0.1:99999"]}, "a port is a number up to 65535"),
+        ({"telegram_url": f"http://{SECRET}.test"}, "it must begin with https://"),
+        ({"telegram_url": f"https://[{SECRET}"}, "its brackets must contain an IPv6 address"),
+        ({"telegram_url": f"https://{SECRET}.test:99999"}, _BAD_PORT),
+        ({"telegram_url": f"https://{SECRET}@one.test"}, "it must not contain a user or password"),
+        ({"telegram_url": "https://localhost"}, "its host exists only within a local network"),
+        ({"webhook_loopback": ["127.0.0.999:9000"]}, "an IPv4 address must be four decimal numbers"),
+        ({"webhook_loopback": ["127.0.0.1:9000", "127.0.0.1:0"]}, _BAD_PORT),
+        ({"webhook_loopback": ["127.0.0.1:99999"]}, _BAD_PORT),
     ],
 )  # fmt: skip
 async def test_where_nothing_can_be_sent_is_said_in_one_line(
@@ -101,7 +104,7 @@ async def test_where_nothing_can_be_sent_is_said_in_one_line(
         async with notifiers.open_notifiers(read(monkeypatch, **given)):
             raise AssertionError("it was taken")
     (name,) = given
-    assert str(refused.value) == f"ROUNDTRIP_{name.upper()} cannot be used: {told}"
+    assert str(refused.value) == f"ROUNDTRIP_{name.upper()} is not allowed: {told}"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Headers:
         self.asked += 1
         found = [self._header(chain, int(str(call.params[0]), 16)) for call in calls]
         if all(one is NO_ANSWER for one in found):
-            raise NodeFault("it answered none of the calls")
+            raise NodeFault("the node answered none of the calls")
         return found
 
     async def batches(
@@ -152,7 +152,7 @@ async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
     node = Told(told)
     assert await read_first_hash(node, 4663) == told.blocks[0].ref.hash
     node.lies = 0
-    with pytest.raises(NodeLied, match="does not stand on its block 0"):
+    with pytest.raises(NodeLied, match="does not follow its block 0"):
         await read_first_hash(node, 4663)
     alone = Told(chain(1))
     assert await read_first_hash(alone, 4663) == chain(1).blocks[0].ref.hash

@@ -258,7 +258,10 @@ def test_the_facts_tell_of_the_launch() -> None:
 
 
 def test_where_it_is_the_only_launchpad_a_lost_simulation_is_a_gap() -> None:
-    alone, gap = replace(CONTRACTS, launchpad_hook=None), Missing("node", "the simulation was not run")
+    alone, gap = (
+        replace(CONTRACTS, launchpad_hook=None),
+        Missing("node", "the node did not run the simulation"),
+    )
     assert read_launch(gap, TOKEN, (), None, alone) is gap
     assert read_launch(gap, TOKEN, (), None, replace(BARE, launchpad_hook=None)) is None
 

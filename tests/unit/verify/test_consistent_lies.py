@@ -53,7 +53,7 @@ def test_a_lie_that_fits_its_steps_is_caught(lie: str) -> None:
         report = verify(body(case), NETWORK)
         assert not report.ok, case
         # The calldata is what the claims make of it: the claims themselves are found wrong.
-        assert not any("has to be 0x" in text for text in report.findings), report.findings
+        assert not any("must be 0x" in text for text in report.findings), report.findings
 
 
 def elsewhere(answer: Json, old: str, new: str) -> Json:
@@ -69,13 +69,15 @@ def test_a_curve_is_none_of_the_known_contracts(place: str) -> None:
     other = {"the token": case.token, "the wallet": WALLET, "zero": ZERO}.get(place) or getattr(
         NETWORK, place
     )
-    assert any("no curve" in text for text in verify(elsewhere(body(case), CURVE, other), NETWORK).findings)
+    assert any(
+        "not a curve" in text for text in verify(elsewhere(body(case), CURVE, other), NETWORK).findings
+    )
 
 
 @pytest.mark.parametrize("wallet", [NETWORK.permit2, NETWORK.usdg, "0x" + "2".rjust(40, "0")])
 def test_a_wallet_is_none_of_the_known_contracts(wallet: str) -> None:
     answer = elsewhere(body(first("amm_v3", "sell", "weth")), WALLET, wallet)
-    assert any("nobody's wallet" in text for text in verify(answer, NETWORK).findings)
+    assert any("not a wallet" in text for text in verify(answer, NETWORK).findings)
 
 
 @pytest.mark.parametrize("field", ["fee", "spacing", "hook"])
@@ -88,7 +90,7 @@ def test_a_key_with_more_than_its_fields_hold_is_no_pool(field: str) -> None:
     answer = elsewhere(body(case), "0x" + clean.hex(), "0x" + dirty.hex())
     answer["venue"]["at"] = "0x" + keccak(dirty).hex()
     assert verify(answer, NETWORK).findings == (
-        "step 1: the pool's fee, spacing or hook is one that no pool can have",
+        "step 1: the pool has a fee, tick spacing or hook that no pool can have",
     )
 
 
@@ -114,11 +116,11 @@ def test_eth_that_goes_along_is_part_of_the_step() -> None:
         answer = body(case)
         step = answer["steps"][-1]
         step["value"] = str(int(step["value"]) + 1)
-        assert any("wei along" in text for text in verify(answer, NETWORK).findings)
+        assert any(" wei, but must send" in text for text in verify(answer, NETWORK).findings)
 
 
 def test_an_approval_of_nft_kind_is_nothing_that_a_trade_needs() -> None:
     answer = body(first("amm_v3", "sell", "usdg"))
     data = call("setApprovalForAll(address,bool)", NETWORK.swap_router02, True)
     answer["steps"][0]["data"] = "0x" + data.hex()
-    assert any("nothing that this trade needs" in text for text in verify(answer, NETWORK).findings)
+    assert any("not part of this trade" in text for text in verify(answer, NETWORK).findings)

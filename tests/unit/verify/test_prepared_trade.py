@@ -366,4 +366,4 @@ def test_findings_say_which_field_is_wrong() -> None:
     answer = body(first("amm_v3", "sell", "usdg"))
     answer["steps"][-1]["data"] = answer["steps"][-1]["data"].replace(WALLET[2:], STRANGER[2:])
     (finding,) = verify(answer, NETWORK).findings
-    assert finding == f"step 2: the recipient is {STRANGER} and has to be {WALLET}"
+    assert finding == f"step 2: the recipient is {STRANGER}, but must be {WALLET}"

@@ -109,7 +109,7 @@ def test_fees_and_hooks_are_named() -> None:
     assert "with a fee of 0.3 %" in proven(first("amm_v3", "buy", "weth"))
     assert "launchpad's v4 pool" in proven(launched("sell", "eth"))
     hooked = Case("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook"))
-    assert "a fee that its hook sets" in proven(hooked)
+    assert "a fee set by its hook" in proven(hooked)
     assert any(address("a hook") in note for note in verify(body(hooked), NETWORK).notes)
 
 
@@ -133,7 +133,7 @@ def test_a_curve_is_not_said_to_be_proven() -> None:
     report = verify(body(first("launchpad_curve", "buy", "eth")), NETWORK)
     assert report.ok
     assert any("is the curve of" in note and "getLaunchedToken" in note for note in report.notes)
-    assert any("knows no deadline" in note for note in report.notes)
+    assert any("has no deadline" in note for note in report.notes)
     assert not any("pays exactly" in text for text in report.proven)
 
 
@@ -150,7 +150,7 @@ def test_a_refused_trade_has_nothing_to_sign() -> None:
 def test_the_lines_for_a_terminal() -> None:
     answer = body(first("amm_v3", "sell", "weth"))
     said = lines(verify(answer, NETWORK))
-    assert said[0] == "OK: the steps do what the answer says, and nothing else."
+    assert said[0] == "OK: the steps do what the answer says and nothing else."
     answer["token"]["address"] = ABOVE
     wrong = lines(verify(answer, NETWORK))
     assert wrong[0].startswith("DO NOT SIGN")

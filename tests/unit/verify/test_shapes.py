@@ -206,5 +206,5 @@ def test_a_strange_request_is_refused_or_a_finding(asked: Request) -> None:
 def test_an_error_that_was_saved_is_told_as_that(error: Json, told: str) -> None:
     with pytest.raises(Unreadable) as raised:
         verify({"error": error}, NETWORK)
-    assert str(raised.value).startswith(f"It is no prepared trade but an error: {told}")
+    assert str(raised.value).startswith(f"The file is an error, not a prepared trade: {told}")
     one_sentence(raised.value)

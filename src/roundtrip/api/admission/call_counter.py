@@ -78,7 +78,7 @@ class DatabaseCalls:
             async with self.connection.acquire(_FORGET_S) as connection:
                 await call_counts.forget(connection, before_ms)
         except DATABASE_FAULTS as fault:
-            log.warning("old calls are not forgotten", fault=type(fault).__name__)
+            log.warning("deleting old calls failed", fault=type(fault).__name__)
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class CallCounter(BatchWriter):
         try:
             return await self.store.recent(self.now_ms())
         except DATABASE_FAULTS as fault:
-            log.warning("calls of the last minute are not known", fault=type(fault).__name__)
+            log.warning("reading the calls of the last minute failed", fault=type(fault).__name__)
             self._load_later = load_later
             return []
 
@@ -142,7 +142,7 @@ class CallCounter(BatchWriter):
         if self._is_away():
             raise _away()
         if len(self._waiting) >= (MOST_WAITING if preferred else MOST_WAITING * 3 // 4):
-            raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
+            raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_WaitingCall(call, live_key))
         self._start_flush()
@@ -216,7 +216,7 @@ class CallCounter(BatchWriter):
         unwritten: list[CountedCall],
         refunds: list[RefundedCall],
     ) -> None:
-        self._mark_away(fault, "calls cannot be counted in the database")
+        self._mark_away(fault, "counting calls in the database failed")
         if not isinstance(fault, _NEVER_WRITABLE):
             self._unwritten.extend(
                 [*unwritten, *(entry.call for entry in waiting if entry.call.key_hash is None)]
@@ -236,7 +236,8 @@ class CallCounter(BatchWriter):
 
 
 def _away() -> ServiceFull:
-    return ServiceFull("busy", "Keys cannot be looked up just now; ask again in a moment.", 1)
+    message = "The key could not be checked: the database is unavailable. Retry in 1 second."
+    return ServiceFull("busy", message, 1)
 
 
 def _was_not_executed(fault: Exception) -> bool:

@@ -112,7 +112,7 @@ class CreditSpender(BatchWriter):
         if self._is_away():
             raise _away()
         if len(self._wanted) >= MOST_WAITING:
-            raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
+            raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         wanted = CreditHold(self.new_id(), account_id, self.now_ms() + HOLD_MS, caller, taken_ms)
         is_made: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._wanted.append(_WantedHold(wanted, is_made))
@@ -205,7 +205,7 @@ class CreditSpender(BatchWriter):
         return ends
 
     def _handle_failure(self, fault: Exception, ends: list[_HoldEnd], wanted: list[_WantedHold]) -> None:
-        self._mark_away(fault, "credits cannot be moved in the database")
+        self._mark_away(fault, "updating credits in the database failed")
         for end in (*ends, *self._ends):
             end.finish()
         # They may have taken effect all the same; repeating them changes nothing.
@@ -218,4 +218,5 @@ class CreditSpender(BatchWriter):
 
 
 def _away() -> ServiceFull:
-    return ServiceFull("busy", "Credits cannot be looked up just now; ask again in a moment.", 1)
+    message = "Credits could not be read: the database is unavailable. Retry in 1 second."
+    return ServiceFull("busy", message, 1)

@@ -24,7 +24,14 @@ from .minute_limits import LocalMinutes, MinuteCounter, MinuteLimits, Ticket
 Counts = Literal["day", "minute", "never"]
 
 _MOST_KNOWN = 50_000
-_TWO_KEYS = "Two different keys in one request: which one counts?"
+_TWO_KEYS = "The request has two different keys. Send one, in Authorization: Bearer or in x-api-key."
+_NOT_LIVE = (
+    "This key is not valid: it is mistyped or revoked, or its session ended. Get a key at POST /v1/keys."
+)
+_KEY_NEEDED = (
+    "This call needs a key. Sign the message of POST /v1/keys/nonce with your wallet, then get a key at POST "
+    "/v1/keys."
+)
 _MOST_LOOK_UPS = 60
 """Look-ups a minute of keys that are not live, for one address; each costs a database row."""
 _DAY_MS = 86_400_000
@@ -101,7 +108,7 @@ class Gate:
         if asking.key is not None:
             return await self._with_key(asking, asking.key, counts)
         if needs_key:
-            why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
+            why = CallerFault("key_needed", _KEY_NEEDED)
             raise CallRefused(why, await self._count_refused(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
         beside = self._take_around(asking, ticket)
@@ -141,7 +148,7 @@ class Gate:
             await self.spender.charge(admitted.hold)
 
     def release(self, admitted: Admitted) -> None:
-        """Releases the credit of a call whose caller has gone; the call still counts."""
+        """Releases the credit of a call whose caller has disconnected; the call still counts."""
         if admitted.hold is not None and self.spender is not None:
             self.spender.release(admitted.hold)
 
@@ -228,8 +235,11 @@ class Gate:
         try:
             return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
         except LimitReached as error:
-            text = "Too many keys from this address are not live; wait a little."
             wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
+            text = (
+                f"Your address sent more than {_MOST_LOOK_UPS} invalid keys in a minute. Retry in {wait_s} s "
+                "with a valid key."
+            )
             why = LimitReached("rate_limited", text, wait_s, limit)
             raise CallRefused(why, Ticket(asking.name, 0, limit, 0)) from None
 
@@ -242,7 +252,7 @@ class Gate:
             self._known.pop(hashed, None)
         return await self._bad_key(asking)
 
-    async def _bad_key(self, asking: CallerRequest, text: str = "This key is not live.") -> CallRefused:
+    async def _bad_key(self, asking: CallerRequest, text: str = _NOT_LIVE) -> CallRefused:
         return CallRefused(CallerFault("bad_key", text), await self._count_refused(asking))
 
     async def _count_refused(self, asking: CallerRequest) -> Ticket:
@@ -260,6 +270,9 @@ class Gate:
         try:
             return await self.minutes.take(caller, allowance.per_minute)
         except LimitReached as error:
+            if allowance is self.allowances.anonymous and self.allowances.key.per_minute > error.limit:
+                more = f"{error.message} With a key you can make {self.allowances.key.per_minute:,}."
+                error = LimitReached(error.code, more, error.retry_after_s or 1, error.limit)
             raise CallRefused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
 
     def is_bound(self, asking: CallerRequest) -> bool:
@@ -278,8 +291,12 @@ class Gate:
             except LimitReached as error:
                 for taken_ticket in tickets:
                     self._around.refund(taken_ticket)
-                text = "Your network made too many calls without a key in a minute; use a key, or wait."
-                why = LimitReached("rate_limited", text, error.retry_after_s or 1, error.limit)
+                wait_s = error.retry_after_s or 1
+                text = (
+                    f"Your network made more than {error.limit:,} calls without a key in a minute. Retry in "
+                    f"{wait_s} s, or send a key."
+                )
+                why = LimitReached("rate_limited", text, wait_s, error.limit)
                 raise CallRefused(why, self.minutes.refund(ticket)) from None
         return tuple(tickets)
 
@@ -290,15 +307,18 @@ class Gate:
         try:
             return (self._around.take(asking.name, self.allowances.address.keyed),)
         except LimitReached as error:
-            text = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
-            why = LimitReached("rate_limited", text, error.retry_after_s or 1, error.limit)
+            wait_s = error.retry_after_s or 1
+            text = f"Your address made over {error.limit:,} calls with keys in a minute. Retry in {wait_s} s."
+            why = LimitReached("rate_limited", text, wait_s, error.limit)
             raise CallRefused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
 
     def _day_is_over(self, ticket: Ticket, allowance: CallAllowance) -> LimitReached:
         wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
-        text = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
+        text = (
+            f"Your account made its {allowance.per_day:,} calls of the day. The next day begins at 00:00 UTC."
+        )
         if self.can_be_paid:
-            text += " Calls past it can be paid for: GET /v1/credits says how."
+            text += " GET /v1/credits explains how to pay for more."
         return LimitReached("daily_limit", text, wait_s, allowance.per_minute)
 
 

@@ -28,7 +28,7 @@ class Ticket:
 def over(limit: int, wait_ms: int) -> LimitReached:
     """The refusal of who has to wait so long for the next call."""
     wait_s = -(-wait_ms // 1000)
-    text = f"More than {limit} calls in a minute; ask again in {wait_s} s."
+    text = f"You made more than {limit:,} calls in a minute. Retry in {wait_s} s."
     return LimitReached("rate_limited", text, wait_s, limit)
 
 

@@ -59,11 +59,9 @@ _NO_QUERY: Mapping[str, str] = {}
 _PATH_FORM, _GZIP_FORM = "http", "http gzip"
 _HEALTH = "/v1/health"
 _OVERLOADED_CODE = "busy"
-_OVERLOADED = render_error(
-    ServiceFull(_OVERLOADED_CODE, "More is asked than can be answered now; ask again in a moment.", 1)
-)
+_OVERLOADED = render_error(ServiceFull(_OVERLOADED_CODE, "The service is overloaded. Retry in 1 second.", 1))
 """Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
-_OVERLOADED_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
+_OVERLOADED_PAGE = b"The service is overloaded. Reload this page in a few seconds.\n"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]
@@ -77,7 +75,9 @@ async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
         async with asyncio.timeout(within_s):
             return await _read_body(receive)
     except TimeoutError:
-        raise BodyUnread(f"The body did not come within {within_s:.0f} seconds.") from None
+        raise BodyUnread(
+            f"The body did not arrive within {within_s:.0f} seconds. Send the request again."
+        ) from None
 
 
 async def _read_body(receive: Receive) -> bytes:
@@ -85,10 +85,10 @@ async def _read_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise BodyUnread("The request ended before its body did.")
+            raise BodyUnread("The connection ended before the whole body arrived.")
         received += message.get("body", b"")
         if len(received) > MOST_BODY_BYTES:
-            raise BodyUnread(f"The body is over {MOST_BODY_BYTES // 1024} KiB.")
+            raise BodyUnread(f"The body is too large: the limit is {MOST_BODY_BYTES // 1024} KiB.")
         if not message.get("more_body", False):
             return bytes(received)
 
@@ -157,13 +157,17 @@ class OperationEndpoint:
             return path
         body = await read_body(receive)
         if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
-            raise CallerFault("bad_json", "The body is nested deeper than anything this service reads.")
+            raise CallerFault(
+                "bad_json", f"The body may contain at most {MOST_BRACKETS} brackets and braces."
+            )
         try:
             fields = msgspec.json.decode(body)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            raise CallerFault("bad_json", "The body is no JSON.") from None
+            raise CallerFault(
+                "bad_json", 'The body must be valid JSON, such as {"address": "0x..."}.'
+            ) from None
         if not isinstance(fields, dict):
-            raise CallerFault("bad_input", "The body is JSON, but no object.")
+            raise CallerFault("bad_input", 'The body must be a JSON object, such as {"address": "0x..."}.')
         return {**fields, **path}
 
 
@@ -382,9 +386,11 @@ async def _reply_http_error(
 ) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")
+        fault = CallerFault("method_not_allowed", _describe_method(request.method, error.headers))
     else:
-        fault = CallerFault("not_found", "There is nothing at this path.")
+        fault = CallerFault(
+            "not_found", "There is nothing at this path. GET /v1/openapi.json lists all paths."
+        )
     headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept"}
     if not_found_page is not None and prefers_html(request.headers.raw):
         page = not_found_page(request.scope, fault)
@@ -395,6 +401,11 @@ async def _reply_http_error(
     # Web pages that may call the API may also read that the path or method is wrong.
     response.raw_headers.extend(CORS)
     return response
+
+
+def _describe_method(method: str, headers: Mapping[str, str] | None) -> str:
+    allowed = (headers or {}).get("Allow")
+    return f"This path does not accept {method}." + (f" It accepts {allowed}." if allowed else "")
 
 
 async def _reply_unexpected(request: Request, error: Exception) -> Response:

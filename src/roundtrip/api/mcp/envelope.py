@@ -22,6 +22,7 @@ MOST_UNCOUNTED_BYTES = 8 * 1024
 """Only a tool call may be longer: the other methods count against no limit."""
 VERSION = b"mcp-protocol-version"
 
+_NO_METHOD = f"There is no such method. The methods are {', '.join(sorted(METHODS))}."
 _VERSION = re.compile(rb"[0-9A-Za-z.-]{1,32}")
 """Matches no key: the library's answer quotes an unknown version."""
 
@@ -61,11 +62,12 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
         if name == VERSION:
             versions.append(value)
     if not accepts_json(b",".join(accepted)):
-        message = "The tool server answers with application/json, which this Accept header does not take."
+        message = "Accept must allow application/json, such as application/json, text/event-stream."
         raise MalformedMessage(types.INVALID_REQUEST, message, 406)
     if len(versions) > 1 or not all(_VERSION.fullmatch(version) for version in versions):
         raise MalformedMessage(
-            types.INVALID_REQUEST, "The mcp-protocol-version header has to be one version, once."
+            types.INVALID_REQUEST,
+            "mcp-protocol-version must be sent once, with one version such as 2025-06-18.",
         )
     return [*kept_headers, (b"content-type", b"application/json"), (b"accept", b"application/json")]
 
@@ -74,28 +76,33 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
     """Parses a body. Raises MalformedMessage."""
     if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         raise MalformedMessage(
-            types.INVALID_REQUEST, "The body is nested deeper than anything this service reads."
+            types.INVALID_REQUEST, f"The body may contain at most {MOST_BRACKETS} brackets and braces."
         )
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise MalformedMessage(types.PARSE_ERROR, "The body is no JSON.") from None
+        raise MalformedMessage(types.PARSE_ERROR, "The body is not valid JSON.") from None
     if isinstance(decoded, list):
-        raise MalformedMessage(types.INVALID_REQUEST, "Send one request at a time, no batch.")
+        raise MalformedMessage(types.INVALID_REQUEST, "Batches are not supported. Send one request object.")
     if not isinstance(decoded, dict):
-        raise MalformedMessage(types.INVALID_REQUEST, "A request is a JSON object.")
+        raise MalformedMessage(
+            types.INVALID_REQUEST,
+            'The body must be a JSON object such as {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}.',
+        )
     envelope = _check_envelope(decoded)
     if envelope.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
         most = MOST_UNCOUNTED_BYTES // 1024
         raise MalformedMessage(
-            types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=envelope.id
+            types.INVALID_REQUEST,
+            f"The body is too large: only tools/call may exceed {most} KiB.",
+            id_=envelope.id,
         )
     if envelope.id is not None and envelope.method not in METHODS:
         # Protocol versions with a handshake answer errors with status 200; the newest answers this one with
         # 404.
         version = next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
         status = 200 if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS else 404
-        raise MalformedMessage(types.METHOD_NOT_FOUND, "There is no such method here.", status, envelope.id)
+        raise MalformedMessage(types.METHOD_NOT_FOUND, _NO_METHOD, status, envelope.id)
     return envelope
 
 
@@ -103,15 +110,21 @@ def _check_envelope(message: dict[str, Any]) -> Envelope:
     id_ = message.get("id")
     is_valid_id = isinstance(id_, int | str) and not isinstance(id_, bool)
     if "id" in message and not is_valid_id:
-        raise MalformedMessage(types.INVALID_REQUEST, "The id of a request is a string or an integer.")
+        raise MalformedMessage(types.INVALID_REQUEST, "id must be a string or an integer, such as 1.")
     if message.get("jsonrpc") != "2.0":
-        raise MalformedMessage(types.INVALID_REQUEST, 'A request says "jsonrpc": "2.0".', id_=id_)
+        raise MalformedMessage(types.INVALID_REQUEST, 'jsonrpc must be "2.0".', id_=id_)
     method, params = message.get("method"), message.get("params")
     if not isinstance(method, str):
-        raise MalformedMessage(types.INVALID_REQUEST, "The method of a request is a string.", id_=id_)
+        raise MalformedMessage(
+            types.INVALID_REQUEST, 'method must be a string, such as "tools/call".', id_=id_
+        )
     # Some clients send null for missing params, and the library accepts it.
     if not isinstance(params, dict | None):
-        raise MalformedMessage(types.INVALID_REQUEST, "The params of a request are an object.", id_=id_)
+        raise MalformedMessage(
+            types.INVALID_REQUEST,
+            'params must be an object, such as {"name": "check_token", "arguments": {}}.',
+            id_=id_,
+        )
     return Envelope(id_, method, params or {}, message)
 
 

@@ -27,9 +27,10 @@ from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
+from roundtrip.api.request.param_errors import find_similar, quote_name
 from roundtrip.api.request.secret_paths import PATH_KEY
 from roundtrip.api.server.responses import NO_STORE, accepts_gzip, send_reply
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault, ParamFault
 
 from .envelope import MalformedMessage, read_envelope, read_headers, send_malformed
 from .prepared_answers import (
@@ -103,7 +104,7 @@ class McpDoor:
         send = _with_no_store(send)
         kinds = [value for name, value in scope["headers"] if name == b"content-type"]
         if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/json"]:
-            text = "The content-type of a request to the tool server is application/json."
+            text = "The Content-Type header must be application/json."
             await send_reply(error_reply(CallerFault("bad_input", text)), send, cors=False)
             return
         try:
@@ -176,13 +177,13 @@ class McpDoor:
             ctx: Context, params: types.PaginatedRequestParams | None
         ) -> types.ListToolsResult:
             if params is not None and params.cursor is not None:
-                raise MCPError(types.INVALID_PARAMS, "All tools are on one page: there is no cursor.")
+                raise MCPError(types.INVALID_PARAMS, "All tools are on one page. Leave out cursor.")
             return listing
 
         async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             operation = self._table.get(params.name)
             if operation is None:
-                raise MCPError(types.INVALID_PARAMS, "There is no tool of this name.")
+                raise MCPError(types.INVALID_PARAMS, self._describe_unknown_tool(params.name))
             assert ctx.request is not None
             return await self._call_tool(operation, params.arguments or {}, ctx.request.scope)
 
@@ -198,6 +199,11 @@ class McpDoor:
         )
         server.middleware.clear()
         return server
+
+    def _describe_unknown_tool(self, name: str) -> str:
+        similar = find_similar(name, list(self._table))
+        guess = "" if similar is None else f" Did you mean {similar}?"
+        return f"There is no tool {quote_name(name)}; tools/list names all {len(self._table)}.{guess}"
 
     def _identify(self, scope: Scope) -> CallerRequest:
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
@@ -220,9 +226,11 @@ class McpDoor:
             ready if isinstance(ready, DoorReply) else await self._run_operation(operation, arguments, scope)
         )
         if reply.error is not None:
-            return types.CallToolResult(
-                content=_text_content(error_text(reply.error.code, reply.error.message)), is_error=True
-            )
+            code, message = reply.error.code, reply.error.message
+            # Quotes in the message of a ParamFault hold examples, which need no note on strangers.
+            is_own = isinstance(reply.error, ParamFault)
+            text = f"{code}: {message}" if is_own else error_text(code, message)
+            return types.CallToolResult(content=_text_content(text), is_error=True)
         # The text is the same JSON after the note: the answer's sentences are fields of it, and stand in no
         # line of their own.
         return types.CallToolResult(
@@ -247,7 +255,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def _refuse_arguments() -> Mapping[str, object]:
-    raise CallerFault("bad_input", "The arguments of a call are an object.")
+    raise ParamFault("bad_input", 'arguments must be an object, such as {"address": "0x..."}.')
 
 
 async def _discard(message: Message) -> None:

@@ -8,7 +8,7 @@ from roundtrip.domain.base.errors import CallerFault
 HEADER = b"idempotency-key"
 META = "idempotencyKey"
 MOST = 200
-_UNFIT = f"An idempotency key is 1 to {MOST} printable characters."
+_UNFIT = f"idempotency-key must be 1 to {MOST} printable characters, such as buy-2026-11-25-1."
 
 
 def shown_idempotency_keys(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
@@ -25,7 +25,7 @@ def read_idempotency_key(shown: Iterable[object]) -> str | None:
     keys, or one that is not 1 to ``MOST`` printable characters."""
     keys = {_read(value) for value in shown}
     if len(keys) > 1:
-        raise CallerFault("bad_input", "Two different idempotency keys were shown.")
+        raise CallerFault("bad_input", "The request has two different idempotency keys. Send one.")
     return keys.pop() if keys else None
 
 

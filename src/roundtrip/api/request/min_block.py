@@ -8,12 +8,10 @@ from roundtrip.domain.base.errors import CallerFault
 NAME = "x-min-block"
 HEADER = NAME.encode()
 META = "minBlock"
-SAID = (
-    "The answer is of this block or a later one, or 503 busy where the chain's node has not got it in time."
-)
+SAID = "The answer is of this block or a later one; 503 busy if the chain's node does not have it in time."
 MOST = 10**15 - 1
 _NUMBER = re.compile(r"[0-9]{1,15}")
-_UNFIT = f"{NAME} is the number of a block, in decimal digits."
+_UNFIT = f"{NAME} must be the number of a block in decimal digits, such as 1527."
 
 
 def shown_min_blocks(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:

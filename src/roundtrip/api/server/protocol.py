@@ -36,14 +36,18 @@ def _encode_refusal(status: bytes, code: bytes, message: bytes) -> bytes:
 
 
 _TOO_LARGE = _encode_refusal(
-    b"431 Request Header Fields Too Large", b"bad_input", b"The request has too many headers."
+    b"431 Request Header Fields Too Large",
+    b"bad_input",
+    b"The request head is too large. Send fewer or shorter headers.",
 )
-_TOO_SLOW = _encode_refusal(b"400 Bad Request", b"bad_input", b"The request did not come within 10 seconds.")
-_UNREADABLE = _encode_refusal(b"400 Bad Request", b"bad_input", b"This is no HTTP request.")
-_TOO_MANY = _encode_refusal(
-    b"503 Service Unavailable", b"busy", b"Too many connections; try again in a moment."
+_TOO_SLOW = _encode_refusal(
+    b"400 Bad Request", b"bad_input", b"The request did not arrive within 10 seconds."
 )
-_QUEUED = b"More than %d requests wait on this connection." % MOST_QUEUED
+_UNREADABLE = _encode_refusal(b"400 Bad Request", b"bad_input", b"This is not a valid HTTP request.")
+_TOO_MANY = _encode_refusal(b"503 Service Unavailable", b"busy", b"Too many connections. Retry in 1 second.")
+_QUEUED = (
+    b"More than %d requests wait on this connection. Wait for answers before you send more." % MOST_QUEUED
+)
 
 
 class _RequestTooLong(Exception):
@@ -173,8 +177,8 @@ class _PausedFlow(FlowControl):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request head is too large, whose request is late, that pipelines too many
-    requests, whose client does not read the answer, or that has no place in ``places``."""
+    """Closes a connection if its request head is too large, its request is late, it pipelines too many
+    requests, its client does not read the answer, or it has no place in ``places``."""
 
     def __init__(self, *args: Any, places: ConnectionPlaces, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -305,7 +309,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def make_room(self) -> None:
-        """Closes this connection, whose place another one needs."""
+        """Closes this connection, because another one needs its place."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         elif self.timeout_keep_alive_task is not None:

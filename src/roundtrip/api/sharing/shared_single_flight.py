@@ -266,7 +266,7 @@ def _to_shared_answer(body: _SharedBody) -> SharedAnswer:
 
 
 def _timeout_error() -> ServiceFull:
-    """The error of a caller whose waiting time is over; others may have more. Same message as a
+    """The error of a caller that waited long enough; others may wait longer. Same message as a
     deadline's."""
     return ServiceFull("busy", TookTooLong().message, 1)
 

@@ -37,7 +37,7 @@ class NoPlace(ServiceFull):
     are the reason."""
 
     def __init__(
-        self, message: str = "Too many requests are under way; ask again in a moment.", counts: bool = False
+        self, message: str = "Too many requests are running. Retry in 1 second.", counts: bool = False
     ) -> None:
         super().__init__("busy", message, 1)
         self.counts = counts
@@ -47,7 +47,7 @@ class TookTooLong(ServiceFull):
     """A run passed its deadline; another process would not be faster."""
 
     def __init__(self) -> None:
-        super().__init__("busy", "This took too long; ask again in a moment.", 1)
+        super().__init__("busy", "The answer took too long. Retry in 1 second.", 1)
 
 
 MakeAnswer = Callable[[], Awaitable[SharedAnswer]]
@@ -196,7 +196,9 @@ class SharedAnswers:
         for name, owner, share in ((asker.account, "account", 8), (asker.address, "address", 10)):
             limit = max(_LEAST_PER_CALLER, self.most_running // share)
             if name is not None and self._running_by[name] >= limit:
-                message = f"{limit} requests of this {owner} are under way; ask again in a moment."
+                message = (
+                    f"{limit} requests of this {owner} are running, which is the limit. Retry when one ends."
+                )
                 raise NoPlace(message, counts=True)
         if self._running >= self._run_limit(asker.keyed):
             raise NoPlace
@@ -239,7 +241,7 @@ class SharedAnswers:
             self._answers.popitem(last=False)
 
     async def finish_runs(self, within_s: float = FINISH_RUNS_S) -> None:
-        """Waits for the runs under way, whose callers have left, and cancels those that take longer: a
+        """Waits for the running runs, which have no callers left, and cancels those that take longer: a
         process that waits for one runs it instead."""
         late = await _wait_for_tasks({flight.task for flight in self._flights.values()}, within_s)
         for task in late:

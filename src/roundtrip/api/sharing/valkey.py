@@ -95,7 +95,9 @@ class Valkey:
             )
             _try_options(client)
         except Exception:
-            raise BadUrl("ROUNDTRIP_REDIS_URL cannot be read, or an option of it is wrong.") from None
+            raise BadUrl(
+                "ROUNDTRIP_REDIS_URL must be a valid url, such as redis://127.0.0.1:6379/0."
+            ) from None
         self._client = client
         self._clock = clock
         self._bound_s = bound_s
@@ -144,7 +146,7 @@ class Valkey:
             async with asyncio.timeout(self._bound_s):
                 await self._client.aclose()
         except Exception as fault:
-            log.debug("valkey was not left in order", fault=type(fault).__name__)
+            log.debug("closing valkey failed", fault=type(fault).__name__)
 
     def _enqueue(self, command: Sequence[Argument]) -> asyncio.Future[object]:
         if self.is_gone() or len(self._waiting) >= _MOST_QUEUED:
@@ -203,7 +205,7 @@ class Valkey:
             self._note_failure(_error_code(error))
         elif self._unavailable_until_s is not None:
             self._unavailable_until_s = None
-            log.info("valkey is back")
+            log.info("valkey works again")
         for queued, answer in zip(group, replies, strict=True):
             if queued.reply.done():
                 continue
@@ -216,7 +218,7 @@ class Valkey:
 
     def _note_failure(self, why: str) -> None:
         if self._unavailable_until_s is None:
-            log.warning("valkey is gone: limits and answers are this process's own", fault=why)
+            log.warning("valkey failed; limits and answers are per process", fault=why)
         self._unavailable_until_s = self._clock() + _RETRY_S
 
 

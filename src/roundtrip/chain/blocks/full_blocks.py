@@ -57,13 +57,13 @@ def block_call(number: int) -> RpcCall:
 def read_block(answer: Answer, number: int) -> FullBlock:
     """Decodes the answer to ``block_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no block {number} ({describe_error(answer)})")
     try:
         block = _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise UnreadableBlock(f"it gave a block {number} that cannot be read") from error
+        raise UnreadableBlock(f"the node sent block {number} in an unreadable form") from error
     if int(block.number, 16) != number:
-        raise NodeLied(f"it gave another block for block {number}")
+        raise NodeLied(f"the node sent a different block for block {number}")
     return block
 
 
@@ -75,13 +75,13 @@ def receipt_call(tx_hash: str) -> RpcCall:
 def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
     """Decodes the answer to ``receipt_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no receipt ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no receipt ({describe_error(answer)})")
     try:
         receipt = _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise UnreadableBlock("it gave a receipt that cannot be read") from error
+        raise UnreadableBlock("the node sent an unreadable receipt") from error
     if receipt.transaction_hash.lower() != tx_hash.lower():
-        raise NodeLied("it gave another receipt than was asked for")
+        raise NodeLied("the node sent a different receipt than requested")
     return BlockReceipt(receipt.block_hash.lower(), tuple(map(_log, receipt.logs)))
 
 

@@ -253,10 +253,10 @@ class Feed:
             try:
                 await self._poll_once()
             except RoundtripError as fault:
-                log.debug("the newest block could not be polled", error=fault.message)
+                log.debug("polling the newest block failed", error=fault.message)
             except Exception as error:
                 # Whatever a node answers, polling goes on. The error's own text may hold a url.
-                log.error("the newest block could not be read", error=type(error).__name__)
+                log.error("reading the newest block failed", error=type(error).__name__)
             wait_s = self._timeouts.guard_s if self.is_listening() else self._poll_s
             # Not wait_for: before Python 3.12 it may lose a cancellation that arrives with the result.
             with contextlib.suppress(TimeoutError):
@@ -268,11 +268,11 @@ class Feed:
         subscription = self._subscription
         (answer,) = await self._node.batch(_LATEST, budgeted=False)
         if isinstance(answer, RpcError):
-            raise NodeFault("it gave no newest block")
+            raise NodeFault("the node sent no newest block")
         try:
             head = msgspec.json.decode(answer, type=FeedHeader)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise NodeFault("its newest block has no header that can be read") from error
+            raise NodeFault("the node's newest block has an unreadable header") from error
         now_s = self._clock()
         self._hints.note_poll(head, now_s)
         self._news.set()
@@ -286,13 +286,13 @@ class Feed:
 
     async def _listen(self, url: str) -> None:
         while True:
-            why = "it was closed"
+            why = "the connection was closed"
             try:
                 await self._connect(url)
             except TimeoutError:
-                why = "it told of no block that is there" if self._subscription else "it did not answer"
+                why = "it did not report a new block in time" if self._subscription else "it did not answer"
             except _NotSubscribed:
-                why = "it takes no subscription"
+                why = "the node refused the subscription"
             except Exception as error:
                 # The error's own text may hold the url, and the url an API key.
                 why = type(error).__name__
@@ -300,7 +300,7 @@ class Feed:
             self._poll_now.set()
             wait_s = self._timeouts.wait_s(self._failures, self._chance())
             level = logging.DEBUG if self._failures else logging.INFO
-            log.log(level, "blocks are polled for, not heard of", node=self._host, why=why)
+            log.log(level, "websocket lost; polling for blocks", node=self._host, why=why)
             self._failures += 1
             await asyncio.sleep(wait_s)
 
@@ -346,7 +346,7 @@ class Feed:
         elif frame.error is not None:
             if frame.id == _HEADS:
                 raise _NotSubscribed
-            log.info("the websocket does not tell of removed logs", node=self._host)
+            log.info("the websocket does not report removed logs", node=self._host)
         else:
             kinds[msgspec.json.decode(frame.result, type=str)] = frame.id
             if frame.id == _HEADS:
@@ -369,7 +369,7 @@ class Feed:
 
 def _text(message: aiohttp.WSMessage) -> Any:
     if message.type is not aiohttp.WSMsgType.TEXT:
-        raise ValueError("a frame that is no text")
+        raise ValueError("a frame that is not text")
     return message.data
 
 

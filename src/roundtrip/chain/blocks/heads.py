@@ -48,7 +48,7 @@ class ChainHead:
     def known_dialect(self) -> Dialect:
         """The dialect of simulations. Raises NodeFault while it is not known: answers would be misread."""
         if self.dialect is None:
-            raise NodeFault("it is not known yet how its simulations speak")
+            raise NodeFault("the format of the node's simulations is not known yet")
         return self.dialect
 
 
@@ -124,7 +124,7 @@ class Heads:
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
         self._market: tuple[float, MarketRates] | None = None
-        self._fault: RoundtripError = NodeFault("no block was heard of yet")
+        self._fault: RoundtripError = NodeFault("the node has reported no block yet")
         self._refreshing, self._refreshes = asyncio.Lock(), 0
         self._outcome: tuple[int, ChainHead | RoundtripError] | None = None
         """The number of the last refresh, and its result."""
@@ -164,10 +164,10 @@ class Heads:
                 self._fault = fault
             except Exception:
                 # Whatever a node answers, polling goes on: no check runs without a head.
-                log.exception("the newest block could not be read")
+                log.exception("reading the newest block failed")
 
     async def refresh(self) -> ChainHead:
-        """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
+        """Asks the node once. Raises NodeFault when the node is on a different chain or gives no header.
 
         The request begins after this call; concurrent callers share the next request.
         """
@@ -193,7 +193,7 @@ class Heads:
         chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
             self._head = None
-            raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
+            raise NodeFault(f"the node is on chain {quantity(chain)}, not {self._chain_id}")
         header = read_header(latest)
         self._check_age(header.block())
         answered_s = self._clock()
@@ -222,20 +222,20 @@ class Heads:
             try:
                 self._dialect = (await probe(self._node, block, base_fee_wei)).dialect
             except RoundtripError as fault:
-                log.warning("the node could not be probed", error=fault.message)
+                log.warning("probing the node failed", error=fault.message)
         return self._dialect
 
     def _check_age(self, block: BlockRef) -> None:
         age_s = int(self._wall()) - block.timestamp_s
         if age_s > self._oldest_s:
-            raise NodeFault(f"its newest block is {age_s} s old")
+            raise NodeFault(f"the node's newest block is {age_s} s old")
 
     def _check_moves(self) -> None:
         """Raises NodeFault when the head has not moved for too long. Independent of the wall clock: where
         that is behind, no block looks old."""
         same_s = self._clock() - self._moved_s
         if same_s > self._oldest_s:
-            raise NodeFault(f"its newest block is the same for {int(same_s)} s")
+            raise NodeFault(f"the node has sent no new block for {int(same_s)} s")
 
     def _is_patient(self) -> bool:
         return self._clock() - self._answered_s < self._patience_s
@@ -280,11 +280,11 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
 def read_header(answer: Answer) -> HeadHeader:
     """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("its newest block has no header that can be read") from error
+        raise NodeFault("the node's newest block has an unreadable header") from error
 
 
 # --- the price of eth ------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) ->
         # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.
         feed = _uint(answers[-1], 1)
     if best is None:
-        gap = Missing("node", "no pool tells what an eth is worth")
+        gap = Missing("node", "no pool has a price for eth")
         return MarketRates(block.number, gap, None, feed)
     return MarketRates(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
 

@@ -108,7 +108,7 @@ async def read_past(node: RpcNode, log_filter: LogFilter, first: int, last: int)
         raise no_logs(logs, last - first + 1)
     end = read_ref(header, last)
     if end is None:
-        raise NodeFault(f"it has no block {last}")
+        raise NodeFault(f"the node does not have block {last}")
     placed = _decode_logs(logs)
     _check_filter(placed, log_filter, first, last)
     _check_order(placed)
@@ -124,13 +124,13 @@ def _decode_logs(logs: msgspec.Raw) -> list[_PlacedLog]:
     try:
         return [_decode_log(raw) for raw in _LOGS.decode(logs)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error
 
 
 def _decode_log(raw: _PastRawLog) -> _PlacedLog:
     number = int(raw.block_number, 16)
     if raw.removed:
-        raise NodeLied(f"it gave a removed log of block {number}")
+        raise NodeLied(f"the node sent a removed log of block {number}")
     topics = tuple(topic.lower() for topic in raw.topics)
     return _PlacedLog(
         Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:])),
@@ -146,27 +146,29 @@ def _decode_log(raw: _PastRawLog) -> _PlacedLog:
 def _check_filter(placed: Iterable[_PlacedLog], log_filter: LogFilter, first: int, last: int) -> None:
     for entry in placed:
         if not first <= entry.number <= last:
-            raise NodeLied("it gave a log of a block that was not asked for")
+            raise NodeLied("the node sent a log of a block outside the requested range")
         if entry.log.address not in log_filter.emitters or entry.log.topics[0] not in log_filter.topics:
-            raise NodeLied(f"it gave a log of block {entry.number} that was not asked for")
+            raise NodeLied(f"the node sent a log of block {entry.number} that was not requested")
         if entry.log_index > _MOST_LOG_INDEX:
-            raise NodeLied(f"it gave a log of block {entry.number} whose place is out of bounds")
+            raise NodeLied(f"the node sent a log of block {entry.number} with an index out of bounds")
 
 
 def _check_order(placed: Sequence[_PlacedLog]) -> None:
     for before, after in pairwise(placed):
         if after.number < before.number:
-            raise NodeLied("the logs it gave are not in the order of their blocks")
+            raise NodeLied("the node's logs are not in block order")
         if after.number > before.number:
             if after.block_hash == before.block_hash:
-                raise NodeLied(f"its block {before.number} has another number, too")
+                raise NodeLied(f"the node sent block {before.number} under two numbers")
             continue
         if (after.block_hash, after.at_s) != (before.block_hash, before.at_s):
-            raise NodeLied(f"it gave logs of two blocks {before.number}")
+            raise NodeLied(f"the node sent logs of two different blocks {before.number}")
         if after.log_index <= before.log_index or after.tx_index < before.tx_index:
-            raise NodeLied(f"the logs it gave of block {before.number} are not in their order")
+            raise NodeLied(f"the node's logs of block {before.number} are out of order")
         if (after.tx_index == before.tx_index) is not (after.tx_hash == before.tx_hash):
-            raise NodeLied(f"it gave a transaction of block {before.number} two places or two hashes")
+            raise NodeLied(
+                f"the node sent two indexes or two hashes for one transaction of block {before.number}"
+            )
 
 
 async def _with_times(
@@ -178,22 +180,22 @@ async def _with_times(
     for start in range(0, len(untimed), _HEADERS_AT_ONCE):
         for header_and_parent in await read_refs(node, untimed[start : start + _HEADERS_AT_ONCE]):
             if header_and_parent is None:
-                raise NodeFault("it gave no header of a block whose logs it gave")
+                raise NodeFault("the node sent logs of a block but not its header")
             ref, _ = header_and_parent
             headers[ref.number] = ref
     refs = []
     for number, block_hash, at_s in blocks:
         header = headers.get(number)
         if header is not None and header.hash != block_hash:
-            raise NodeLied(f"it gave a log of another block {number}")
+            raise NodeLied(f"the node sent a log of a different block {number}")
         if header is not None and at_s not in (None, header.timestamp_s):
-            raise NodeLied(f"it gave block {number} two times")
+            raise NodeLied(f"the node sent block {number} twice")
         timestamp_s = at_s if header is None else header.timestamp_s
         assert timestamp_s is not None
         refs.append(BlockRef(number, block_hash, timestamp_s))
     for before, after in pairwise((*refs, end)):
         if before.timestamp_s > after.timestamp_s:
-            raise NodeLied(f"its block {before.number} is younger than its block {after.number}")
+            raise NodeLied(f"the node's block {before.number} is newer than its block {after.number}")
     return refs
 
 

@@ -1,4 +1,4 @@
-"""Reads a block whose logs exceed one answer of the node, by its transactions' receipts.
+"""Reads a block by its transactions' receipts, because its logs exceed one answer of the node.
 
 A receipt holds the logs of its transaction, and a batch of one receipt is the smallest request, so any block
 can be read. The result is checked as a span is (``spans``).
@@ -67,27 +67,27 @@ async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> 
     for tx_hash, answer in zip(tx_hashes, answers, strict=True):
         receipt = _read_receipt(answer)
         if receipt.transaction_hash.lower() != tx_hash.lower():
-            raise NodeLied("it gave another receipt than was asked for")
+            raise NodeLied("the node sent a different receipt than requested")
         if receipt.block_hash.lower() != block_hash.lower():
-            raise NodeLied("it gave a receipt of another block")
+            raise NodeLied("the node sent a receipt of a different block")
         logs.append(receipt.logs)
     return logs
 
 
 def _read_block(answer: Answer) -> _BlockHashes:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
+        raise NodeFault(f"the node sent none of the requested blocks ({describe_error(answer)})")
     try:
         return _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave a block that cannot be read") from error
+        raise NodeFault("the node sent an unreadable block") from error
 
 
 def _read_receipt(answer: Answer) -> _ReceiptHashes:
     if isinstance(answer, RpcError):
         refused = concern(answer) in ("batch", "range")
-        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({describe_error(answer)})")
+        raise (SpanRefused if refused else NodeFault)(f"the node sent no receipt ({describe_error(answer)})")
     try:
         return _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave a receipt that cannot be read") from error
+        raise NodeFault("the node sent an unreadable receipt") from error

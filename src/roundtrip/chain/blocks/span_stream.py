@@ -20,7 +20,7 @@ class ForkSeen(NodeFault):
     may be gone."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"its block {number} does not follow the block that was read before it")
+        super().__init__(f"the node's block {number} does not follow the block read before it")
         self.number = number
 
 

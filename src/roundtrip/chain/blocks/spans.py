@@ -103,7 +103,7 @@ class _SpanHeader(msgspec.Struct, rename="camel"):
     def ref(self) -> BlockRef:
         timestamp_s = int(self.timestamp, 16)
         if timestamp_s > MOST_TIMESTAMP_S:
-            raise NodeLied(f"the time of its block {int(self.number, 16)} is out of bounds")
+            raise NodeLied(f"the timestamp of the node's block {int(self.number, 16)} is out of bounds")
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 
 
@@ -155,7 +155,7 @@ async def read_block(node: RpcNode, block_hash: str) -> BlockRead:
     logs, block = await ask(node, calls)
     (read,) = await check_answers([logs], [block], None)
     if read.ref.hash != block_hash.lower():
-        raise NodeLied("it gave another block than was asked for")
+        raise NodeLied("the node sent a different block than requested")
     return read
 
 
@@ -175,7 +175,7 @@ async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[Answer]:
     except NodeRefused as refused:
         subject = concern(refused.error) if refused.error is not None else None
         if refused.http_status == 413 or subject in ("batch", "range"):
-            raise SpanRefused("it takes fewer calls at once") from refused
+            raise SpanRefused("the node accepts fewer calls in one request") from refused
         raise
 
 
@@ -186,7 +186,7 @@ def asks_too_much(fault: NodeFault) -> bool:
 
 def no_logs(error: RpcError, blocks: int) -> NodeFault:
     """The fault to raise for an error in place of the logs of this many blocks."""
-    why = f"it gives no logs of {blocks} blocks ({describe_error(error)})"
+    why = f"the node sent no logs of {blocks} blocks ({describe_error(error)})"
     return (NodeFault if concern(error) in _NO_NARROWER else SpanRefused)(why)
 
 
@@ -220,12 +220,12 @@ async def check_answers(
             for ref, header, block_logs in zip(refs, headers, grouped, strict=True)
         ]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave blocks or logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable blocks or logs") from error
 
 
 def _block(answer: Answer) -> _SpanBlock:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
+        raise NodeFault(f"the node sent none of the requested blocks ({describe_error(answer)})")
     return _BLOCKS.decode(answer)
 
 
@@ -235,26 +235,26 @@ def read_ref(answer: Answer, number: int) -> tuple[BlockRef, str] | None:
         # The client turns a null into an error of code 0.
         if answer.code == 0 or concern(answer) == "behind":
             return None
-        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no block {number} ({describe_error(answer)})")
     try:
         header = _HEADERS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault(f"it gave a block {number} that cannot be read") from error
+        raise NodeFault(f"the node sent block {number} in an unreadable form") from error
     ref = header.ref()
     if ref.number != number:
-        raise NodeLied(f"it gave block {ref.number} for block {number}")
+        raise NodeLied(f"the node sent block {ref.number} for block {number}")
     return ref, header.parent_hash.lower()
 
 
 def _check_links(headers: list[_SpanBlock], refs: list[BlockRef], numbers: Sequence[int] | None) -> None:
     for number, ref in zip(numbers or (), refs, strict=numbers is not None):
         if ref.number != number:
-            raise NodeLied(f"it gave block {ref.number} for block {number}")
+            raise NodeLied(f"the node sent block {ref.number} for block {number}")
     for before, ref, header in zip(refs, refs[1:], headers[1:], strict=False):
         if header.parent_hash.lower() != before.hash:
-            raise NodeLied(f"its block {before.number + 1} does not follow its block {before.number}")
+            raise NodeLied(f"the node's block {before.number + 1} does not follow its block {before.number}")
         if ref.timestamp_s < before.timestamp_s:
-            raise NodeLied(f"its block {ref.number} is from before its block {before.number}")
+            raise NodeLied(f"the node's block {ref.number} is older than its block {before.number}")
 
 
 async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list[list[_SpanRawLog]]:
@@ -267,7 +267,7 @@ async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list
         if group is None:
             group = by_number.get(hex(int(log.block_number, 16)))
             if group is None:
-                raise NodeLied("it gave a log of a block that was not asked for")
+                raise NodeLied("the node sent a log of a block outside the requested range")
         group.append(log)
     return groups
 
@@ -290,13 +290,13 @@ async def _entries(
             await asyncio.sleep(0)
         tx_index = int(raw.transaction_index, 16)
         if raw.block_hash != ref.hash and raw.block_hash.lower() != ref.hash:
-            raise NodeLied(f"it gave a log of another block {ref.number}")
+            raise NodeLied(f"the node sent a log of a different block {ref.number}")
         if raw.removed:
-            raise NodeLied(f"it gave a removed log of block {ref.number}")
+            raise NodeLied(f"the node sent a removed log of block {ref.number}")
         if not 0 <= tx_index < len(hashes):
-            raise NodeLied(f"it gave a log of no transaction of block {ref.number}")
+            raise NodeLied(f"the node sent a log that belongs to no transaction of block {ref.number}")
         if raw.transaction_hash != hashes[tx_index] and raw.transaction_hash.lower() != hashes[tx_index]:
-            raise NodeLied(f"it gave a log of another transaction of block {ref.number}")
+            raise NodeLied(f"the node sent a log of a different transaction of block {ref.number}")
         address, log_bits = address_bits(raw.address)
         bloom |= log_bits
         topics: list[str] = []
@@ -310,17 +310,17 @@ async def _entries(
         await asyncio.sleep(0)
     _check_order(ref, entries)
     if bloom != int(header.logs_bloom, 16):
-        raise NodeLied(f"the logs it gave are not those of block {ref.number}, whose bloom is another")
+        raise NodeLied(f"the node's logs do not match the bloom of block {ref.number}")
     return tuple(entries)
 
 
 def _check_order(ref: BlockRef, entries: list[BlockLog]) -> None:
     entries.sort(key=itemgetter(2))
     if [entry.log_index for entry in entries] != list(range(len(entries))):
-        raise NodeLied(f"the logs it gave of block {ref.number} are not numbered one by one")
+        raise NodeLied(f"the node's logs of block {ref.number} are not numbered consecutively")
     tx_indexes = [entry.tx_index for entry in entries]
     if tx_indexes != sorted(tx_indexes):
-        raise NodeLied(f"the logs it gave of block {ref.number} are not in the order of its transactions")
+        raise NodeLied(f"the node's logs of block {ref.number} are not in transaction order")
 
 
 def _data(text: str) -> bytes:

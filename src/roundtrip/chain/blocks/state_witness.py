@@ -90,7 +90,7 @@ async def read_witnessed(
     block = blocks[number - nearby.start]
     witnesses = find_witnesses(blocks, edge)
     if not witnesses:
-        raise NodeFault("nobody is around by whom to tell whether it has that state")
+        raise NodeFault("no transaction near that block shows whether the node has its state")
     witness_calls = state_calls((sender, edge) for sender in witnesses)
     again, pinned, *answers = await node.batch(
         [block_call(number, False), block_call(high.number, False), *deciding, *witness_calls]
@@ -99,13 +99,13 @@ async def read_witnessed(
         read_header(again).hash.lower() != block.hash.lower()
         or read_header(pinned).hash.lower() != high.hash.lower()
     ):
-        raise NodeFault("the chain is another one by now")
+        raise NodeFault("the chain was reorganized during the read")
     if any(isinstance(answer, RpcError) and concern(answer) == "pruned" for answer in answers):
-        raise NoArchive("it does not have that state any more")
+        raise NoArchive("the node no longer has that state")
     if not _has_state(list(witnesses.values()), states(answers[len(deciding) :])):
-        raise NoArchive("it does not have that state any more")
+        raise NoArchive("the node no longer has that state")
     if int(block.timestamp, 16) > high.timestamp_s:
-        raise NodeFault("its block is younger than a later one")
+        raise NodeFault("the node's block is newer than a later one")
     return block, answers[: len(deciding)]
 
 
@@ -162,11 +162,11 @@ def states(answers: Sequence[Answer]) -> list[AccountState]:
 def read_header(answer: Answer) -> WitnessHeader:
     """Decodes a header. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=WitnessHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("its block has no header that can be read") from error
+        raise NodeFault("the node's block has an unreadable header") from error
 
 
 def read_blocks(answers: Sequence[Answer], start: int) -> list[WitnessBlock]:
@@ -175,14 +175,14 @@ def read_blocks(answers: Sequence[Answer], start: int) -> list[WitnessBlock]:
     blocks: list[WitnessBlock] = []
     for number, answer in enumerate(answers, start):
         if isinstance(answer, RpcError):
-            raise NodeFault(f"it gave no such block ({describe_error(answer)})")
+            raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
         try:
             block = msgspec.json.decode(answer, type=WitnessBlock)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise NodeFault("its block cannot be read") from error
+            raise NodeFault("the node sent an unreadable block") from error
         if int(block.number, 16) != number or (
             blocks and block.parent_hash.lower() != blocks[-1].hash.lower()
         ):
-            raise NodeFault("its blocks are not those that were asked for")
+            raise NodeFault("the node sent different blocks than requested")
         blocks.append(block)
     return blocks

@@ -75,7 +75,7 @@ class VenueIndex:
             self._with_history.add(token)
 
     def venues_of(self, token: Address) -> tuple[Venue, ...]:
-        """Every known venue of ``token`` whose quote is money, oldest first."""
+        """Every known venue of ``token`` with money as its quote, oldest first."""
         return tuple(self._venues.get(token, ()))
 
     def token_at(self, place: str) -> Address | None:
@@ -132,7 +132,7 @@ class VenueIndex:
         return False
 
     def others(self, token: Address) -> int:
-        """How many more pools of the token were seen and not kept: those whose quote is no money."""
+        """How many further pools of the token were skipped because their quote is not money."""
         return len(self._others.get(token, ()))
 
     def add(self, token: Address, venues: Iterable[Venue]) -> None:

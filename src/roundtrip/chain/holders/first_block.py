@@ -44,21 +44,21 @@ _ONE_BYTE = 0x80
 
 
 class TokenCreation(NamedTuple):
-    """Who brought the token onto the chain. ``how``: ``deployment``, the transaction itself made the
-    contract; ``launch_tx``, it is the transaction of the token's first log in its first block, and a factory
-    made the contract there. ``sender``: the sender, or the account whose operation it was."""
+    """The creation of a token. ``how``: ``deployment``, the transaction itself created the contract;
+    ``launch_tx``, a factory created it in the transaction of the token's first log. ``sender``: the
+    transaction's sender, or the account of the user operation."""
 
     sender: Address
     tx_hash: TxHash
     how: Literal["deployment", "launch_tx"]
 
 
-# --- when ------------------------------------------------------------------------------------------
+# --- the first block -------------------------------------------------------------------------------
 
 
 async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> BlockRef | None:
-    """The first block at whose end the token has code, up to ``high``, which should be final. None: it could
-    not be found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
+    """The first block with the token's code at its end, up to ``high``, which should be final. None: not
+    found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
     when the budget is spent."""
     try:
         number = await _search(node, token, high.number)
@@ -89,7 +89,7 @@ async def _search(node: RpcNode, token: Address, high: int) -> int | None:
         if first_with is None:
             return None
         if last_without > first_with:
-            raise NodeFault("its answers contradict each other")
+            raise NodeFault("the node's answers contradict each other")
         if first_with == last_without + 1:
             return first_with
         numbers = between(last_without, first_with, PROBES)
@@ -102,7 +102,7 @@ def _code_call(token: Address, number: int) -> RpcCall:
 def _has_code(answer: Answer) -> bool:
     """Raises NoArchive if the node reports the state as pruned, NodeFault for other errors."""
     if isinstance(answer, RpcError) and concern(answer) == "pruned":
-        raise NoArchive("it has let that state go")
+        raise NoArchive("the node no longer has that state")
     return bool(hex_bytes(answer))
 
 
@@ -111,25 +111,25 @@ def _read_codes(answers: Sequence[Answer], has_newest: bool) -> list[bool]:
     has_code = [_has_code(answers[0])] if has_newest else []
     for answer in answers[len(has_code) :]:
         if isinstance(answer, RpcError) and concern(answer) == "behind":
-            raise NoArchive("it does not know a state that old")
+            raise NoArchive("the node has no state that old")
         has_code.append(_has_code(answer))
     return has_code
 
 
-# --- by whom ---------------------------------------------------------------------------------------
+# --- the sender ------------------------------------------------------------------------------------
 
 
 async def find_creation(
     node: RpcNode, token: Address, first: BlockRef, first_tx: TxHash | None = None
 ) -> TokenCreation | None:
-    """Who made the token in the block ``first``, the first one with its code. ``first_tx``: the transaction
-    of its first log there; None: it is requested. Returns None if a contract made the token and it has no log
-    in that block. Raises NodeFault if the node did not answer, ServiceFull."""
+    """Finds the creation of the token in ``first``, the first block with its code. ``first_tx``: the
+    transaction of its first log there; None: it is requested. Returns None if a contract made the token and
+    it has no log in that block. Raises NodeFault if the node did not answer, ServiceFull."""
     try:
         (answer,) = await node.batch([block_call(first.number)])
         block = read_block(answer, first.number)
         if block.hash.lower() != first.hash:
-            raise NodeLied(f"its block {first.number} is another one")
+            raise NodeLied(f"the node now has a different block {first.number}")
         for tx in block.transactions:
             sender = Address(tx.sender.lower())
             if tx.to is None and contract_address(sender, int(tx.nonce, 16)) == token:
@@ -164,28 +164,28 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
     filter_ = {"blockHash": first.hash, "address": token}
     (answer,) = await node.batch([RpcCall("eth_getLogs", [filter_])])
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gives no logs of the block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no logs of the block ({describe_error(answer)})")
     try:
         logs = msgspec.json.decode(answer, type=list[_CreationLog])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error
     if any((log.address.lower(), log.block_hash.lower()) != (token, first.hash) for log in logs):
-        raise NodeLied("it gave a log that was not asked for")
+        raise NodeLied("the node sent a log that was not requested")
     return TxHash(logs[0].transaction_hash.lower()) if logs else None
 
 
 async def _read_launch(
     node: RpcNode, token: Address, block: FullBlock, tx_hash: TxHash
 ) -> TokenCreation | None:
-    """The sender of the transaction, or the account whose operation the token's first log in it belongs
-    to."""
+    """The creation by a transaction: by its sender, or by the account of the user operation that emitted the
+    token's first log in it."""
     tx = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
     if tx is None:
-        raise NodeLied("it gave a log of no transaction of its block")
+        raise NodeLied("the node sent a log that belongs to no transaction of its block")
     (answer,) = await node.batch([receipt_call(tx_hash)])
     receipt = read_receipt(answer, tx_hash)
     if receipt.block_hash != block.hash.lower():
-        raise NodeLied("it gave a receipt of another block")
+        raise NodeLied("the node sent a receipt of a different block")
     index = next((index for index, log in enumerate(receipt.logs) if log.address == token), None)
     if index is None:
         return None

@@ -66,8 +66,8 @@ def _count(answer: msgspec.Raw | RpcError) -> int | None:
     if isinstance(answer, RpcError):
         if concern(answer) == "range":
             return None
-        raise NodeFault("it gives no logs of the token")
+        raise NodeFault("the node sent no logs of the token")
     try:
         return len(_LOGS.decode(answer))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error

@@ -69,11 +69,11 @@ def read_look(results: Results | Missing, number: int, seller: Seller) -> int | 
     result = results[f"holds-{number}"]
     held_raw = abi.uint_at(result.data, 0) if result.ok else None
     if held_raw is None:
-        return Missing("token", "the token does not tell balances")
+        return Missing("token", "the token does not return balances")
     if seller.slot is not None and held_raw != seller.amount_raw:
-        return Missing("token", "the token does not confirm what a wallet was given")
+        return Missing("token", "the token does not confirm the balance that a wallet was given")
     if held_raw < seller.amount_raw:
-        return Missing("token", "its seller does not hold as much")
+        return Missing("token", "its seller holds less than that")
     return held_raw
 
 
@@ -232,7 +232,7 @@ def read_control(
     return Control(_read_bought(results, place, env, rungs(amount_raw)), tuple(given_outcomes))
 
 
-NOT_BOUGHT = "nobody can buy it now, so what a wallet that bought it gets is not known"
+NOT_BOUGHT = "no wallet can buy it now, so the result for a buyer is not known"
 
 
 def _read_bought(
@@ -245,9 +245,9 @@ def _read_bought(
         last, after_token = results[f"sell-{len(tried_raw) - 1}"], results["after-token"]
         after_raw = abi.uint_at(after_token.data, 0) if after_token.ok else None
         if after_raw is None:
-            return Missing("token", "the token does not tell balances")
+            return Missing("token", "the token does not return balances")
         if after_raw < tried_raw[-1]:
-            return Missing("token", "a small buy brings too little of it to be sold again")
+            return Missing("token", "a small buy brings too little of it to sell again")
         return RefusedCall("sell", last.reason(), last.gas_used)
     quote_label = "held" if sold_index == 0 else f"after-{sold_index - 1}"
     renamed = {
@@ -271,7 +271,7 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     if not isinstance(sold, Sold):
         return sold if isinstance(sold, Missing) else _judge_refusal(sold, control)
     if sold.back_raw <= 0:
-        return RefusedCall("sell", "nothing comes back for it", sold.sell_gas)
+        return RefusedCall("sell", "the sell returns nothing", sold.sell_gas)
     if sold.sold_raw * BPS < sold.held_raw * least_sold_bps:
         return RefusedCall("sell", "most of it stays unsold", sold.sell_gas)
     if control is None:
@@ -280,7 +280,7 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     if not isinstance(bought, HoldingTrade):
         return bought
     if bought.back_raw <= 0:
-        return RefusedCall("sell", "nothing comes back for it", 0)
+        return RefusedCall("sell", "the sell returns nothing", 0)
     largest = HoldingTrade(sold.planned_raw, sold.back_raw)
     given_trades = [
         HoldingTrade(outcome.planned_raw, outcome.back_raw)
@@ -304,4 +304,4 @@ def _judge_refusal(sold: RefusedCall, control: Control | None) -> RefusedCall | 
         return sold
     if isinstance(control.bought, Missing):
         return control.bought
-    return Missing("token", "it sells from a wallet that bought it and not from one that was given it")
+    return Missing("token", "it sells from a wallet that bought it, but not from one that was given it")

@@ -90,7 +90,7 @@ async def _search(node: RpcNode, wallet: Address, low: int, high: int) -> tuple[
     states_at = dict(zip(numbers, _states(answers), strict=True))
     while True:
         if not is_monotone(states_at):
-            raise NodeFault("its states contradict each other")
+            raise NodeFault("the node's states contradict each other")
         empty = max((number for number, state in states_at.items() if state.is_empty()), default=low - 1)
         first = min((number for number, state in states_at.items() if not state.is_empty()), default=None)
         if first is None or first == empty + 1:
@@ -107,7 +107,7 @@ def _states(answers: Sequence[Answer]) -> list[AccountState]:
     except NodeFault as fault:
         if any(isinstance(answer, RpcError) and concern(answer) == "limited" for answer in answers):
             raise
-        raise NoArchive("it tells no states that old") from fault
+        raise NoArchive("the node has no states that old") from fault
 
 
 def is_monotone(seen: dict[int, AccountState]) -> bool:
@@ -131,9 +131,9 @@ async def _confirm(node: RpcNode, wallet: Address, first: int | None, high: Bloc
     block, answers = await read_witnessed(node, number, edge, high, state_calls(deciding))
     last, *earlier = states(answers)
     if last.is_empty() != (first is None):
-        raise NodeFault("its states contradict each other")
+        raise NodeFault("the node's states contradict each other")
     if earlier and not earlier[0].is_empty():
-        raise NodeFault("the wallet was there before")
+        raise NodeFault("the wallet existed before the search began")
     return block
 
 

@@ -25,7 +25,7 @@ from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, P
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Call
 
-NO_BALANCE = Missing("token", "the token does not tell what its holders hold")
+NO_BALANCE = Missing("token", "the token does not return its holders' balances")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) ->
 
 
 def plan_sells(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[PlannedSell, ...]:
-    """The sells of holders whose balance is large enough to be significant: at least a hundredth of what the
+    """The sells of holders with a significant balance: at least a hundredth of what the
     check's own wallet sells."""
     policy = sell.setting.policy
     own_raw = planned_sell_raw(sell.probe, sellable(sell.bought, sell.probe, policy))
@@ -168,7 +168,7 @@ def read_sell(
         step = results.get(label)
         if step is not None and not step.ok:
             fault = "node" if label == "fund" else "token"
-            return Missing(fault, "the buy before a holder's sell was refused"), None  # type: ignore[arg-type]
+            return Missing(fault, "the buy before a holder's sell failed"), None  # type: ignore[arg-type]
     first_results = {label: result for label, result in results.items() if not label.startswith(_LATER)}
     later_results = {
         label.removeprefix(_LATER): result for label, result in results.items() if label.startswith(_LATER)

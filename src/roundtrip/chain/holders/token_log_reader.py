@@ -72,7 +72,7 @@ def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
     try:
         logs = _LOGS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error
     # Some nodes return addresses in mixed case, others everything in upper case.
     addresses = {raw.address for raw in logs}
     if logs and not "".join((*addresses, logs[0].block_hash, *logs[0].topics)).islower():
@@ -97,7 +97,7 @@ def merge_logs(lists: Sequence[list[RawLog]]) -> list[RawLog]:
     for log_list in lists:
         positions_of_list = [(int(raw.block_number, 16) << 31) + int(raw.log_index, 16) for raw in log_list]
         if not all(map(lt, positions_of_list, positions_of_list[1:])):
-            raise NodeLied("the logs it gave are not in their order")
+            raise NodeLied("the node's logs are out of order")
         logs += log_list
         positions += positions_of_list
     return [logs[index] for index in sorted(range(len(logs)), key=positions.__getitem__)]
@@ -152,12 +152,12 @@ class TokenLogReader:
                 if raw.transaction_hash != previous.transaction_hash:
                     self._begin_transaction(raw)
                 elif raw.transaction_index != previous.transaction_index:
-                    raise NodeLied(f"it gave a transaction of block {self._number()} two places")
+                    raise NodeLied(f"the node sent two indexes for one transaction of block {self._number()}")
             log_index = int(raw.log_index, 16)
             if not self._log_index < log_index <= _MOST_LOG_INDEX:
-                raise NodeLied(f"the logs it gave of block {self._number()} are not in their order")
+                raise NodeLied(f"the node's logs of block {self._number()} are out of order")
             if raw.removed:
-                raise NodeLied(f"it gave a removed log of block {self._number()}")
+                raise NodeLied(f"the node sent a removed log of block {self._number()}")
             self._log_index, previous = log_index, raw
             topics, data = raw.topics, raw.data
             if raw.address != token or not topics or topics[0] != TRANSFER_TOPIC:
@@ -188,13 +188,13 @@ class TokenLogReader:
     def _begin_block(self, raw: RawLog) -> None:
         number, block_hash, timestamp = int(raw.block_number, 16), raw.block_hash, raw.block_timestamp
         if not self._first <= number <= self._last:
-            raise NodeLied("it gave a log of a block that was not asked for")
+            raise NodeLied("the node sent a log of a block outside the requested range")
         if self.blocks:
             previous = self.blocks[-1]
             if number <= previous.number:
-                raise NodeLied("the logs it gave are not in the order of their blocks")
+                raise NodeLied("the node's logs are not in block order")
             if block_hash == previous.hash:
-                raise NodeLied(f"its block {previous.number} has another number, too")
+                raise NodeLied(f"the node sent block {previous.number} under two numbers")
         self._words.append(block_hash)
         self.blocks.append(LogBlock(number, block_hash, None if timestamp is None else int(timestamp, 16)))
         self._log_index = self._tx_index = -1
@@ -204,16 +204,14 @@ class TokenLogReader:
         block, timestamp = self.blocks[-1], raw.block_timestamp
         at_s = None if timestamp is None else int(timestamp, 16)
         if raw.block_hash != block.hash or not (None in (at_s, block.at_s) or at_s == block.at_s):
-            raise NodeLied(f"it gave logs of two blocks {block.number}")
+            raise NodeLied(f"the node sent logs of two different blocks {block.number}")
         if at_s is not None:
             block.at_s = at_s
 
     def _begin_transaction(self, raw: RawLog) -> None:
         tx_hash, tx_index, block = raw.transaction_hash, int(raw.transaction_index, 16), self.blocks[-1]
         if tx_index <= self._tx_index:
-            raise NodeLied(
-                f"the logs it gave of block {block.number} are not in the order of its transactions"
-            )
+            raise NodeLied(f"the node's logs of block {block.number} are not in transaction order")
         self._tx_index = tx_index
         self._words.append(tx_hash)
         self.txs.append(TokenTx(tx_hash, block.number, block.at_s or 0, [], []))  # type: ignore[arg-type]
@@ -239,7 +237,7 @@ class TokenLogReader:
         if read is not None:
             self._take_fill(raw, at, read)
         elif address not in self._emitters or topic not in self._topics:
-            raise NodeLied(f"it gave a log of block {self._number()} that was not asked for")
+            raise NodeLied(f"the node sent a log of block {self._number()} that was not requested")
 
     def _take_fill(self, raw: RawLog, at: str, read: SwapReader) -> None:
         self._words += raw.topics
@@ -286,13 +284,13 @@ def block_times(blocks: Sequence[LogBlock], first_ref: BlockRef, last_ref: Block
             if block.number != header.number:
                 continue
             if block.hash != header.hash:
-                raise NodeLied(f"it gave a log of another block {block.number}")
+                raise NodeLied(f"the node sent a log of a different block {block.number}")
             if block.at_s not in (None, header.timestamp_s):
-                raise NodeLied(f"it gave block {block.number} two times")
+                raise NodeLied(f"the node sent block {block.number} twice")
     known_times = [block.at_s for block in blocks if block.at_s is not None]
     times = [first_ref.timestamp_s, *known_times, last_ref.timestamp_s]
     if any(map(gt, times, times[1:])):
-        raise NodeLied("times of its blocks fall")
+        raise NodeLied("the timestamps of the node's blocks decrease")
     return None if len(known_times) == len(blocks) else _interpolate(blocks, first_ref, last_ref)
 
 

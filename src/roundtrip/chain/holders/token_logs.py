@@ -112,7 +112,7 @@ async def read_tokens(node: RpcNode, sources: LogSources, first: int, last: int)
             reader.take(logs[start_at : start_at + _LOGS_IN_A_ROW])
         times = block_times(reader.blocks, first_ref, last_ref)
     except ValueError as error:
-        raise NodeFault("it gave logs that cannot be read") from error
+        raise NodeFault("the node sent unreadable logs") from error
     txs = [tx for tx in reader.txs if tx.moves or tx.fills]
     if times is not None:
         txs = [tx._replace(at_s=times[tx.block_number]) for tx in txs]
@@ -127,7 +127,9 @@ async def _read(node: RpcNode, sources: LogSources, first: int, last: int) -> To
         # The number of a token's logs in a block is not bounded.
         if first < last:
             raise
-        raise BlockTooLarge(f"its block {first} has more of the token than is read") from fault
+        raise BlockTooLarge(
+            f"block {first} has more transfers of the token than this service reads"
+        ) from fault
 
 
 async def token_spans(
@@ -229,8 +231,8 @@ async def _explain_refusal(
     if last > first:
         (answer,) = await ask(node, [_probe(sources, first)])
         if _are_logs_available(answer) is not False:
-            return SpanRefused(f"it gives no logs of {last - first + 1} blocks")
-    return HistoryPruned(f"it has let the logs of block {first} go")
+            return SpanRefused(f"the node sent no logs of {last - first + 1} blocks")
+    return HistoryPruned(f"the node no longer has the logs of block {first}")
 
 
 def _are_logs_available(answer: msgspec.Raw | RpcError) -> bool | None:
@@ -246,8 +248,8 @@ def _are_logs_available(answer: msgspec.Raw | RpcError) -> bool | None:
 
 def _header(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str]:
     if isinstance(answer, RpcError) and concern(answer) == "pruned":
-        raise HistoryPruned(f"it has let its block {number} go")
+        raise HistoryPruned(f"the node no longer has block {number}")
     ref = read_ref(answer, number)
     if ref is None:
-        raise NodeFault(f"it has no block {number}")
+        raise NodeFault(f"the node does not have block {number}")
     return ref

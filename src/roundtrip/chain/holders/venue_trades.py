@@ -51,20 +51,20 @@ async def _read(
     except NodeAnswerTooLarge as fault:
         if first < last:
             raise
-        raise BlockTooLarge(f"its block {first} has more trades than are read") from fault
+        raise BlockTooLarge(f"block {first} has more trades than this service reads") from fault
     count = 0
     for answer in answers:
         if isinstance(answer, RpcError):
             if concern(answer) == "pruned":
-                raise HistoryPruned(f"it has let the logs of block {first} go")
+                raise HistoryPruned(f"the node no longer has the logs of block {first}")
             raise no_logs(answer, last - first + 1)
         try:
             count += len(_LOGS.decode(answer))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise NodeFault("it gave logs that cannot be read") from error
+            raise NodeFault("the node sent unreadable logs") from error
     # A node that has not reached the block returns an empty list.
     if read_ref(end, last) is None:
-        raise NodeFault(f"it has no block {last}")
+        raise NodeFault(f"the node does not have block {last}")
     return CountedTrades(last, count)
 
 

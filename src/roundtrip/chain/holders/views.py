@@ -68,7 +68,7 @@ def read_views(
         answers += [RpcError()] * size if isinstance(group, NodeFault) else group
     chain, *rest = answers
     if quantity(chain) != chain_id:
-        raise NodeFault(f"it does not answer for chain {chain_id}")
+        raise NodeFault(f"the node does not answer for chain {chain_id}")
     codes, (supply, *balances) = rest[: len(unknown)], rest[len(unknown) :]
     return Views(
         _amount(supply),

@@ -111,7 +111,7 @@ def is_contract(answer: Answer) -> bool | None:
 
 def _check_chain(answer: Answer, chain_id: int) -> None:
     if quantity(answer) != chain_id:
-        raise NodeFault(f"it does not answer for chain {chain_id}")
+        raise NodeFault(f"the node does not answer for chain {chain_id}")
 
 
 def _quantity(answer: Answer) -> int | None:

@@ -65,7 +65,7 @@ def read(code: bytes) -> tuple[Function, ...]:
         offsets: list[tuple[str, int]] = json.loads(first)
         arguments: dict[str, str | None] = json.loads(rest) if is_complete else {}
     except ValueError as error:
-        raise UnreadableCode("its functions could not be read") from error
+        raise UnreadableCode("reading its functions failed") from error
     functions = tuple(Function(f"0x{name}", offset, arguments.get(name)) for name, offset in offsets)
     if not is_complete:
         raise ArgumentsUnread(functions)

@@ -154,7 +154,7 @@ class Bulkhead:
             self._plain.popitem(last=False)
 
     def mark_dear(self, token: str | None) -> None:
-        """Remembers a token whose simulations must run one at a time."""
+        """Remembers that the token's simulations must run one at a time."""
         if token is None:
             return
         self._plain.pop(token, None)
@@ -229,7 +229,7 @@ class Bulkhead:
 
 
 def _busy() -> ServiceFull:
-    return ServiceFull("busy", "Too many simulations are waiting; retry in a second.", 1)
+    return ServiceFull("busy", "Too many simulations are waiting. Retry in 1 second.", 1)
 
 
 @dataclass(slots=True)

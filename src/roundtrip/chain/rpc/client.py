@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import aiohttp
 import msgspec
 
-from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import TOOK_TOO_LONG, NodeFault, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
 MOST_ANSWER_BYTES = 16 * 2**20
@@ -86,7 +86,7 @@ class NodeTimeout(NodeFault):
     """No answer came in time. That alone does not show whether the node or the request is to blame."""
 
     def __init__(self) -> None:
-        super().__init__("it took too long")
+        super().__init__(TOOK_TOO_LONG)
 
 
 class CodeFault(NodeFault):
@@ -106,7 +106,7 @@ class SimulationTooLong(CodeFault):
 
     def __init__(self) -> None:
         super().__init__("a simulation took too long")
-        self.message = "A simulation of it takes longer than this service allows."
+        self.message = "Simulating this token takes longer than this service allows."
 
 
 class NodeRefused(NodeFault):
@@ -144,7 +144,7 @@ class Budget:
 
     calls_per_day: int = 0
     code: str = "budget_spent"
-    message: str = "Today's budget of chain calls is used up."
+    message: str = "Today's budget of chain calls is used up. It renews at 00:00 UTC."
     spent: int = 0
     day: int = -1
 
@@ -279,14 +279,14 @@ class Node:
                         response.close()
                         # The fault's traceback keeps this frame alive.
                         received.clear()
-                        raise NodeAnswerTooLarge("its answer is too large to read")
+                        raise NodeAnswerTooLarge("the node's answer is too large to read")
                 if response.status != 200 and not received.lstrip().startswith(b"["):
                     raise _refusal_of(bytes(received), response.status, response.headers.get("retry-after"))
                 return bytes(received)
         except TimeoutError as error:
             raise NodeTimeout from error
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            raise NodeFault("the connection failed") from error
+            raise NodeFault("the connection to the node failed") from error
 
 
 async def send_each(
@@ -322,11 +322,11 @@ def _sort_of(calls: Sequence[RpcCall]) -> str:
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
-NO_ANSWER = RpcError(message="the node gave no answer to this call")
+NO_ANSWER = RpcError(message="the node sent no answer to this call")
 NULL = RpcError(message="the node knows of no such transaction")
 """The meaning of a null answer to ``NULLABLE``; for any other method null is no answer."""
 NULLABLE = frozenset({"eth_getTransactionByHash", "eth_getTransactionReceipt"})
-_NO_BATCH = "it answered with something that is no batch of answers"
+_NO_BATCH = "the node's answer is not a batch"
 
 
 def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
@@ -334,7 +334,7 @@ def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> Node
     is_seconds = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
     wait_s = int(retry_after[:9]) if is_seconds and retry_after is not None else None
     if not raw.lstrip().startswith(b"{"):
-        return NodeRefused(f"it answered with HTTP status {status}", status, None, wait_s)
+        return NodeRefused(f"the node answered with HTTP status {status}", status, None, wait_s)
     try:
         error = msgspec.json.decode(raw, type=_RpcAnswer).error
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -366,7 +366,7 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[Answer]:
         elif answer.result and calls[answer.id].method in NULLABLE:
             sorted_answers[answer.id] = NULL
     if all(answer is NO_ANSWER for answer in sorted_answers):
-        raise NodeFault("it answered none of the calls")
+        raise NodeFault("the node answered none of the calls")
     return sorted_answers
 
 
@@ -374,7 +374,7 @@ def quantity(answer: Answer) -> int:
     """Decodes a hex quantity. Raises NodeFault when it is none."""
     digits = text(answer)
     if not _QUANTITY.fullmatch(digits):
-        raise NodeFault("it answered with something that is no number")
+        raise NodeFault("the node sent something that is not a number")
     return int(digits, 16)
 
 
@@ -386,7 +386,7 @@ def text(answer: Answer) -> str:
     try:
         return msgspec.json.decode(answer, type=str)
     except (msgspec.DecodeError, ValueError) as error:
-        raise NodeFault("it answered with something that is no text") from error
+        raise NodeFault("the node sent something that is not text") from error
 
 
 def hex_bytes(answer: Answer) -> bytes:
@@ -394,4 +394,4 @@ def hex_bytes(answer: Answer) -> bytes:
     try:
         return bytes.fromhex(text(answer).removeprefix("0x"))
     except ValueError as error:
-        raise NodeFault("it answered with something that is no hex") from error
+        raise NodeFault("the node sent something that is not hex") from error

@@ -108,7 +108,7 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDial
     does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
     would be missed."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it does not simulate ({describe_error(answer)})")
+        raise NodeFault(f"the node refused to simulate ({describe_error(answer)})")
     try:
         blocks = {
             int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
@@ -117,11 +117,11 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDial
         teller, reverted, starved = last.calls
         number, time_s = _decode_words(teller)
     except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
-        raise NodeFault("its simulation does not fit the request") from error
+        raise NodeFault("the node's simulation does not match the request") from error
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
     chain_number = abi.uint_at(hex_bytes(on_chain), 0)
     if own_numbers and chain_number not in (pinned.number, pinned.number + 1):
-        raise NodeFault(f"NUMBER is {chain_number} on its chain and {number} in its simulations")
+        raise NodeFault(f"NUMBER is {chain_number} on the node's chain, but {number} in its simulations")
     has_error_data = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
     has_gas_error = starved.error is not None and starved.error.code == OUT_OF_GAS
     if reverted.return_data.lower() == REVERTED_WITH and not has_error_data:
@@ -129,7 +129,7 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDial
     elif has_error_data and has_gas_error:
         dialect = GETH if own_numbers else NITRO
     else:
-        raise NodeFault("its errors have a shape that is not known here")
+        raise NodeFault("the node's simulation errors have an unknown form")
     return ProbedDialect(dialect, number, time_s, len(blocks) > 2)
 
 

@@ -205,7 +205,7 @@ class NodeEndpoint:
     def note_behind(self, now: Moment) -> None:
         """Notes that it does not know a block that others know: no fault, only a short rest."""
         self.rests_until_s = max(self.rests_until_s, now.steady_s + _BEHIND_S)
-        self.why = "it is behind the others"
+        self.why = "the node is behind the others"
 
     def note_unserved(self, method: str, now: Moment) -> None:
         """Notes that the node refused a method as not served."""
@@ -221,7 +221,7 @@ class NodeEndpoint:
         """Notes whether it simulates in the expected dialect. If not, it is probed again after a while, as
         one odd answer proves nothing."""
         self.speaks, self._speech_probed_s = speaks, now.steady_s
-        self.why = self.why if speaks else "it simulates otherwise"
+        self.why = self.why if speaks else "the node simulates in a different format"
 
     def is_unlike(self, now: Moment) -> bool:
         """Whether its last probe was recent and showed another dialect than answers are read in."""

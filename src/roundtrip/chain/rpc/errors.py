@@ -14,10 +14,10 @@ dropped the state, or the logs. ``method``: the node does not serve the method. 
 fault of the node."""
 
 _DESCRIPTIONS: dict[Concern, str] = {
-    "behind": "it does not know that block",
-    "pruned": "it has let that block's state or logs go",
-    "method": "it does not serve that",
-    "limited": "it is asked too much",
+    "behind": "the node does not have that block",
+    "pruned": "the node no longer has that block's state or logs",
+    "method": "the node does not support this method",
+    "limited": "the node limits our calls",
     "batch": "too many calls in one request",
     "range": "too much at once",
 }

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import structlog
 
-from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import TOOK_TOO_LONG, NodeFault, ServiceFull
 
 from .client import (
     NULL,
@@ -56,7 +56,7 @@ from .request_race import (  # fmt: skip
     note_concerns,
 )
 
-_TOO_LATE, _ODD = "it took too long", "its answer could not be read"
+_TOO_LATE, _ODD = TOOK_TOO_LONG, "the node's answer could not be read"
 _PROBE_CALLS = 3
 log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
@@ -208,8 +208,8 @@ class NodePool:
         if len(waiting) == len(able):
             raise NodeFault(waiting[0].why)
         if all(endpoint.is_unlike(now) for endpoint in able if endpoint not in waiting):
-            raise NodeFault("no node that is left simulates as the first one did")
-        raise ServiceFull("busy", "The nodes may not be asked more often just now.", 1)
+            raise NodeFault("no available node simulates in the format of the first one")
+        raise ServiceFull("busy", "All nodes are at their rate limits. Retry in 1 second.", 1)
 
     async def _stop(self, asking: RequestRace) -> None:
         """Cancels the requests under way. A node that was asked before the one that answered is late."""
@@ -308,13 +308,13 @@ class NodePool:
         try:
             self._settle(asking, runner, task.result(), now)
         except _OtherDialect:
-            asking.note_fault(NodeFault("it simulates in another way than the first one did"))
+            asking.note_fault(NodeFault("the node simulates in a different format than the first one"))
         except _CannotSimulate as cannot:
             note_concerns(endpoint, {(concern(cannot.error), SIMULATES)}, now)
-            asking.note_fault(NodeFault("it does not simulate"))
+            asking.note_fault(NodeFault("the node does not simulate"))
         except NodeAnswerTooLarge as fault:
             # Most likely the token's fault: the next node's answer shows it.
-            endpoint.note_late("its answers are too large", now, self._chance(), runner.is_heavy())
+            endpoint.note_late("the node's answers are too large", now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except NodeRefused as fault:
             if is_rate_limit(fault):
@@ -326,19 +326,19 @@ class NodePool:
             asking.note_fault(fault)
         except NodeTimeout as fault:
             if runner.blames_node():
-                endpoint.note_failure(fault.message, now, self._chance(), runner.is_heavy())
+                endpoint.note_failure(fault.why, now, self._chance(), runner.is_heavy())
             else:
                 endpoint.note_slow_code()
             asking.note_fault(fault)
         except NodeFault as fault:
-            endpoint.note_failure(fault.message, now, self._chance(), runner.is_heavy())
+            endpoint.note_failure(fault.why, now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except ServiceFull:
             # Its budget ran out between the choice and the probe.
-            asking.note_fault(NodeFault("its budget of calls is used up"))
+            asking.note_fault(NodeFault("the node's budget of calls is used up"))
         except Exception:
             # Whatever this node answered, the next one is asked.
-            log.exception("an answer could not be read", node=endpoint.host)
+            log.exception("reading an answer failed", node=endpoint.host)
             endpoint.note_failure(_ODD, now, self._chance(), runner.is_heavy())
             asking.note_fault(NodeFault(_ODD))
 
@@ -361,9 +361,11 @@ class NodePool:
                 asking.node_errors.setdefault(index, answer)
         subjects = {subject for subject, _ in concerns}
         if not is_trusted and "limited" not in subjects:
-            raise NodeFault("it does not tell of which chain it is")
+            raise NodeFault("the node did not say which chain it is on")
         if subjects == {"node"} and NULL not in answers:
-            endpoint.note_failure("it answers none of its calls", now, self._chance(), runner.is_heavy())
+            endpoint.note_failure(
+                "the node answers none of the calls", now, self._chance(), runner.is_heavy()
+            )
         elif not subjects <= {"node", "limited"}:
             endpoint.note_answer(runner.took_s, runner.is_heavy())
         note_concerns(endpoint, concerns, now)
@@ -377,7 +379,7 @@ class NodePool:
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
                 if chain_id != self.chain_id:
-                    why = f"it is of chain {chain_id}, not {self.chain_id}"
+                    why = f"the node is on chain {chain_id}, not {self.chain_id}"
                     endpoint.note_other_chain(why, now)
                     raise _OtherChain(why)
                 is_told = True

@@ -13,7 +13,7 @@ from .client import NO_ANSWER, Answer, Meter, NodeAnswerTooLarge, NodeRefused, R
 from .endpoints import SIMULATES, Moment, NodeEndpoint
 from .errors import Concern, concern
 
-LIMITED = "it limits its calls"
+LIMITED = "the node limits our calls"
 _OK, _TOO_LARGE, _UNAVAILABLE = 200, 413, 503
 _LIMITING = (403, 429)
 _HEAVY = frozenset({SIMULATES, "eth_getLogs"})
@@ -164,8 +164,8 @@ def is_rate_limit(refused: NodeRefused) -> bool:
 def describe_refusal(refused: NodeRefused) -> str:
     """A refusal in our words: the node's own message may hold anything."""
     if refused.http_status != _OK:
-        return f"it answered with HTTP status {refused.http_status}"
-    return LIMITED if is_rate_limit(refused) else "it answered with an error for all of a request"
+        return f"the node answered with HTTP status {refused.http_status}"
+    return LIMITED if is_rate_limit(refused) else "the node answered a whole request with one error"
 
 
 def concern_of(call: RpcCall, answer: Answer) -> Concern:

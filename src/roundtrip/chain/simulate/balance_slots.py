@@ -67,7 +67,7 @@ def guess_calls(asset: Address, wallet: Address, block: BlockRef) -> list[RpcCal
 
 
 def read_guesses(asset: Address, answers: list[msgspec.Raw | RpcError]) -> BalanceSlot | None:
-    """The guess whose mark came back as the balance; None when none did, or more than one."""
+    """The guess with the mark that came back as the balance; None if none or several did."""
     marked = f'"0x{abi.word(MARK_RAW)}"'.encode()
     slots = [
         guess

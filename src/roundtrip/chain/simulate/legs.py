@@ -37,7 +37,7 @@ class Setting:
     market: MarketRates
     policy: Policy
     slots: tuple[BalanceSlot, ...] = ()
-    """Slots of money whose balance is set in storage, because no swap brings it."""
+    """Storage slots of money balances that are overridden, because no swap brings that money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Envir
         return setting.market.usdg_per_eth_raw
     wei = size_wei(size, setting.policy) * environment.size_bps // BPS
     raw = quote_raw(wei, place.venue.quote, setting.market)
-    return Missing("node", "what an eth buys of the money side is not known") if raw is None else raw
+    return Missing("node", "the price of eth in the money side is not known") if raw is None else raw
 
 
 def cast(environment: Environment, part: str) -> Environment:

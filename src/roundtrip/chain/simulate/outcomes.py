@@ -36,7 +36,7 @@ def _quote_at(results: Results, moment: str) -> int | Missing:
 def _tokens_at(results: Results, moment: str) -> int | Missing:
     result = results[f"{moment}-token"]
     raw = abi.uint_at(result.data, 0) if result.ok else None
-    return Missing("token", "the token does not tell balances") if raw is None else raw
+    return Missing("token", "the token does not return balances") if raw is None else raw
 
 
 def _read_payment(
@@ -72,7 +72,7 @@ def read_buy(
     received = after - start
     if paid <= 0 < received:
         # Routers are swept before, so it was the pool's hook that paid: that is no trade.
-        return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+        return RefusedCall("buy", "the buy cost nothing, which no real trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     if received <= 0 and paid * 100 >= amount_raw * 99:
         return RefusedCall("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
@@ -107,7 +107,7 @@ def read_sell(
     if not isinstance(paid, int):
         return paid
     if paid <= 0:
-        return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+        return RefusedCall("buy", "the buy cost nothing, which no real trade does", results["buy"].gas_used)
     held = sellable(bought, probe, policy)
     buy_gas = results["buy"].gas_used
     return read_exit(
@@ -203,7 +203,7 @@ def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | Refu
     reads = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
     before, after, received, remaining = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
     if before is None or after is None or received is None or remaining is None:
-        return Missing("token", "the token does not tell balances")
+        return Missing("token", "the token does not return balances")
     # Tokens that stayed in the wallet were not taken: only the moved amount is compared.
     moved_part_raw = max(1, moved_raw - remaining)
     return HookCarry(moved_raw, (after - before) * moved_raw // moved_part_raw, received)

@@ -35,7 +35,7 @@ class RateSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GivenRates:
-    """Rates that are known beforehand; asks no node."""
+    """Known rates; sends no request to a node."""
 
     rates: tuple[QuoteRate, ...]
 

@@ -166,12 +166,12 @@ class _CallRead:
 def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
     """The results by label; Missing when the node did not run the plan, or ran another one."""
     if isinstance(answer, RpcError):
-        return Missing("node", f"the simulation was not run ({describe_error(answer)})")
+        return Missing("node", f"the node did not run the simulation ({describe_error(answer)})")
     try:
         blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
         return _results(plan, blocks, pinned, dialect)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        return Missing("node", f"the simulation's answer does not fit the request ({str(error)[:60]})")
+        return Missing("node", f"the simulation's answer does not match the request ({str(error)[:60]})")
 
 
 def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:

@@ -32,7 +32,7 @@ _VIEWS = (
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )
-_COUNTS_BLOCKS = "it may count blocks, which no simulation on this chain lets pass"
+_COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
 _MOST_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
 
@@ -92,7 +92,7 @@ def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
 
 
 def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
-    """The implementation whose code the token delegates to; None: it runs its own code."""
+    """The implementation that the token delegates to; None: it runs its own code."""
     if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
         return Address("0x" + minimal[1].hex())
     word = _bytes(slot)

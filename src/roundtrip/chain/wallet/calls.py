@@ -1,5 +1,5 @@
-"""Simulates a wallet's own calls: what they move, what they approve, and whether the result can be sold.
-Pure.
+"""Plans the simulation of a wallet's own calls, and reads what they move, what they approve, and whether the
+wallet can sell the result. Pure.
 
 Balances and allowances decide; a separate wallet reads them before and after.
 """
@@ -54,7 +54,7 @@ class WalletCalls:
         self, ran: RunResult, balance_wei: int, environment: Environment, policy: Policy
     ) -> "WalletCalls":
         """The calls with the wallet's real balance, or the least that a node accepts where that is more.
-        After the calls, whose result was ``ran``, the wallet also has the gas for a sell."""
+        After the calls, with the result ``ran``, the wallet also has the gas for a sell."""
         required_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
         rest_wei = balance_wei + sum(ran.eth_changes_wei)
         rest_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
@@ -74,7 +74,7 @@ Via = Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A token and a spender whose allowance is read. ``via``: at the token, at Permit2, for a whole
+    """A token and a spender with the allowance to read. ``via``: at the token, at Permit2, for a whole
     collection or vault, or for one item of a collection."""
 
     token: Address
@@ -96,7 +96,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class WatchedAssets:
-    """The assets whose balances and allowances are read before and after the calls."""
+    """The assets to read the balances and allowances of, before and after the calls."""
 
     tokens: tuple[Address, ...]
     pairs: tuple[Pair, ...]
@@ -189,16 +189,15 @@ def read_run(
     env: Environment,
     block: BlockRef,
 ) -> RunResult | Missing:
-    """The result of the run. ``unread`` names the tokens whose balance could not be read: they may have
-    moved."""
+    """The result of the run. ``unread``: the tokens with an unreadable balance, which may have moved."""
     if isinstance(results, Missing):
         return results
     eth = [_uint(results, f"eth-{n}") for n in range(len(wallet_calls.calls) + 1)]
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
-        return Missing("node", "the wallet's eth could not be read")
+        return Missing("node", "reading the wallet's eth failed")
     if any(label.startswith("first-") and not step.ok for label, step in results.items()):
-        return Missing("node", "the money for it could not be had")
+        return Missing("node", "the simulation could not provide the money for it")
     calls = tuple(
         CallResult(step.ok, step.gas_used, None if step.ok else step.reason() or "")
         for step in (results[f"call-{n}"] for n in range(len(wallet_calls.calls)))

@@ -132,10 +132,10 @@ async def confirm(
     ]
     chain, finalized, block, logs = await _of_one_node(node, calls, meter)
     if quantity(chain) != chain_id:
-        raise NodeFault("it is of another chain")
+        raise NodeFault("the node is on a different chain")
     # The finalized block must still be the chain's: on another fork its finality proves nothing.
     if decode_answer(finalized, _PaymentHeader, "final block").as_finalized() != payment.finalized:
-        raise NodeLied("the block that was final is another one now")
+        raise NodeLied("the block that was final has changed")
     _check_block(decode_answer(block, _PaymentBlock, "block"), payment)
     block_transfers = _read_transfers(
         decode_answer(logs, list[_PaymentRawLog], "logs"), payment, token, wallet
@@ -146,14 +146,14 @@ async def confirm(
         if transfer.token == token and transfer.sender == wallet
     ]
     if block_transfers != receipt_transfers:
-        raise NodeLied("its receipt and its logs tell of other transfers")
+        raise NodeLied("the node's receipt and logs show different transfers")
 
 
 async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
     finalized = decode_answer(answer, _PaymentHeader, "final block").as_finalized()
     if finalized.number >= _MOST_NUMBER:
-        raise NodeLied("the number of its final block is out of bounds")
+        raise NodeLied("the number of the node's final block is out of bounds")
     return finalized
 
 
@@ -169,7 +169,7 @@ async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) ->
         meter.node_ms += attempt.node_ms
         if attempt.calls <= len(calls):
             return answers
-    raise NodeFault("it took several nodes to answer, and none of them all of it")
+    raise NodeFault("several nodes answered, but none of them all of it")
 
 
 # --- answers ---------------------------------------------------------------------------------------
@@ -198,12 +198,12 @@ def _decode_transfer(log: Log) -> Transferred | None:
 
 def _check_block(block: _PaymentBlock, payment: MinedPayment) -> None:
     if (int(block.number, 16), block.hash.lower()) != (payment.block_number, payment.block_hash):
-        raise NodeLied("its block is not the chain's any more")
+        raise NodeLied("the transaction's block is no longer in the chain")
     hashes = block.transactions
     if not payment.place < len(hashes) or hashes[payment.place].lower() != payment.sent.hash:
-        raise NodeLied("its block does not have the transaction where it should be")
+        raise NodeLied("the node's block does not have the transaction at its index")
     if payment.bloom_bits & ~int(block.logs_bloom, 16):
-        raise NodeLied("its block's bloom does not have its receipt's logs")
+        raise NodeLied("the block's bloom does not contain the receipt's logs")
 
 
 def _read_transfers(
@@ -213,14 +213,14 @@ def _read_transfers(
     transfers = []
     for raw in logs:
         if raw.removed or raw.block_hash.lower() != payment.block_hash:
-            raise NodeLied("it gave logs of something else")
+            raise NodeLied("the node sent logs that were not requested")
         if raw.transaction_hash.lower() != payment.sent.hash:
             continue
         try:
             topics = tuple(topic_bits(text)[0] for text in raw.topics)
             log = Log(address_bits(raw.address)[0], topics, bytes.fromhex(raw.data[2:]))
         except ValueError as error:
-            raise NodeFault("it gave logs that cannot be read") from error
+            raise NodeFault("the node sent unreadable logs") from error
         transfer = _decode_transfer(log)
         if transfer is not None and transfer.token == token and transfer.sender == wallet:
             transfers.append((int(raw.log_index, 16), transfer))

@@ -167,10 +167,10 @@ async def _read(
     ]
     chain, transaction_answer, receipt_answer = await node.batch(calls, meter)
     if quantity(chain) != chain_id:
-        raise NodeFault("it is of another chain")
+        raise NodeFault("the node is on a different chain")
     if transaction_answer is NULL:
         if receipt_answer is not NULL:
-            raise NodeLied("it gave a receipt and not the transaction")
+            raise NodeLied("the node sent a receipt without its transaction")
         return None
     sent = _as_sent(transaction_answer, tx_hash, chain_id)
     if sent.block is None and receipt_answer is NULL:
@@ -195,11 +195,11 @@ def read_block(answer: Answer, sent: SentTransaction) -> BlockAround:
     block = decode_answer(answer, _TransactionBlock, "block")
     timestamp_s = int(block.timestamp, 16)
     if block.hash.lower() != block_hash or int(block.number, 16) != number:
-        raise NodeLied("it gave another block than was asked for")
+        raise NodeLied("the node sent a different block than requested")
     if timestamp_s > MOST_TIMESTAMP_S:
-        raise NodeLied("the time of its block is out of bounds")
+        raise NodeLied("the timestamp of the node's block is out of bounds")
     if not index < len(block.transactions) or block.transactions[index].hash.lower() != sent.hash:
-        raise NodeLied("its block does not have the transaction where it should be")
+        raise NodeLied("the node's block does not have the transaction at its index")
     others = [
         tx
         for tx in block.transactions
@@ -267,13 +267,13 @@ def _revert_data(error: RpcError) -> bytes | None:
 def _as_sent(answer: Answer, tx_hash: TxHash, chain_id: int) -> SentTransaction:
     tx = decode_answer(answer, _Tx, "transaction")
     if tx.hash.lower() != tx_hash:
-        raise NodeLied("it gave another transaction than was asked for")
+        raise NodeLied("the node sent a different transaction than requested")
     if tx.chain_id is not None and int(tx.chain_id, 16) not in (chain_id, 0):
-        raise NodeLied("it gave a transaction of another chain")
+        raise NodeLied("the node sent a transaction of a different chain")
     block = None
     if tx.block_hash is not None:
         if tx.block_number is None or tx.transaction_index is None:
-            raise NodeLied("it gave a transaction that is in a block and has no place there")
+            raise NodeLied("the node sent a transaction of a block without its index")
         block = int(tx.block_number, 16), tx.block_hash.lower(), int(tx.transaction_index, 16)
     return SentTransaction(
         hash=tx_hash,
@@ -290,17 +290,17 @@ def _as_sent(answer: Answer, tx_hash: TxHash, chain_id: int) -> SentTransaction:
 
 async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> MinedTransaction:
     if receipt.transaction_hash.lower() != sent.hash or receipt.place() != sent.block:
-        raise NodeLied("it gave another receipt than was asked for")
+        raise NodeLied("the node sent a different receipt than requested")
     if receipt.sender.lower() != sent.sender or (receipt.to and receipt.to.lower()) != sent.to:
-        raise NodeLied("its receipt and its transaction name others")
+        raise NodeLied("the node's receipt and transaction name different accounts")
     status, gas_used = int(receipt.status, 16), int(receipt.gas_used, 16)
     if status not in (0, 1) or (not sent.is_the_chains_own() and gas_used > sent.gas_limit):
-        raise NodeLied("its receipt is of no transaction that can be")
+        raise NodeLied("the node sent an impossible receipt")
     gas_price_wei = int(receipt.effective_gas_price, 16)
     if gas_price_wei >= _MOST_GAS_PRICE_WEI or receipt.place()[0] >= _MOST_NUMBER:
-        raise NodeLied("its receipt's numbers are out of bounds")
+        raise NodeLied("the receipt's numbers are out of bounds")
     if status == 0 and receipt.logs:
-        raise NodeLied("it gave logs of what failed")
+        raise NodeLied("the node sent logs of a failed transaction")
     logs = await _logs(receipt.logs, sent)
     bloom = 0
     for count, (_, log) in enumerate(logs):
@@ -308,7 +308,7 @@ async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> Mine
             await asyncio.sleep(0)
         bloom |= log_bits(log)
     if bloom != int(receipt.logs_bloom, 16):
-        raise NodeLied("its receipt's logs are not those of its bloom")
+        raise NodeLied("the receipt's logs do not match its bloom")
     created = receipt.contract_address if sent.to is None and status == 1 else None
     created_at = None if created is None else Address(created.lower())
     return MinedTransaction(status == 1, gas_used, gas_price_wei, created_at, logs)
@@ -325,23 +325,23 @@ async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple
             or raw.transaction_hash.lower() != sent.hash
             or raw.block_hash.lower() != sent.block[1]
         ):
-            raise NodeLied("its receipt has logs of something else")
+            raise NodeLied("the receipt has logs of a different transaction")
         try:
             address, topics = address_bits(raw.address)[0], tuple(topic_bits(t)[0] for t in raw.topics)
         except ValueError as error:
-            raise NodeFault("it gave a receipt that cannot be read") from error
+            raise NodeFault("the node sent an unreadable receipt") from error
         logs.append((int(raw.log_index, 16), Log(address, topics, bytes.fromhex(raw.data[2:]))))
     first = logs[0][0] if logs else 0
     if [index for index, _ in logs] != list(range(first, first + len(logs))):
-        raise NodeLied("its receipt's logs are not numbered one by one")
+        raise NodeLied("the receipt's logs are not numbered consecutively")
     return tuple(logs)
 
 
 def decode_answer(answer: Answer, shape: type[T], what: str) -> T:
     """Decodes an answer as ``shape``. ``what``: its name in an error. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no {what} ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no {what} ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=shape)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault(f"it gave a {what} that cannot be read") from error
+        raise NodeFault(f"the node sent an unreadable {what}") from error

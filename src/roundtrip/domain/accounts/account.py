@@ -72,5 +72,7 @@ def agent_name(text: str) -> str:
     """An agent's name with its spaces folded. Raises ValueError for anything but Latin letters, digits and
     spaces, and past 24 of them: it is shown on public boards, where look-alikes would deceive."""
     if len(text) > MOST_AGENT_NAME or not _AGENT_NAME.fullmatch(text):
-        raise ValueError(f"a name is at most {MOST_AGENT_NAME} letters, digits and spaces")
+        raise ValueError(
+            f'name must be 1 to {MOST_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 7"'
+        )
     return " ".join(text.split())

@@ -59,6 +59,11 @@ class CallerFault(RoundtripError):
     """The request is wrong; the same request fails again."""
 
 
+class ParamFault(CallerFault):
+    """A parameter is unknown, missing or wrong. Quotes in the message hold examples or the caller's own
+    words, not strangers' text."""
+
+
 class LimitReached(RoundtripError):
     """The caller sent too many requests. ``retry_after_s``: when to retry; ``limit``: its calls a minute."""
 
@@ -67,11 +72,21 @@ class LimitReached(RoundtripError):
         self.limit = limit
 
 
+TOOK_TOO_LONG = "it took too long"
+"""The reason of a NodeFault whose node did not answer in time."""
+
+
 class NodeFault(RoundtripError):
-    """The chain's node gave no usable answer; a retry may help."""
+    """The chain's node gave no usable answer; a retry may help. ``why``: a clause such as "the node sent no
+    block 5"."""
 
     def __init__(self, why: str) -> None:
-        super().__init__("upstream", f"The chain did not answer: {why}.")
+        is_late = why == TOOK_TOO_LONG
+        self.why = why
+        super().__init__(
+            "upstream",
+            "The chain did not answer in time." if is_late else f"The chain did not answer: {why}.",
+        )
 
 
 class ServiceFull(RoundtripError):
@@ -82,7 +97,7 @@ class CallerOverload(ServiceFull):
     """The caller's own earlier requests block this one: it counts as a call."""
 
     def __init__(self) -> None:
-        message = "Your earlier simulations are still running; retry when they are answered."
+        message = "Your earlier simulations are still running. Wait for their answers, then retry."
         super().__init__("busy", message, 1)
         self.counts = True
 
@@ -91,5 +106,5 @@ class ReadFailed(RoundtripError):
     """The node answers, but did not return all of the history that a holder read needs; a retry may help."""
 
     def __init__(self, fault: NodeFault, retry_after_s: int | None = None) -> None:
-        message = f"Who holds it could not be read to the end. {fault.message}"
+        message = f"Reading who holds the token stopped before the end. {fault.message}"
         super().__init__("holders_failed", message, retry_after_s)

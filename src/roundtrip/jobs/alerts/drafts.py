@@ -77,7 +77,7 @@ async def put_alerts(connection: Connection, drafts: Sequence[Draft], now: datet
         if len(drafts) == 1:
             draft = drafts[0]
             log.error(
-                "an alert cannot be kept",
+                "storing an alert failed",
                 kind=draft.kind,
                 source=draft.source_id,
                 error=describe_error(error),

@@ -68,7 +68,7 @@ FindHolders = Callable[
 
 
 class EnqueueDeliveries(Protocol):
-    """The signature of ``deliveries.wish``."""
+    """The signature of ``deliveries.enqueue``."""
 
     def __call__(
         self, connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
@@ -81,7 +81,7 @@ class AlertParts:
 
     index: Callable[[], RuleIndex] = RuleIndex
     read_happenings: ReadHappenings = happenings.read_happenings
-    enqueue: EnqueueDeliveries = deliveries.wish
+    enqueue: EnqueueDeliveries = deliveries.enqueue
     find_holders: FindHolders = holders_to_alert
 
 
@@ -103,7 +103,7 @@ class AlertLoop:
         self._ctx = ctx
         self._parts = parts or AlertParts()
         self._most_blocks, self._most_matches = most_blocks, most_matches
-        self._loop = JobLoop(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
+        self._loop = JobLoop(ctx.pool, CHANNEL, poll_s, "making alerts failed", "making alerts works again")
         self._subscriptions = Subscriptions(self._parts.index, ctx.now_s)
         self._last_seen: tuple[int, float] | None = None
         """The index's last block at the latest step, and when it was first seen."""

@@ -123,7 +123,7 @@ class Worker(Generic[C]):
         self._running: dict[str, dict[asyncio.Task[None], Job]] = {name: {} for name in kinds}
         self._places: dict[tuple[str, str], set[asyncio.Task[None]]] = {}
         """By kind and lane: the tasks that occupy a place."""
-        self._loop = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
+        self._loop = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "taking jobs failed", "taking jobs works again")
         self._started = False
         self._latest_s = 0.0
 
@@ -172,7 +172,7 @@ class Worker(Generic[C]):
         them."""
         now_s = self._ctx.now_s()
         if age_s(self._latest_s, now_s) is None:
-            log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
+            log.warning("the clock was set back", by_s=int(self._latest_s - now_s))
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 for name, kind in self._kinds.items():
                     for job in [*self._running[name].values()]:
@@ -258,7 +258,7 @@ class Worker(Generic[C]):
                 if not await jobs.finish(connection, job):
                     raise _JobLost
         except _JobLost:
-            log.info("a job was taken by another", kind=job.kind, key=job.key)
+            log.info("another worker took the job", kind=job.kind, key=job.key)
             return "lost"
         except Exception as error:
             await self._record_failure(kind, job, error)
@@ -267,7 +267,7 @@ class Worker(Generic[C]):
 
     async def _record_failure(self, kind: JobKind[C], job: Job, error: Exception) -> None:
         is_last, text = job.tries >= kind.most_tries, describe_error(error)
-        event = "a job was given up" if is_last else "a job failed"
+        event = "gave up a job" if is_last else "a job failed"
         log.warning(
             event, kind=job.kind, key=job.key, tries=job.tries, error=text, where=error_location(error)
         )
@@ -280,7 +280,7 @@ class Worker(Generic[C]):
                     await jobs.postpone(connection, job, run_at, text)
         except Exception as database_error:
             log.warning(
-                "a failure could not be put down",
+                "recording a failure failed",
                 kind=job.kind,
                 key=job.key,
                 error=describe_error(database_error),

@@ -67,7 +67,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         if turns:
             drafts = await _drafts(connection, turns, reasons)
             written = await alerts.put(connection, drafts, now)
-            await deliveries.wish(connection, written, now)
+            await deliveries.enqueue(connection, written, now)
         changed = {token: standing for token, standing in standings.items() if before.get(token) != standing}
         await bags.put_standings(connection, changed)
         await bags.delete_other_standings(connection, tokens)

@@ -193,7 +193,7 @@ async def _drop_old(connection: Connection, channel: Channel, now: datetime) -> 
         return False
     await channels.set_dropped_to(connection, channel.id, up_to)
     text = (
-        f"{_name(channel)} is sent to slower than alerts come: the oldest messages that wait are not sent "
+        f"{_name(channel)} is slower than your alerts: its oldest waiting messages are not sent "
         "there. They are in the inbox."
     )
     await _alert_owner(connection, channel, text, now)
@@ -204,7 +204,7 @@ async def _alert_owner(connection: Connection, channel: Channel, text: str, now:
     """Writes an alert for the channel's owner, and enqueues this job again."""
     draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), text)
     written = await alerts.put(connection, [draft], now)
-    await deliveries.wish_and_run(connection, written, now, channel_ids=[channel.id])
+    await deliveries.enqueue_and_run(connection, written, now, channel_ids=[channel.id])
 
 
 async def _next_run_at(connection: Connection, channel_id: int) -> datetime | None:
@@ -257,8 +257,8 @@ def _name(channel: Channel) -> str:
 def _channel_text(channel: Channel, event: Event, error: str) -> str:
     name = _name(channel)
     if event == "gone":
-        return f"{name} is removed: it said that it is gone. Nothing is sent there any more."
+        return f"{name} is removed: it answered that it no longer exists. Nothing more is sent there."
     return (
-        f"{name} is switched off: nothing arrived there for three days, the last try {error}. "
-        "Set it again, and it is told of what happens from then on; what it missed is in the inbox."
+        f"{name} is off: no message arrived there for three days. The last error: {error}. Set the channel "
+        "again to get new alerts there. What it missed is in the inbox."
     )

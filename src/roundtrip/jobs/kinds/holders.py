@@ -31,7 +31,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
             raise
         return _tomorrow(ctx, job, full)
     if piece.book is None and piece.forget is None and not piece.done:
-        raise NotYet("it could not be read further")
+        raise NotYet("the read stopped before the end")
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def keep(connection: Connection) -> None:

@@ -18,12 +18,12 @@ async def origin(ctx: Context, job: Job) -> Effect:
     async with ctx.pool.acquire() as connection:
         indexed = await cursor(connection)
     if indexed is None:
-        raise NotYet("the index has not begun")
+        raise NotYet("the index is empty")
     if indexed.start_number == 0:
         return do_nothing
     wallet_origin = await search_archive(ctx.node, wallet, indexed.start_number)
     if wallet_origin is None:
-        raise NotYet("it could not be found out")
+        raise NotYet("the search found no answer")
 
     async def keep(connection: Connection) -> None:
         await origins.keep_older(connection, wallet, wallet_origin)

@@ -20,5 +20,5 @@ async def recheck(ctx: Context, job: Job) -> Effect:
         ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), requested=False
     )
     if not answer.counted:
-        raise NodeFault("the verdict was left open")
+        raise NodeFault("the check could not decide")
     return do_nothing

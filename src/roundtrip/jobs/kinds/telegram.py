@@ -41,7 +41,7 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
             if is_cancelled():
                 raise asyncio.CancelledError from error
             # Any error: nothing else would restart this loop.
-            log.warning("the Telegram bot cannot be listened to", error=describe_error(error))
+            log.warning("listening to the Telegram bot failed", error=describe_error(error))
         await asyncio.sleep(again_s)
 
 
@@ -81,14 +81,14 @@ async def _answer(ctx: Context, telegram: ChatUpdates, started: StartedChat, ref
     try:
         text = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:
-        log.warning("a chat could not be linked", error=describe_error(error))
-        text = "That did not work just now: open the link again."
+        log.warning("linking a chat failed", error=describe_error(error))
+        text = "That did not work. Open the link again."
     if text == NO_CODE and not refusals.may_answer(started.chat_id):
         return
     try:
         reply = await telegram.send_rows(started.chat_id, [text])
     except PostNotTried as error:
-        log.warning("a chat could not be told", error=describe_error(error))
+        log.warning("answering a chat failed", error=describe_error(error))
         return
     if not reply.ok:
-        log.info("a chat could not be told", error=reply.error, status=reply.status)
+        log.info("answering a chat failed", error=reply.error, status=reply.status)

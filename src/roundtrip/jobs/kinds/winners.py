@@ -42,7 +42,7 @@ async def winners(ctx: Context, job: Job) -> Effect:
                 board = await count_board(connection, due[0], indexed.block)
             except TimeoutError:
                 # Not retried at once: shorter spans must not wait for it.
-                log.warning("winners could not be counted in time", span=due[0])
+                log.warning("counting winners took too long", span=due[0])
 
     async def write(connection: Connection) -> None:
         if board is not None and indexed is not None:

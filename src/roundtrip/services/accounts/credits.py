@@ -15,6 +15,7 @@ from roundtrip.chain.wallet.payments import MinedPayment
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, TxHash, plain_decimal
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.issue_key import Limits, present_limits
@@ -29,7 +30,7 @@ SYMBOL = "USDG"
 
 
 class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which payment."""
+    """The payment to credit."""
 
     tx: Annotated[
         str,
@@ -45,7 +46,7 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
-    """How often a key may ask whose wallet holds enough of the service's own token."""
+    """The limits of a key whose wallet holds enough of the service's own token."""
 
     per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
     per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
@@ -57,7 +58,7 @@ class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pay(msgspec.Struct, frozen=True, rename="camel"):
-    """How calls are paid for."""
+    """How to pay for calls."""
 
     pay_to: Annotated[str, msgspec.Meta(description="Address that payments go to.")]
     asset: Annotated[str, msgspec.Meta(description="Address of the token to pay in.")]
@@ -82,7 +83,7 @@ class CreditsStatus(msgspec.Struct, frozen=True):
 
 
 class Redeemed(msgspec.Struct, frozen=True):
-    """A payment that was counted just now."""
+    """A payment that was credited."""
 
     credited: Annotated[int, msgspec.Meta(description="Calls that the payment bought.")]
     usdg: Annotated[str, msgspec.Meta(description="The amount paid, in usdg, a decimal number.")]
@@ -93,10 +94,11 @@ def present_payments(payments: Payments, usdg: Address) -> Pay:
     """How to pay, as answers show it."""
     calls = payments.calls_per_usdg
     how = (
-        f"Send usdg to {payments.pay_to} in a plain transfer, from the wallet that the key belongs to: one "
-        f"usdg buys {calls} {'call' if calls == 1 else 'calls'} past the day's limit. Wait until its block "
-        'is final, then send the transaction\'s hash to POST /v1/credits as {"tx": "0x..."}. A transaction '
-        "is counted once; what is sent from another wallet is not counted."
+        f"Send usdg to {payments.pay_to} in a plain transfer, from the wallet that the key belongs "
+        f"to. 1 usdg "
+        f"buys {format_count(calls, 'call')} past the day's limit. Wait until the transfer's block is final, "
+        'then send the transaction\'s hash to POST /v1/credits as {"tx": "0x..."}. Each transaction counts '
+        "once. Payments from another wallet do not count."
     )
     return Pay(payments.pay_to, usdg, SYMBOL, calls, how)
 
@@ -136,7 +138,9 @@ async def redeem_payment(ctx: Context, params: PaymentParams, account: Account) 
     ServiceFull. After an error nothing was credited."""
     tx_hash, meter = params.tx_hash(), Meter()
     if ctx.payments is None:
-        raise CallerFault("not_open", "Payments are not open: every key is free up to its daily limit.")
+        raise CallerFault(
+            "not_open", "This service accepts no payments. Every key is free up to its daily limit."
+        )
     async with accounts(ctx) as connection:
         if await credits_store.is_counted(connection, tx_hash, account.id):
             raise _already_used()
@@ -182,12 +186,14 @@ async def _credit(
 
 
 def _already_used() -> CallerFault:
-    return CallerFault("already_used", "This transaction was counted before; each counts once.")
+    return CallerFault("already_used", "This transaction was credited before. Each transaction counts once.")
 
 
 def _too_many() -> CallerFault:
     return CallerFault(
-        "no_payment", f"With it the account would have more than {MOST_CREDITS} credits. Nothing was counted."
+        "no_payment",
+        f"This payment would take the account over the limit of {MOST_CREDITS:,} credits. Nothing "
+        f"was credited.",
     )
 
 

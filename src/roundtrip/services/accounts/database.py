@@ -20,7 +20,7 @@ async def accounts(ctx: Context) -> AsyncIterator[Connection]:
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             yield connection
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
+        raise ServiceFull("busy", "Account data is unavailable. Retry in 5 seconds.", 5) from error
 
 
 async def allowance_of(ctx: Context, wallet: Address) -> CallAllowance:

@@ -26,7 +26,7 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.accounts.database import accounts, allowance_of
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.wallet_params import BAD_ADDRESS, WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
 from roundtrip.store.server.rows import Connection
@@ -83,12 +83,12 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return parse_address(self.address)
         except ValueError:
-            raise CallerFault("bad_input", "address is 0x and 40 hex digits.") from None
+            raise CallerFault("bad_input", BAD_ADDRESS) from None
 
     def signature_bytes(self) -> bytes:
         """The signature. Raises CallerFault (bad_input)."""
         if not _HEX.fullmatch(self.signature):
-            raise CallerFault("bad_input", "signature is 0x and whole bytes in hex.")
+            raise CallerFault("bad_input", "signature must be bytes in hex: 0x and two digits for each byte.")
         return bytes.fromhex(self.signature[2:])
 
     def claim_bytes(self) -> bytes | None:
@@ -96,14 +96,18 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.claim is None:
             return None
         if not _CLAIM.fullmatch(self.claim):
-            raise CallerFault("bad_input", f"claim is {_CLAIM_DIGITS} hex digits, as it was given.")
+            raise CallerFault(
+                "bad_input", f"claim must be the {_CLAIM_DIGITS} hex digits of POST /v1/keys/nonce."
+            )
         return bytes.fromhex(self.claim)
 
     def cleaned_label(self) -> str:
         """The label as it is stored; may be empty. Raises CallerFault (bad_input)."""
         cleaned = names.clean(self.label, len(self.label))
         if len(cleaned) > MOST_LABEL:
-            raise CallerFault("bad_input", f"label has more than {MOST_LABEL} characters.")
+            raise CallerFault(
+                "bad_input", f'label must have at most {MOST_LABEL} characters, such as "laptop".'
+            )
         return cleaned
 
     def agents_name(self) -> str | None:
@@ -118,7 +122,7 @@ PERSONAL_SIGN: Literal["personal_sign"] = "personal_sign"
 
 
 class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
-    """What to sign, and how."""
+    """The text to sign, and how to sign it."""
 
     message: Annotated[
         str,
@@ -154,7 +158,7 @@ class MiteNamed(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True, rename="camel"):
-    """How often it may ask, all its keys together."""
+    """The call limits of an account, all its keys together."""
 
     per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
     per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
@@ -280,7 +284,8 @@ async def _store_key(
     account = (await lock_account(ctx, connection, wallet, now)).account
     if await accounts_store.live_count(connection, account.id) >= keys.MOST_LIVE:
         raise CallerFault(
-            "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
+            "too_many_keys",
+            f"This wallet already has {keys.MOST_LIVE} live keys, which is the limit. Revoke one first.",
         )
     hashed, start = keys.hash_of(new.key), keys.start_of(new.key)
     await accounts_store.add_key(connection, account.id, hashed, start, new.label, now)
@@ -311,7 +316,7 @@ async def _count_account(ctx: Context, connection: Connection, address: str, now
     if await accounts_store.made_from(connection, hashed, now.date()) > limit:
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         wait_s = int((midnight - now).total_seconds()) + 1
-        text = f"Your address made {limit} new accounts today, and may make no more before midnight UTC."
+        text = f"Your address made {limit} new accounts today, which is the limit. Retry after 00:00 UTC."
         raise LimitReached("rate_limited", text, wait_s, ctx.allowances.anonymous.per_minute)
 
 
@@ -323,7 +328,8 @@ def bad_signature() -> CallerFault:
     """The error for a signature that is wrong, too late or already used."""
     return CallerFault(
         "bad_signature",
-        "That is not this wallet's signature of a text that is good now. Ask for one at POST /v1/keys/nonce, "
-        "sign it as it is, and send the signature within ten minutes; it brings one key. A wallet that is a "
-        "contract signs claimMessage instead, and sends the claim of the same answer.",
+        "This is not the wallet's signature of a valid text. Get a text at POST /v1/keys/nonce, sign it "
+        "unchanged, and send the signature within ten minutes. Each signature makes one key. A "
+        "wallet that is "
+        "a contract signs claimMessage instead, and sends the claim of the same answer.",
     )

@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
@@ -25,26 +26,26 @@ _DAYS = 14
 
 
 class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
-    """A key as far as it is kept."""
+    """A key, without its secret part."""
 
     id: int
-    start: Annotated[str, msgspec.Meta(description="Its first eight characters.")]
-    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: none.")]
+    start: Annotated[str, msgspec.Meta(description="The first eight characters of the key.")]
+    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: it has none.")]
     made_at: datetime
     revoked_at: Annotated[datetime | None, msgspec.Meta(description="null: it is live.")]
 
 
 class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
-    """Somewhere the account is signed in."""
+    """A browser in which the account is signed in."""
 
     id: int
     began_at: datetime
     ends_at: datetime
-    is_this: Annotated[bool, msgspec.Meta(description="It is the one that asks.")]
+    is_this: Annotated[bool, msgspec.Meta(description="Whether this request came with it.")]
 
 
 class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
-    """What can act for the account."""
+    """The keys and sessions of the account."""
 
     text: AnswerText
     wallet: str
@@ -67,7 +68,9 @@ class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NewKey(msgspec.Struct, frozen=True, rename="camel"):
     """A new key."""
 
-    key: Annotated[str, msgspec.Meta(description="It is told in this answer and never again.")]
+    key: Annotated[
+        str, msgspec.Meta(description="The key. Keep it: this answer is the only one that shows it.")
+    ]
     label: str
 
 
@@ -79,7 +82,7 @@ class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndedKeys(msgspec.Struct, frozen=True, rename="camel"):
-    """A key or sessions that act no more."""
+    """Keys or sessions that were ended."""
 
     text: AnswerText
 
@@ -135,8 +138,9 @@ async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> 
             raise
         raise CallerFault(
             "bad_signature",
-            "No key was made: the signature is not of this account's wallet, or is too old, or made a key "
-            "before. Each signature makes one.",
+            "No key was made: the signature is not from this account's wallet, has expired, or "
+            "already made a "
+            "key. Sign the text again; each signature makes one key.",
         ) from None
     return UseCaseAnswer(NewKey(response.answer.key, key_params.cleaned_label()), meter=response.meter)
 
@@ -148,9 +152,9 @@ async def end_own(ctx: Context, params: EndParams, account: Account) -> UseCaseA
         await _check_session(connection, account, params.session, now)
         key = await accounts_store.key_of(connection, account.id, params.id)
         if key is None:
-            raise CallerFault("not_found", "Your account has no such key or session.")
+            raise CallerFault("not_found", f"Your account has no key or session {params.id}.")
         was_live = await accounts_store.revoke(connection, key.id, now)
-    text = f"The key {key.start}… is revoked" if key.kind == "key" else "The session is ended"
+    text = f"Key {key.start}… is revoked" if key.kind == "key" else "The session has ended"
     return UseCaseAnswer(EndedKeys(f"{text}." if was_live else f"{text} already."))
 
 
@@ -174,8 +178,8 @@ async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseA
     days = [DayCalls(day.isoformat(), calls) for day, calls in counts]
     total = sum(day.calls for day in days)
     text = (
-        f"{total} {'call' if total == 1 else 'calls'} in {_DAYS} days, all keys and sessions together. "
-        "Days are of UTC; calls that count against the minute only are not in it."
+        f"{format_count(total, 'call')} in {_DAYS} days, all keys and sessions together. Days begin at 00:00 "
+        "UTC. Calls that count only against the minute are not included."
     )
     return UseCaseAnswer(Usage(text, days))
 
@@ -186,7 +190,7 @@ async def _check_session(connection: Connection, account: Account, session: str,
     hashed = keys.hash_of(session) if keys.is_session(session) else b""
     session_id = await accounts_store.session_id(connection, account.id, hashed, now)
     if session_id is None:
-        raise CallerFault("bad_key", "You are not signed in any more.")
+        raise CallerFault("bad_key", "You are no longer signed in. Sign in again.")
     return session_id
 
 
@@ -205,5 +209,5 @@ def _present_session(session: Key, own_id: int) -> OwnSession:
 
 def _keys_text(live: int) -> str:
     room = keys.MOST_LIVE - live
-    count = "No key is live." if not live else "1 key is live." if live == 1 else f"{live} keys are live."
+    count = f"You have {format_count(live, 'live key')}." if live else "You have no live key."
     return f"{count} You can make {room} more." if room > 0 else f"{count} Revoke one to make another."

@@ -10,7 +10,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import USDG_DECIMALS
 from roundtrip.store.accounts.credits import PayToSpan
 
-_NOTHING = "Nothing was counted."
+_NOTHING = "Nothing was credited."
 
 
 def tx_in_a_block(transaction: MinedPayment | SentTransaction | None) -> MinedPayment:
@@ -18,16 +18,17 @@ def tx_in_a_block(transaction: MinedPayment | SentTransaction | None) -> MinedPa
     if transaction is None:
         raise CallerFault(
             "no_such_tx",
-            "The chain knows no such transaction: it was never sent here, was dropped, or is so new that it "
-            f"has not come round yet. {_NOTHING}",
+            "The chain does not know this transaction: it was never sent on this chain, was "
+            "dropped, or is too "
+            f"new. {_NOTHING}",
         )
     if isinstance(transaction, SentTransaction):
         raise CallerFault(
             "no_such_tx",
-            f"The transaction is in no block yet. {_NOTHING} Send it again once its block is final.",
+            f"The transaction is not in a block yet. {_NOTHING} Send the hash again once its block is final.",
         )
     if not transaction.succeeded:
-        raise CallerFault("tx_failed", f"The transaction failed, so nothing was paid. {_NOTHING}")
+        raise CallerFault("tx_failed", f"The transaction failed, so it paid nothing. {_NOTHING}")
     return transaction
 
 
@@ -50,8 +51,9 @@ def not_final(ctx: Context, payment: MinedPayment) -> CallerFault:
     """The error for a payment whose block may still be reorged out."""
     return CallerFault(
         "no_such_tx",
-        f"The transaction is there, in block {payment.block_number}, and not final yet: final is what is in "
-        f"block {payment.finalized.number} and before. {_NOTHING} Send it again in "
+        f"The transaction is in block {payment.block_number:,}, which is not final yet: the newest "
+        f"final block "
+        f"is {payment.finalized.number:,}. {_NOTHING} Send the hash again in "
         f"{_time_to_final(ctx, payment)}.",
     )
 
@@ -62,10 +64,10 @@ def _time_to_final(ctx: Context, payment: MinedPayment) -> str:
     try:
         head = ctx.heads.current().block
     except RoundtripError:
-        return "some minutes"
+        return "a few minutes"
     blocks, seconds = head.number - final.number, head.timestamp_s - final.timestamp_s
     if blocks <= 0 or seconds <= 0:
-        return "some minutes"
+        return "a few minutes"
     wait_s = -(-(payment.block_number - final.number) * seconds // blocks)
     if wait_s < 120:
         return f"about {max(1, wait_s)} s"
@@ -81,33 +83,32 @@ def why_none(
     if amount_raw:
         paid = plain_decimal(amount_raw, USDG_DECIMALS)
         return (
-            f"{paid} usdg is less than one call costs, of which {ctx.payments.calls_per_usdg} cost 1 usdg; "
-            "payments of several transactions do not add up."
+            f"{paid} usdg is less than the price of one call: 1 usdg buys "
+            f"{ctx.payments.calls_per_usdg:,} calls. "
+            "Payments of several transactions do not add up."
         )
     span_by_address = {span.address: span for span in spans}
     transfers = [t for _, t in payment.transfers if t.amount_raw and t.sender != t.recipient]
     from_wallet = [transfer for transfer in transfers if transfer.token == usdg and transfer.sender == wallet]
     reached = [span_by_address[t.recipient] for t in from_wallet if t.recipient in span_by_address]
     if reached:
-        return f"It is in block {number}. {_span_text(reached[0])}"
+        return f"The payment is in block {number:,}. {_span_text(reached[0])}"
     if from_wallet:
-        return (
-            f"Its usdg went from your wallet to {from_wallet[0].recipient}, and not to {ctx.payments.pay_to}."
-        )
+        return f"Your wallet sent its usdg to {from_wallet[0].recipient}, not to {ctx.payments.pay_to}."
     to_us = [transfer for transfer in transfers if transfer.recipient in span_by_address]
     others = [transfer for transfer in to_us if transfer.token == usdg]
     if others:
         return (
-            f"It was paid by {others[0].sender}, and your key is of {wallet}: only what a key's own wallet "
-            "pays is counted. A key of the wallet that paid can send it."
+            f"Wallet {others[0].sender} paid, but your key belongs to {wallet}. Only payments from the key's "
+            "own wallet count. Send the hash with a key of the wallet that paid."
         )
     if to_us:
-        return f"What it paid was no usdg, but {to_us[0].token}. Usdg is {usdg}."
+        return f"The transaction paid token {to_us[0].token}, not usdg. usdg is {usdg}."
     if payment.sent.value_wei and payment.sent.to in span_by_address:
-        return f"What it paid was eth. Calls are paid for in usdg, which is {usdg}."
-    return f"No usdg went from your wallet, {wallet}, to {ctx.payments.pay_to} in it."
+        return f"The transaction paid eth. Pay in usdg, which is {usdg}."
+    return f"The transaction sent no usdg from your wallet {wallet} to {ctx.payments.pay_to}."
 
 
 def _span_text(span: PayToSpan) -> str:
-    until = "" if span.to_block is None else f" and up to block {span.last_block()}"
-    return f"Payments to {span.address} count after block {span.from_block}{until}."
+    until = "" if span.to_block is None else f" and up to block {span.last_block():,}"
+    return f"Payments to {span.address} count after block {span.from_block:,}{until}."

@@ -7,6 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.keys import MOST_LIVE
+from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
@@ -19,7 +20,7 @@ from .issue_key import Limits, present_limits
 
 
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
-    """A live key, as far as it is kept."""
+    """A live key, without its secret part."""
 
     start: Annotated[str, msgspec.Meta(description="The key's first eight characters.")]
     label: Annotated[str, msgspec.Meta(description="The label its owner gave it; empty: none.")]
@@ -27,7 +28,7 @@ class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class MyMite(msgspec.Struct, frozen=True, rename="camel"):
-    """The account whose key was shown."""
+    """The account of the key that the request was made with."""
 
     text: AnswerText
     designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
@@ -105,24 +106,22 @@ async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAns
 
 
 def _text(answer: MyMite) -> str:
-    noun = "an agent, the account" if answer.agent else "the account"
-    name = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
-    paid = f" {answer.credits} more are paid for." if answer.credits else ""
-    keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
+    noun = "the agent account" if answer.agent else "the account"
+    name = f' "{answer.agent_name}"' if answer.agent and answer.agent_name else ""
+    paid = f" You also have {format_count(answer.credits, 'paid call')}." if answer.credits else ""
     return (
-        f"{answer.designation}{name} is {noun} of {answer.wallet}, of level {answer.level}. "
-        f"{_flags_text(answer)} It may make {answer.limits.per_minute} calls a minute and "
-        f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today.{paid} "
-        f"{keys} live; {MOST_LIVE} can be."
+        f"You are {answer.designation}{name}: {noun} of {answer.wallet}, level {answer.level}. "
+        f"{_flags_text(answer)} Your limits are {answer.limits.per_minute:,} calls a minute and "
+        f"{answer.limits.per_day:,} a day; {answer.remaining_today:,} are left today.{paid} You have "
+        f"{format_count(answer.live_keys, 'live key')} of at most {MOST_LIVE}."
     )
 
 
 def _flags_text(answer: MyMite) -> str:
     if not answer.decided:
-        return "None of its flags is decided yet."
-    flags = "flag" if answer.decided == 1 else "flags"
-    text = f"{answer.proved} of {answer.decided} {flags} proved right"
+        return "None of your flags is decided yet."
+    text = f"{answer.proved:,} of your {format_count(answer.decided, 'decided flag')} proved right"
     if answer.base_rate is None:
         return f"{text}."
-    comparison = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
-    return f"{text}; of tokens drawn by chance it was {answer.base_rate:.0%}{comparison}."
+    comparison = "" if answer.ahead_of_chance else ", so you are not ahead of chance"
+    return f"{text}; for random tokens the share is {answer.base_rate:.0%}{comparison}."

@@ -31,7 +31,7 @@ MOST_SESSIONS = 10
 class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
     """A new session."""
 
-    session: Annotated[str, msgspec.Meta(description="For the cookie, and for nobody to read.")]
+    session: Annotated[str, msgspec.Meta(description="The cookie's value. It is secret.")]
     mite: MiteNamed
     ends_at: datetime
 
@@ -43,7 +43,7 @@ class SessionParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether one was live."""
+    """Whether the session was live."""
 
     ended: bool
 

@@ -44,18 +44,16 @@ async def try_channel(ctx: Context, params: ChannelParams, account: Account) -> 
     assert after is not None
     text = f"The test arrived at {after.shown}."
     if before.state == "off":
-        text += (
-            " The channel is on again: what waited while it was off is not sent, what happens from now on is."
-        )
+        text += " The channel is on again. Alerts from the time it was off are not sent; new ones are."
     elif before.state == "failing":
-        text += " What waits is sent now."
+        text += " Waiting messages are sent now."
     return UseCaseAnswer(ChannelTested(text, present_channel(after)))
 
 
 def _check_owned(channel: Channel | None, params: ChannelParams, account: Account) -> Channel:
     """Raises CallerFault (bad_input) unless it is a channel of the account."""
     if channel is None or channel.account_id != account.id or channel.state == "removed":
-        raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
+        raise CallerFault("bad_input", f"You have no channel {params.id}. list_channels lists your channels.")
     return channel
 
 

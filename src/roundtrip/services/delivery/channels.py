@@ -14,6 +14,7 @@ from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
 from roundtrip.services.accounts.database import accounts
@@ -32,7 +33,7 @@ _KIND = Literal["webhook", "telegram", "discord"]
 
 
 class WebhookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to send."""
+    """The webhook to set."""
 
     url: Annotated[
         str,
@@ -45,7 +46,7 @@ class WebhookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChannelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which channel."""
+    """The channel to change."""
 
     id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1, description="The channel's id from list_channels.")]
 
@@ -165,7 +166,7 @@ ATTEMPTS_OF_ACCOUNT, ATTEMPTS_OF_HOST = 5, 30
 ATTEMPTS_WINDOW = timedelta(minutes=10)
 _SHOWN_OF_PATH = 12
 _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
-_TEST = "This is a test: alerts will come here."
+_TEST = "This is a test. Alerts will arrive here."
 
 
 async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Channels]:
@@ -178,16 +179,21 @@ async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseC
     rows = [present_channel(channel) for channel in owned]
     failing = sum(row.state == "failing" for row in rows)
     off = sum(row.state == "off" for row in rows)
-    text = f"{_count_text(len(rows))} of {MOST_CHANNELS}."
+    text = _count_text(len(rows))
     if failing:
-        text += f" {failing} failed the last time and will be tried again."
+        text += f" Deliveries to {failing} of them fail and are retried."
     if off:
-        text += f" {off} switched off after three days of failure: set again, it is told again."
+        text += (
+            f" {off} of them {'is' if off == 1 else 'are'} off after three days of failures: "
+            f"set again to resume."
+        )
     return UseCaseAnswer(Channels(text, rows, link))
 
 
 def _count_text(count: int) -> str:
-    return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
+    if not count:
+        return f"You have no channel yet; {MOST_CHANNELS} are possible. set_webhook makes one."
+    return f"You have {format_count(count, 'channel')} of {MOST_CHANNELS}."
 
 
 async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> UseCaseAnswer[WebhookSet]:
@@ -204,7 +210,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> 
     async with accounts(ctx) as connection:
         await channels.clear_attempt(connection, account.id, host_of(new.shown), attempted_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
-            raise Unsealable("other channels were sealed with another key than the one that is set")
+            raise Unsealable("the configured key did not encrypt the other channels")
         await channels.lock_account(connection, account.id)
         same_id = await _find_same(connection, account, new)
         if same_id is None:
@@ -216,16 +222,16 @@ async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> 
             await deliveries.hurry(connection, channel_id, now)
         stored = await channels.channel(connection, channel_id)
     assert stored is not None
-    text = f"The test arrived at {new.shown}: alerts go there from now on."
+    text = f"The test arrived at {new.shown}. Alerts now go there."
     if secret is not None:
-        text += " Keep the secret: it is told this once, and deliveries are signed with it."
+        text += " Keep the secret, which signs deliveries: it is not shown again."
     if stored.proven_at is None:
         text += (
-            f" It did not echo the challenge: until it does its host takes {HOST_ROWS} rows a minute at most."
+            f" It did not echo the challenge. Until it does, its host gets at most {HOST_ROWS} rows a minute."
         )
     if same_id is not None:
-        text += " The channel was there already."
-        text += " Its old secret is good no longer." if secret is not None else ""
+        text += " This channel existed before."
+        text += " Its old secret no longer works." if secret is not None else ""
     return UseCaseAnswer(
         WebhookSet(text, present_channel(stored), secret, secret is not None, same_id is not None)
     )
@@ -235,7 +241,9 @@ def _parse_target(ctx: Context, url: str) -> Target:
     try:
         return parse_target(url, ctx.outward.loopback)
     except BadTarget as error:
-        raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
+        raise CallerFault(
+            "bad_input", f'url is not allowed: {error}. An example is "https://example.com/alerts".'
+        ) from None
 
 
 def _seal_channel(ctx: Context, to: Target, secret: str | None) -> NewChannel:
@@ -280,8 +288,9 @@ async def count_attempt(ctx: Context, connection: Connection, account: Account, 
         wait_s = max(1, int((until - now).total_seconds() + 0.999))
         raise LimitReached(
             "rate_limited",
-            f"In ten minutes an account may try {ATTEMPTS_OF_ACCOUNT} targets, and {ATTEMPTS_OF_HOST} tries "
-            "at one host may fail, whoever made them.",
+            f"Too many tests. In ten minutes an account can test {ATTEMPTS_OF_ACCOUNT} targets, and "
+            f"{ATTEMPTS_OF_HOST} tests of one host can fail, from all accounts together. Retry in "
+            f"{wait_s} s.",
             wait_s,
             ATTEMPTS_OF_ACCOUNT,
         )
@@ -296,7 +305,7 @@ async def _find_same(connection: Connection, account: Account, new: NewChannel) 
     same_id = next((channel.id for channel in owned if (channel.kind, channel.target_hash) == key), None)
     if same_id is None and len(owned) >= MOST_CHANNELS:
         raise CallerFault(
-            "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."
+            "bad_input", f"You already have {MOST_CHANNELS} channels, which is the limit. Remove one first."
         )
     return same_id
 
@@ -311,11 +320,11 @@ async def send_test(ctx: Context, account: Account, new: NewChannel) -> NewChann
     try:
         reply = await send(ctx.outward, MessageTarget(new.kind, new.target, new.secret), message, now_s)
     except PostNotTried:
-        raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
+        raise ServiceFull("busy", "The service cannot send messages now. Retry in 5 seconds.", 5) from None
     if not reply.ok:
         raise CallerFault(
             "bad_input",
-            f"The test did not arrive, and nothing is saved: {describe_failure(reply)}; 2xx is expected.",
+            f"The test failed: {describe_failure(reply)}. The url must answer 2xx. Nothing was saved.",
         )
     return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
 
@@ -329,11 +338,13 @@ async def remove_channel(
         await channels.lock_account(connection, account.id)
         channel = await channels.channel(connection, params.id, lock=True)
         if channel is None or channel.account_id != account.id:
-            raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
+            raise CallerFault(
+                "bad_input", f"You have no channel {params.id}. list_channels lists your channels."
+            )
         removed = channel.state != "removed"
         if removed:
             await channels.remove(connection, channel.id)
             if await deliveries.drop(connection, channel.id, now):
                 await deliveries.hurry(connection, channel.id, now)
-    text = "is removed: nothing is sent there any more." if removed else "was removed before."
+    text = "is removed. Nothing more is sent there." if removed else "was already removed."
     return UseCaseAnswer(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

@@ -38,7 +38,10 @@ class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
     error: str | None
     next_at: datetime | None
     ended_at: datetime | None
-    may_resend: Annotated[bool, msgspec.Meta(description="It waits no longer, and its channel is told.")]
+    may_resend: Annotated[
+        bool,
+        msgspec.Meta(description="Whether it can be sent again: it does not wait, and its channel is on."),
+    ]
 
 
 class DeliveryLog(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,7 +52,7 @@ class DeliveryLog(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ResendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which, and when it ended as whoever asks has seen it: a form that is sent twice sends it once."""
+    """The message, and the time it ended as the caller saw it: submitting a form twice sends it once."""
 
     id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
     ended: datetime
@@ -82,24 +85,31 @@ async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCas
         if until is not None:
             wait_s = max(1, int((until - now).total_seconds() + 0.999))
             raise LimitReached(
-                "rate_limited", f"In an hour an account may send {RESENDS} messages again.", wait_s, RESENDS
+                "rate_limited",
+                f"You can send {RESENDS} messages again in an hour. Retry in {wait_s} s.",
+                wait_s,
+                RESENDS,
             )
         if await deliveries.resend(connection, params.id, now) is None:
-            raise CallerFault("bad_input", "Its channel was removed or set anew: it is not sent any more.")
-    return UseCaseAnswer(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
+            raise CallerFault(
+                "bad_input", "The message cannot be sent: its channel was removed or set again since."
+            )
+    return UseCaseAnswer(Resent(f"Message {params.id} is sent again, with the same webhook id.", params.id))
 
 
 def _check_resendable(record: deliveries.LockedDelivery | None, params: ResendParams) -> None:
     """Raises CallerFault (bad_input) unless the message has ended as the caller saw it."""
     if record is None:
-        raise CallerFault("bad_input", f"There is no message {params.id} of this account.")
+        raise CallerFault("bad_input", f"You have no message {params.id}.")
     if record.channel_state not in ACTIVE:
-        why = "is switched off: switch it on first" if record.channel_state == "off" else "was removed"
-        raise CallerFault("bad_input", f"Its channel {why}. Nothing was sent.")
+        why = "is off. Test the channel to switch it on." if record.channel_state == "off" else "was removed."
+        raise CallerFault("bad_input", f"Nothing was sent: the message's channel {why}")
     if record.ended_at is None:
-        raise CallerFault("bad_input", "It is on its way already.")
+        raise CallerFault("bad_input", "The message is already waiting to be sent.")
     if record.ended_at != params.ended:
-        raise CallerFault("bad_input", "It was sent again since, and that has ended: see what came of it.")
+        raise CallerFault(
+            "bad_input", "The message was already sent again. Reload the page to see the result."
+        )
 
 
 def _row(record: deliveries.AccountDelivery, now: datetime) -> DeliveryRow:
@@ -129,8 +139,8 @@ def _row(record: deliveries.AccountDelivery, now: datetime) -> DeliveryRow:
 
 def _text(rows: list[DeliveryRow]) -> str:
     if not rows:
-        return "Nothing was sent yet."
+        return "No message has been sent yet."
     waiting, failed = (sum(row.state == state for row in rows) for state in ("waiting", "failed"))
-    text = "The last message." if len(rows) == 1 else f"The last {len(rows)} messages."
-    text += f" {waiting} of them wait." if waiting else ""
-    return text + (f" {failed} never arrived." if failed else "")
+    text = "Your last message." if len(rows) == 1 else f"Your last {len(rows)} messages."
+    text += f" {waiting} of them {'waits' if waiting == 1 else 'wait'} to be sent." if waiting else ""
+    return text + (f" {failed} could not be delivered." if failed else "")

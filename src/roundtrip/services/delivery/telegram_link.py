@@ -18,11 +18,9 @@ from roundtrip.store.server.rows import Connection
 WINDOW_S = 600
 _SECRET = "telegram"  # noqa: S105
 _CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
-_LINKED = "From now on alerts of {account} come here. Remove the channel to end that."
-NO_CODE = "That code is not good, or no longer. Ask list_channels for a new link."
-_FULL = (
-    f"There are {MOST_CHANNELS} channels already: remove one first, then ask list_channels for a new link."
-)
+_LINKED = "Alerts of {account} now arrive here. Remove the channel to stop them."
+NO_CODE = "This code is wrong or has expired. Call list_channels for a new link."
+_FULL = f"You already have {MOST_CHANNELS} channels. Remove one, then call list_channels for a new link."
 
 
 async def link_code(ctx: Context, connection: Connection, account_id: int) -> str:

@@ -29,7 +29,7 @@ MOST_BOOKS = 2_000
 MOST_READING = 4
 """Limit of tokens that are read at once for waiting callers."""
 AGAIN_S = 2
-BUDGET_SAID = "Today's budget for reading who holds tokens is used up."
+BUDGET_SAID = "Today's budget for reading token holders is used up. It renews at 00:00 UTC."
 MOST_LOADING = 2
 """Limit of books that are unpacked at once: a book of 500,000 wallets takes this process 1.6 s."""
 
@@ -142,7 +142,9 @@ class BookCache:
         """Holds one of the ``MOST_READING`` places. Raises ServiceFull (holders_busy)."""
         if self._reading >= MOST_READING:
             raise ServiceFull(
-                "holders_busy", "Too many tokens' holders are being read; ask again in a moment.", AGAIN_S
+                "holders_busy",
+                "The holders of too many tokens are being read. Retry in a few seconds.",
+                AGAIN_S,
             )
         self._reading += 1
         try:

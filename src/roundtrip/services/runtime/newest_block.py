@@ -36,7 +36,7 @@ async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
 
 def block_missing_error(number: int) -> ServiceFull:
     """The error for a node that is behind that block."""
-    return ServiceFull("busy", f"The chain's node has not got block {number} yet.", 1)
+    return ServiceFull("busy", f"The chain's node does not have block {number:,} yet. Retry in a second.", 1)
 
 
 async def wait_for_block(ctx: Context, number: int) -> None:

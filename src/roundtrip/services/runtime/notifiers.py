@@ -70,11 +70,11 @@ class Bot:
 
 class _NoPoster:
     async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
-        return PostReply(None, "nothing is sent from here", None, 0)
+        return PostReply(None, "this process sends no messages", None, 0)
 
 
 def _no_key() -> Seals:
-    raise Unsealable("there is no key here")
+    raise Unsealable("this process has no sealing key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
                 message.kind, message.rows, message.challenge,
             )  # fmt: skip
     except Unsealable:
-        raise PostNotTried("a channel's secret cannot be read with the key that is set") from None
+        raise PostNotTried("the configured key cannot decrypt a channel's secret") from None
     except BadTarget as error:
         return PostReply(None, str(error), None, 0)
     reply = await notifiers.poster.post(parsed_target, body, headers)
@@ -173,6 +173,6 @@ async def check_key(pool: asyncpg.Pool, notifiers: Notifiers) -> None:
             return
         if not await channels.is_key(connection, notifiers.seal().fingerprint):
             raise OtherKey(
-                "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that the channels in this "
-                "database were sealed with: set that one, or remove the channels"
+                "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that encrypted the channels in "
+                "this database; set the right key, or remove the channels"
             )

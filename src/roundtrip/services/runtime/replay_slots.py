@@ -22,9 +22,13 @@ class ReplaySlots:
         """Holds a slot for the block. Raises ServiceFull (busy) at once when none is free, so that no caller
         waits while it holds a connection."""
         if account_id in self._account_ids:
-            raise ServiceFull("busy", "Another rule of yours is being tried just now.", _AGAIN_S)
+            raise ServiceFull(
+                "busy", f"Another rule of yours is being tested. Retry in {_AGAIN_S} seconds.", _AGAIN_S
+            )
         if len(self._account_ids) >= self._most:
-            raise ServiceFull("busy", "Others try their rules just now.", _AGAIN_S)
+            raise ServiceFull(
+                "busy", f"Too many rules are being tested. Retry in {_AGAIN_S} seconds.", _AGAIN_S
+            )
         self._account_ids.add(account_id)
         try:
             yield

@@ -22,7 +22,7 @@ _DATABASE_S = 5.0
 
 
 class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read out of the index."""
+    """An answer that is read from the index."""
 
     text: AnswerText
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
@@ -48,7 +48,9 @@ async def reading(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor]]:
     when there is no index or the database is unavailable."""
     async with looking(ctx) as (connection, index_cursor):
         if index_cursor is None:
-            raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
+            raise ServiceFull(
+                "busy", "The index is empty: it has read no block yet. Retry in 30 seconds.", 30
+            )
         yield connection, index_cursor
 
 
@@ -65,7 +67,7 @@ async def looking(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor | None
             await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
             yield connection, await cursor(connection)
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
+        raise ServiceFull("busy", "The index is unavailable. Retry in 5 seconds.", 5) from error
 
 
 def when(at_s: int) -> datetime:
@@ -89,7 +91,7 @@ def quote_token(label: Label) -> str:
 
 
 def called_by(token: TokenNamed) -> str:
-    """The same for a token that is already cleaned for display."""
+    """As ``quote_token``, for a token that is already cleaned for display."""
     return quote_token(Label(Address(token.address), token.symbol, None, None, None))
 
 

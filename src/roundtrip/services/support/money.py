@@ -6,7 +6,8 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import ParamFault
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.domain.check.price import quote_in_wei
@@ -48,18 +49,28 @@ def symbol_of(data: bytes | None) -> str | None:
     return names.symbol(names.text_in(data) or "") if data is not None else None
 
 
-def parse_amount(text: str, decimals: int, unit: str) -> int:
-    """Parses a plain decimal number above zero into base units. Raises CallerFault (bad_input)."""
+def parse_amount(text: str, decimals: int, unit: str, name: str = "amount") -> int:
+    """Parses a plain decimal number above zero into base units. ``name``: the parameter's, for errors. Raises
+    ParamFault (bad_input)."""
+    example = "0.1" if decimals else "5"
     if not _DECIMAL.fullmatch(text):
-        raise CallerFault("bad_input", f"The amount is no plain decimal number of {unit}, such as 0.1.")
+        raise ParamFault(
+            "bad_input", f'{name} must be a decimal number of {unit} in quotes, such as "{example}".'
+        )
     whole, _, fraction = text.partition(".")
     if len(fraction.rstrip("0")) > decimals:
-        raise CallerFault("bad_input", f"The amount has more than the {decimals} decimals of {unit}.")
+        raise ParamFault(
+            "bad_input",
+            f"{name} must have at most the {format_count(decimals, 'decimal')} of {unit}, such as "
+            f'"{example}".',
+        )
     raw = int(whole + fraction[:decimals].ljust(decimals, "0"))
     if raw == 0:
-        raise CallerFault("bad_input", "The amount is zero.")
+        raise ParamFault("bad_input", f'{name} must be above zero, such as "{example}".')
     if raw >= 2**256:
-        raise CallerFault("bad_input", "The amount is more than any contract can count.")
+        raise ParamFault(
+            "bad_input", f'{name} must be below 2^256 base units of {unit}, such as "{example}".'
+        )
     return raw
 
 

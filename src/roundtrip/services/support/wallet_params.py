@@ -4,12 +4,16 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.types import Address, parse_address
+
+EXAMPLE_ADDRESS = "0x00112233445566778899aabbccddeeff00112233"
+"""An address for examples in error messages."""
+BAD_ADDRESS = f'address must be 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
 
 
 class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which wallet."""
+    """The wallet to read."""
 
     address: Annotated[
         str,
@@ -23,4 +27,4 @@ class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return parse_address(self.address)
         except ValueError:
-            raise CallerFault("bad_address", "That is not an address: 0x and 40 hex digits.") from None
+            raise ParamFault("bad_address", BAD_ADDRESS) from None

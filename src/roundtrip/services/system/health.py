@@ -29,12 +29,12 @@ class Lack(msgspec.Struct, frozen=True):
     costs: Annotated[str, msgspec.Meta(description="What that costs a caller.")]
 
 
-_NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
+_NO_INDEX = Lack("index", "boards, wallets, alerts: no process writes the chain into the database")
 _NO_NODE = Lack("node", "every check: the chain's node does not answer")
-_NODE_BEHIND = Lack("node", "fresh answers: it is far behind what was followed of the chain already")
-_INDEX_BEHIND = Lack("index", "fresh boards and alerts: it is far behind the chain")
-_NO_DIALECT = Lack("simulations", "every check: it is not known yet how the node's simulations speak")
-_NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
+_NODE_BEHIND = Lack("node", "fresh answers: the node is far behind the index")
+_INDEX_BEHIND = Lack("index", "fresh boards and alerts: the index is far behind the chain")
+_NO_DIALECT = Lack("simulations", "every check: the format of the node's simulations is not known yet")
+_NO_DATABASE = Lack("database", "every check: the database is unavailable, so evidence cannot be stored")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):

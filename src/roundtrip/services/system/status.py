@@ -25,8 +25,8 @@ _MOST_SHOWN = 12
 
 
 class Took(msgspec.Struct, frozen=True, rename="camel"):
-    """How long something took, of the newest of this process; null: it was not done yet. ``count``: how often
-    it was done; ``failed``: how often in vain."""
+    """Durations of the newest runs in this process; null: none yet. ``count``: successful runs; ``failed``:
+    failed ones."""
 
     name: str
     count: int
@@ -36,7 +36,7 @@ class Took(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OneNode(msgspec.Struct, frozen=True, rename="camel"):
-    """A node of several, by its place: its host is not told."""
+    """One of several nodes, by its number; its host stays secret."""
 
     number: int
     condition: Condition
@@ -45,8 +45,8 @@ class OneNode(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeHealth(msgspec.Struct, frozen=True, rename="camel"):
-    """``head``: the newest block heard of; ``why``: what is wrong where it does not answer. ``nodes``: empty
-    where there is one, of which no more is known."""
+    """``head``: the newest block known; ``why``: the error, if it does not answer. ``nodes``: empty if
+    there is only one node."""
 
     answers: bool
     head: int
@@ -57,8 +57,8 @@ class NodeHealth(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Reorgs(msgspec.Struct, frozen=True, rename="camel"):
-    """Of the day before the index's newest block. ``deepest``: in blocks; null: none, or of none it is known.
-    ``unmeasured``: of how many it is not."""
+    """Reorgs of the day before the index's newest block. ``deepest``: in blocks; null: none, or no depth is
+    known. ``unmeasured``: how many have no known depth."""
 
     count: int
     deepest: int | None
@@ -68,8 +68,8 @@ class Reorgs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class IndexStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """How far the index is. Null: the node does not tell. ``older_left``: blocks from before it began whose
-    launches are still to be read."""
+    """The state of the index. Null: the node does not answer. ``older_left``: blocks before the index's start
+    whose launches are still to be read."""
 
     block: int
     block_time: datetime
@@ -81,7 +81,8 @@ class IndexStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class JobsWaiting(msgspec.Struct, frozen=True, rename="camel"):
-    """One kind of work. ``oldest_s``: since when a piece of it is due; null: none is, or it is not kept."""
+    """Jobs of one kind. ``oldest_s``: seconds since the oldest became due; null: none is due, or it is not
+    stored."""
 
     kind: str
     due: int
@@ -91,7 +92,7 @@ class JobsWaiting(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Backlog(msgspec.Struct, frozen=True, rename="camel"):
-    """What waits. ``alerts_behind``: blocks that alerts were not made of yet; null: nobody makes any."""
+    """Waiting work. ``alerts_behind``: blocks whose alerts are not made yet; null: no process makes any."""
 
     due: int
     given_up: int
@@ -103,7 +104,7 @@ class Backlog(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """Null: it cannot be told just now. ``index``: why there is none of it."""
+    """Null: unavailable now. ``index``: whether the index is there, and if not, why."""
 
     node: NodeHealth
     index: Literal["followed", "never", "unread"]

@@ -132,7 +132,7 @@ async def lock_account(
         record = await _lock(connection, wallet)
         if record is not None:
             return replace(record, is_new=status == "INSERT 0 1")
-    raise RuntimeError("every designation that was drawn is taken")
+    raise RuntimeError("every designation drawn is already in use")
 
 
 async def made_from(connection: Connection, address_hash: bytes, day: date) -> int:

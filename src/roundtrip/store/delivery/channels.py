@@ -63,7 +63,7 @@ class NewChannel:
 
     @property
     def host(self) -> str:
-        """The host whose limits the channel counts against."""
+        """The host that the channel's messages count against."""
         return f"telegram:{self.target.decode()}" if self.kind == "telegram" else host_of(self.shown)
 
     @property

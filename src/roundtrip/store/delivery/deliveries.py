@@ -114,23 +114,23 @@ class _ResendRow(NamedTuple):
     channel_id: int
 
 
-async def wish(
+async def enqueue(
     connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
     """Enqueues the alerts for every channel of their accounts that is not off, in the caller's transaction.
     Alerts of one account and kind share a message, as many as a message of the channel holds. ``retracted``:
     the message retracts the alerts."""
-    await wish_and_run(connection, alerts, now, retracted)
+    await enqueue_and_run(connection, alerts, now, retracted)
 
 
-async def wish_and_run(
+async def enqueue_and_run(
     connection: Connection,
     alerts: Sequence[Alert],
     now: datetime,
     retracted: bool = False,
     channel_ids: Sequence[int] = (),
 ) -> None:
-    """As ``wish``; also runs the channels ``channel_ids``. All jobs are enqueued in one statement: concurrent
+    """As ``enqueue``; also runs the channels ``channel_ids``. One statement enqueues all jobs: concurrent
     transactions lock the jobs' rows in the same order, which prevents deadlocks."""
     groups: dict[tuple[int, str], list[int]] = {}
     for alert in alerts:

@@ -61,7 +61,7 @@ async def deliveries_waiting(connection: Connection) -> Deliveries:
 
 
 async def alerted_to(connection: Connection) -> int | None:
-    """The last block whose alerts were created; None: alerts never ran."""
+    """The last block with its alerts created; None: alerts never ran."""
     return await fetch_optional(connection, int, "SELECT number FROM accounts.alert_cursor")
 
 

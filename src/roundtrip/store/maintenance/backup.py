@@ -56,7 +56,7 @@ _LIBPQ_OPTIONS = frozenset(
 """Query parameters of a database URL that both asyncpg and libpq read as connection options. asyncpg takes
 all others for session settings."""
 _SSLPASSWORD_ERROR = (
-    "sslpassword of the database's address would stand in the list of processes, and nothing was done: "
+    "sslpassword of the database's address would be visible in the list of processes; nothing was done: "
     "back up and restore with a key of a client that has no password"
 )
 _MIGRATED = "SELECT to_regclass('public.migrations') IS NOT NULL"
@@ -94,10 +94,10 @@ async def _read_migration(url: str) -> int:
     try:
         connection = await connections.connect(url)
     except (asyncpg.PostgresError, OSError) as error:
-        raise BackupError(f"the database could not be read: {error}") from error
+        raise BackupError(f"reading the database failed: {error}") from error
     try:
         if not await fetch_value(connection, bool, _MIGRATED):
-            raise BackupError("there is nothing of roundtrip in this database: nothing was written")
+            raise BackupError("this database has no tables of roundtrip; nothing was written")
         return await fetch_value(connection, int, "SELECT max(number) FROM public.migrations")
     finally:
         await connection.close()
@@ -142,13 +142,15 @@ async def restore(url: str, file: Path) -> None:
     connection = await connections.connect(url)
     try:
         if await fetch_value(connection, bool, _MIGRATED):
-            raise BackupError("this database is not empty: restore into a new one")
+            raise BackupError("this database is not empty; restore into a new one")
         with gzip.open(file) as source:
             async with connection.transaction():
                 await _fill_tables(connection, _Lines(source))
         await connection.execute("ANALYZE")
     except (asyncpg.PostgresError, ValueError) as error:
-        raise BackupError(f"the rows of the file do not fit, and nothing was restored: {error}") from error
+        raise BackupError(
+            f"the file's rows do not match the tables; nothing was restored: {error}"
+        ) from error
     finally:
         await connection.close()
 
@@ -194,7 +196,7 @@ class _Lines:
         return lines
 
 
-_NOT_WHOLE = "the file is no whole backup, and nothing was restored"
+_NOT_WHOLE = "the file is not a complete backup; nothing was restored"
 
 
 async def _fill_tables(connection: Connection, lines: _Lines) -> None:
@@ -221,7 +223,7 @@ async def _fill_tables(connection: Connection, lines: _Lines) -> None:
         raise BackupError(_NOT_WHOLE)
     restored = await fetch_values(connection, int, "SELECT number FROM public.migrations ORDER BY number")
     if restored != applied:
-        raise BackupError("the file is of other migrations than it says, and nothing was restored")
+        raise BackupError("the file's migrations differ from those it names; nothing was restored")
 
 
 async def _make_tables(connection: Connection, line: bytes) -> list[int]:
@@ -229,10 +231,10 @@ async def _make_tables(connection: Connection, line: bytes) -> list[int]:
     applied."""
     number = line.removeprefix(_HEAD).strip()
     if not line.startswith(_HEAD) or not number.isdigit():
-        raise BackupError(f"{_NOT_WHOLE}: its first line does not say which migration it is of")
+        raise BackupError(f"{_NOT_WHOLE}: its first line does not name a migration")
     known = migrations()
     if int(number) > known[-1][0]:
-        raise BackupError("the backup is of a newer roundtrip than this one: restore it with that")
+        raise BackupError("the backup is from a newer version of roundtrip; restore it with that version")
     applied = [(migration, sql) for migration, sql in known if migration <= int(number)]
     await connection.execute(TABLE)
     for _, sql in applied:
@@ -255,7 +257,7 @@ async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, 
     if daily is not None and re.fullmatch(r"\d{8}", day):
         await partitions.ensure_day(connection, daily, day)
     if schema == "public" and table != "migrations":
-        raise BackupError(f"there is no table {schema}.{table} of ours, and nothing was restored")
+        raise BackupError(f"roundtrip has no table {schema}.{table}; nothing was restored")
     names = [name.strip('"') for name in columns.split(", ")]
     await connection.copy_to_table(
         table, schema_name=schema, columns=names, source=lines.rows(), format="text"

@@ -57,7 +57,7 @@ class StillFollowed(CannotRun):
     """A sync is writing to this database and must be stopped first."""
 
     def __init__(self) -> None:
-        super().__init__("a sync writes into this database: end it first")
+        super().__init__("a sync is writing to this database; stop it first")
 
 
 async def forget(connection: Connection) -> None:

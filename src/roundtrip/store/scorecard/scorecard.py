@@ -110,7 +110,7 @@ _COLUMNS = "id, token, verdict_code AS code, verdict_level AS level, block_numbe
 
 
 async def scored_to(connection: Connection) -> int:
-    """The id of the last evidence whose verdict was read for scoring; 0: none was read."""
+    """The id of the last evidence read for scoring; 0: none was read."""
     evidence_id = await fetch_optional(connection, int, "SELECT evidence_id FROM facts.score_cursor")
     return evidence_id or 0
 

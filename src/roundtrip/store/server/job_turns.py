@@ -115,7 +115,7 @@ async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> lis
 
 @dataclass(slots=True)
 class _LaneSearch:
-    """A search for jobs of one lane. ``last``: the owner who had the last turn; None: nobody had one.
+    """A search for jobs of one lane. ``last``: the owner who had the last turn; None: no owner had one.
     ``owners``, ``hosts``: how many jobs each is running."""
 
     wanted: WorkerRoom

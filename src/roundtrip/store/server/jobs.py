@@ -66,10 +66,10 @@ class _AgainAtRow(NamedTuple):
 
 
 _ENQUEUE = """
-WITH wish AS (
+WITH requested AS (
     INSERT INTO jobs.job AS job (kind, key, payload, run_at)
     SELECT $1, key, $3::jsonb, $4
-    FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
+    FROM unnest($2::text[]) WITH ORDINALITY AS given (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
         -- Also for a running job: a worker whose clock was ahead may have claimed it long before it is due.
@@ -152,7 +152,7 @@ async def to_come(connection: Connection, kind: str, key: str) -> PendingJob | N
 async def among(
     connection: Connection, kind: str, keys: Collection[str], given_up_since: datetime
 ) -> set[str]:
-    """Those of the keys whose job waits, runs, or was given up at ``given_up_since`` or later."""
+    """The keys among these that have a job waiting, running, or given up at ``given_up_since`` or later."""
     present = await fetch_values(
         connection,
         str,
@@ -166,7 +166,7 @@ async def among(
 
 
 async def waiting(connection: Connection, kind: str, payload: Payload) -> int:
-    """How many jobs of a kind whose payload contains ``payload`` wait or run."""
+    """How many jobs of a kind with ``payload`` in their payload wait or run."""
     return await fetch_value(
         connection,
         int,

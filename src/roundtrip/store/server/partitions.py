@@ -104,5 +104,5 @@ async def _set_lock_timeout(connection: Connection, value: str) -> None:
 
 def _check_table(table: Daily, day: date) -> date:
     if table not in DAILY:
-        raise ValueError(f"{table} is not cut into days")
+        raise ValueError(f"{table} is not partitioned by day")
     return day

@@ -153,14 +153,14 @@ class EmbeddedPostgres:
                 end_logged = failure_logged = False
                 continue
             if not end_logged:
-                log.error("the database ended, and is started again")
+                log.error("the database ended and will be restarted")
             end_logged = True
             try:
                 await self.start()
             except Exception as error:
                 # Any error: no other process would restart the server.
                 if not failure_logged:
-                    log.warning("the database cannot be started, and is tried on", error=str(error)[-300:])
+                    log.warning("starting the database failed; retrying", error=str(error)[-300:])
                 failure_logged = True
             else:
                 log.info("the database is back")
@@ -194,7 +194,9 @@ class EmbeddedPostgres:
             directories = (self.directory, fallback) if is_ours else (self.directory,)
             self._uid, self._gid = _owner_of(*directories) or _own_user()
             if (self._uid, self._gid) == _look_up_user("nobody"):
-                log.warning("the database runs as nobody, and others may do so, too", instead_of=_USER)
+                log.warning(
+                    "the database runs as user nobody, which other programs may use too", instead_of=_USER
+                )
         self.home = self.directory if self._reachable(self.directory) else fallback
         # asyncpg takes a comma in the address for a list of hosts, and PostgreSQL splits at quotes.
         fits = len(os.fsencode(self.home / "socket" / _SOCKET_NAME)) <= 107
@@ -203,7 +205,7 @@ class EmbeddedPostgres:
             # Owned by this process's user, because the server's could plant links below what root writes.
             _own_directory(fallback, os.geteuid(), os.getegid(), 0o711 if self._root else 0o700)
         if not self._reachable(parent):
-            raise EmbeddedPostgresError(f"{parent} is out of reach for user id {self._uid}")
+            raise EmbeddedPostgresError(f"{parent} is not accessible to user id {self._uid}")
         _own_directory(parent / "socket", self._uid, self._gid, 0o700)
         self._socket = parent / "socket"
 
@@ -245,7 +247,7 @@ class EmbeddedPostgres:
         raise self._in_use()
 
     def _clear_stale_files(self) -> None:
-        """Removes the files of a killed server, whose process id may belong to another process by now."""
+        """Removes the files of a killed server: its process id may belong to another process by now."""
         data, log = self.home / "data", self.home / "postgres.log"
         stale = [data / "postmaster.pid", Path(f"{self._socket}/{_SOCKET_NAME}.lock")]
         for path in stale if sys.platform == "linux" else []:
@@ -314,9 +316,9 @@ class EmbeddedPostgres:
                 limit = _RECOVERY_SECONDS if is_recovering else _START_SECONDS
                 waited = time.monotonic() - started
                 if waited > limit:
-                    raise self._failure(f"postgres gave no answer in {limit:.0f} s") from error
+                    raise self._failure(f"postgres did not answer within {limit:.0f} s") from error
                 if waited > _START_SECONDS and not recovery_logged:
-                    log.warning("the database recovers, and is waited for")
+                    log.warning("waiting for the database to recover")
                     recovery_logged = True
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -368,7 +370,7 @@ def _own_user() -> tuple[int, int]:
         time.sleep(_POLL_SECONDS)
     if ids := _look_up_user(_USER) or _look_up_user("nobody"):
         return ids
-    raise EmbeddedPostgresError("postgres refuses root, and no other user exists that it could run as")
+    raise EmbeddedPostgresError("postgres refuses to run as root, and there is no other user to run as")
 
 
 def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:

@@ -1,4 +1,4 @@
-"""The advisory lock of the leading sync: only the sync whose connection holds it writes."""
+"""The advisory lock of the leading sync: only the sync that holds it writes."""
 
 from roundtrip.store.server.rows import Connection, fetch_optional
 

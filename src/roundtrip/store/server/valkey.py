@@ -83,7 +83,7 @@ async def _await_answer(process: asyncio.subprocess.Process, path: Path, log: IO
                 if process.returncode is not None:
                     log.seek(0)
                     output = log.read().decode(errors="replace").strip()[-300:]
-                    raise ValkeyStartError(f"valkey ended at once: {output}")
+                    raise ValkeyStartError(f"valkey exited at start: {output}")
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         raise ValkeyStartError(f"valkey did not answer within {_START_S:.0f} seconds") from None

@@ -1,4 +1,4 @@
-"""Links between wallets: who sent whom the first eth, and who bought the same token at the same moment."""
+"""Links between wallets: which sent another its first eth, and which bought the same token at once."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tokens that accounts hold, and the verdicts that holders were told. Each function uses the caller's
+"""Tokens that accounts hold, and the verdicts sent to their holders. Each function uses the caller's
 connection and does not end the transaction."""
 
 from collections import deque

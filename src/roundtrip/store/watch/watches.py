@@ -25,7 +25,7 @@ class TooManyWatches(Exception):
     """The account has as many rules or follows as it may have."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"there may be {most}")
+        super().__init__(f"the limit is {most}")
         self.most = most
 
 

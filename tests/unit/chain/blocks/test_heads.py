@@ -148,7 +148,7 @@ async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
 
 
 def test_before_the_first_answer_there_is_no_head(followed: Followed) -> None:
-    with pytest.raises(NodeFault, match="no block was heard of yet"):
+    with pytest.raises(NodeFault, match="the node has reported no block yet"):
         followed.heads.current()
     assert followed.heads.last_number() == 0
 
@@ -185,7 +185,7 @@ async def test_a_node_that_moves_to_another_chain_loses_its_head_at_once(followe
     followed.node.chain = raw("0x1")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
-    with pytest.raises(NodeFault, match="of chain 1, not 4663"):
+    with pytest.raises(NodeFault, match="on chain 1, not 4663"):
         followed.heads.current()
     assert followed.heads.last_number() == 1_000
 
@@ -198,7 +198,7 @@ async def test_a_silent_node_keeps_its_head_for_a_while_and_then_says_why(follow
     followed.clock.now += 15.0
     assert followed.heads.current() is head
     followed.clock.now += 0.001
-    with pytest.raises(NodeFault, match="it took too long"):
+    with pytest.raises(NodeFault, match="did not answer in time"):
         followed.heads.current()
     assert followed.heads.last_number() == 1_000
 
@@ -218,18 +218,18 @@ async def test_a_node_that_stands_still_is_noticed_by_a_clock_that_is_behind() -
     followed.clock.now += 60
     head = await followed.see(number="0x3e8")
     followed.clock.now += 1
-    with pytest.raises(NodeFault, match="the same for 61 s"):
+    with pytest.raises(NodeFault, match="no new block for 61 s"):
         await followed.heads.refresh()
     assert followed.heads.current() is head
     followed.clock.now += 15
-    with pytest.raises(NodeFault, match="the same for 61 s"):
+    with pytest.raises(NodeFault, match="no new block for 61 s"):
         followed.heads.current()
     assert (await followed.see(number="0x3e9", hash="0x" + "77" * 32)).block.number == 1_001
     assert followed.heads.current().block.number == 1_001
 
 
 async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> None:
-    followed.node.fault = NodeFault("the connection failed")
+    followed.node.fault = NodeFault("the connection to the node failed")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
     followed.node.fault = None
@@ -239,7 +239,7 @@ async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> N
 @pytest.mark.parametrize("field", ["number", "hash", "timestamp", "miner", "mixHash", "baseFeePerGas"])
 @pytest.mark.parametrize("junk", ["left out", None, 5, ["0x1"]], ids=["left out", "null", "number", "list"])
 async def test_a_header_without_a_field_is_the_nodes_fault(followed: Followed, field: str, junk: Any) -> None:
-    with pytest.raises(NodeFault, match="no header that can be read"):
+    with pytest.raises(NodeFault, match="unreadable header"):
         await followed.see(**{field: junk})
 
 
@@ -388,7 +388,7 @@ async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(fo
     followed.node.market = NodeFault("it took too long")
     head = await followed.heads.refresh()
     assert isinstance(head.market.usdg_per_eth_raw, Missing)
-    assert "it took too long" in head.market.usdg_per_eth_raw.why
+    assert "did not answer in time" in head.market.usdg_per_eth_raw.why
     assert followed.heads.current() is head
 
 

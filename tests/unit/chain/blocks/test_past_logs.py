@@ -289,7 +289,7 @@ async def test_an_answer_of_another_kind_is_a_fault_of_the_node(place: int, answ
 
 async def test_a_node_that_has_not_got_so_far_gives_no_empty_range() -> None:
     made = chain()
-    with pytest.raises(NodeFault, match="no block 6"):
+    with pytest.raises(NodeFault, match="does not have block 6"):
         await read_past(made, WHOSE, 3, 6)
 
 

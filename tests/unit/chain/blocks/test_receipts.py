@@ -49,7 +49,7 @@ async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_a
 
     async def before(calls: Sequence[RpcCall]) -> None:
         if len(calls) > 1 and any(call.params[0] == heavy for call in calls):
-            raise NodeAnswerTooLarge("its answer is too large to read")
+            raise NodeAnswerTooLarge("the node's answer is too large to read")
 
     made.before = before
     assert len((await read_by_receipts(made, number)).entries) == 20
@@ -85,18 +85,18 @@ def _of_another(receipts: Answers) -> None:
 
 
 LIES: dict[str, tuple[Callable[[Answers], None], str]] = {
-    "another transaction's": (_of_another, "another receipt"),
-    "of another block": (lambda receipts: receipts[0].update(blockHash=OTHER_HASH), "another block"),
+    "another transaction's": (_of_another, "different receipt"),
+    "of another block": (lambda receipts: receipts[0].update(blockHash=OTHER_HASH), "different block"),
     "a log is left out": (lambda receipts: receipts[0]["logs"].pop(0), "numbered"),
     "the last log is left out": (lambda receipts: receipts[1]["logs"].pop(), "bloom"),
     "a log is doubled": (lambda receipts: receipts[1].update(logs=receipts[1]["logs"] * 2), "numbered"),
     "a log is another block's": (
         lambda receipts: receipts[0]["logs"][0].update(blockNumber="0x1"),
-        "asked for",
+        "outside the requested range",
     ),
     "a log is another transaction's": (
         lambda receipts: receipts[0]["logs"][0].update(transactionIndex="0x1"),
-        "another transaction",
+        "different transaction",
     ),
     "a log is removed": (lambda receipts: receipts[0]["logs"][0].update(removed=True), "removed"),
 }  # fmt: skip

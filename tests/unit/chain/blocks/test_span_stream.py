@@ -104,7 +104,7 @@ async def test_a_span_that_failed_once_comes_in_halves() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [SpanRefused("too wide"), NodeAnswerTooLarge("its answer is too large to read")]
+    "fault", [SpanRefused("too wide"), NodeAnswerTooLarge("the node's answer is too large to read")]
 )
 async def test_a_node_that_says_it_is_too_much_is_asked_for_less_without_a_wait(fault: NodeFault) -> None:
     made, waits = ScriptedChain(3, blocks=300), Waits()
@@ -234,7 +234,9 @@ async def test_a_node_that_always_lies_is_told_of() -> None:
 
 async def test_a_budget_that_is_spent_is_told_of_at_once_and_a_busy_service_waits() -> None:
     made, waits = ScriptedChain(3, blocks=40), Waits()
-    spent = ServiceFull("budget_spent", "Today's budget of chain calls is used up.", 7000)
+    spent = ServiceFull(
+        "budget_spent", "Today's budget of chain calls is used up. It renews at 00:00 UTC.", 7000
+    )
     made.before = failing(lambda first, last: spent)
     with pytest.raises(ServiceFull, match="budget"):
         await numbers(stream(made, wait=waits, in_flight=1))

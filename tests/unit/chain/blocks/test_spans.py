@@ -129,19 +129,19 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda logs, _: logs.insert(3, {**logs[2], "address": B, "topics": [OTHER_HASH], "logIndex": "0x3"}),
         "bloom",
     ),
-    "a log is of a block before the span": (_set(0, blockNumber="0x0"), "not asked for"),
-    "a log is of a block behind the span": (_set(3, blockNumber="0x5"), "not asked for"),
-    "a log is of a block below zero": (_set(3, blockNumber="-0x2"), "not asked for"),
-    "a log is of another fork": (_set(1, blockHash=OTHER_HASH), "another block"),
-    "a log is of another block of the span": (_set(3, blockNumber="0x2"), "another block"),
+    "a log is of a block before the span": (_set(0, blockNumber="0x0"), "outside the requested range"),
+    "a log is of a block behind the span": (_set(3, blockNumber="0x5"), "outside the requested range"),
+    "a log is of a block below zero": (_set(3, blockNumber="-0x2"), "outside the requested range"),
+    "a log is of another fork": (_set(1, blockHash=OTHER_HASH), "different block"),
+    "a log is of another block of the span": (_set(3, blockNumber="0x2"), "different block"),
     "a log was moved to another block": (_moved, "bloom"),
     "a log was moved to another block with its transaction": (_moved_whole, "numbered|bloom"),
     "a log has another address": (_set(1, address=A), "bloom"),
     "a log has another topic": (_set(0, topics=[FIRST.topics[0], OTHER_HASH]), "bloom"),
     "a log has a topic more": (_set(1, topics=[OTHER_HASH]), "bloom"),
     "a log has a topic less": (_set(0, topics=[FIRST.topics[0]]), "bloom"),
-    "a log is of another transaction": (_set(0, transactionIndex="0x1"), "another transaction"),
-    "a log has another transaction's hash": (_set(0, transactionHash=OTHER_HASH), "another transaction"),
+    "a log is of another transaction": (_set(0, transactionIndex="0x1"), "different transaction"),
+    "a log has another transaction's hash": (_set(0, transactionHash=OTHER_HASH), "different transaction"),
     "a log is of no transaction": (_set(0, transactionIndex="0x2"), "no transaction"),
     "a log is of a transaction below zero": (_set(2, transactionIndex="-0x1"), "no transaction"),
     "logs are in another order than their transactions": (_swapped_owners, "order"),
@@ -152,18 +152,18 @@ LIES: dict[str, tuple[Change, str]] = {
     "numbers go on over blocks": (_set(3, logIndex="0x3"), "numbered"),
     "the bloom has a bit more": (_flipped_bloom, "bloom"),
     "the bloom is empty": (_block(1, logsBloom=ZERO_BLOOM), "bloom"),
-    "a block has another number": (_block(1, number="0x3"), "gave block 3 for block 2"),
+    "a block has another number": (_block(1, number="0x3"), "sent block 3 for block 2"),
     "a block stands in another's place": (
         lambda _, blocks: blocks[2].update(blocks[1]),
-        "gave block 2 for block 3",
+        "sent block 2 for block 3",
     ),
     "a block follows another one": (_block(1, parentHash=OTHER_HASH), "does not follow"),
     "a block has another hash": (_block(2, hash=OTHER_HASH), "does not follow"),
     "the last block has another hash": (
         _each(_block(2, hash=OTHER_HASH), _block(3, parentHash=OTHER_HASH)),
-        "another block",
+        "different block",
     ),
-    "a block is from before the one it follows": (_block(2, timestamp=hex(FIRST_TIME_S + 1)), "from before"),
+    "a block is from before the one it follows": (_block(2, timestamp=hex(FIRST_TIME_S + 1)), "older than"),
     "a block is later than can be stored": (_block(0, timestamp="0x80000000"), "time"),
 }
 
@@ -292,7 +292,7 @@ async def test_a_block_whose_transactions_have_no_input_cannot_be_read() -> None
         {key: value for key, value in one.items() if key != "input"} for one in made.blocks[1]["transactions"]
     ]
     assert made.blocks[1]["transactions"]
-    with pytest.raises(NodeFault, match="cannot be read"):
+    with pytest.raises(NodeFault, match="unreadable blocks or logs"):
         await read_span(made, 1, 1)
 
 

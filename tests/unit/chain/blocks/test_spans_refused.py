@@ -60,7 +60,7 @@ async def test_only_where_fewer_blocks_may_help_is_a_span_refused(error: RpcErro
         (NodeRefused("no", 400, RpcError(message="block range too large")), True),
         (NodeRefused("no", 500), False),
         (NodeRefused("no", 429, RpcError(message="rate limit")), False),
-        (NodeAnswerTooLarge("its answer is too large to read"), True),
+        (NodeAnswerTooLarge("the node's answer is too large to read"), True),
         (NodeFault("it took too long"), False),
     ],
 )
@@ -78,7 +78,7 @@ async def test_a_batch_refused_for_its_size_asks_for_fewer(fault: NodeFault, ref
 
 async def test_blocks_beyond_the_head_are_a_fault() -> None:
     made = chain()
-    with pytest.raises(NodeFault, match="no block"):
+    with pytest.raises(NodeFault, match="none of the requested blocks"):
         await read_span(made, 3, 5)
 
 
@@ -109,7 +109,7 @@ async def test_a_block_is_read_by_its_hash_also_after_a_fork_put_it_away() -> No
     with pytest.raises(NodeFault):
         await read_block(made, OTHER_HASH)
     made.twist = lambda _, answers: answers.__setitem__(slice(None), [made.logs[1], made.blocks[1]])
-    with pytest.raises(NodeLied, match="another block"):
+    with pytest.raises(NodeLied, match="different block"):
         await read_block(made, hash_before)
 
 

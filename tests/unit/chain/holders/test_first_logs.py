@@ -39,7 +39,7 @@ class Long:
             raise NodeAnswerTooLarge("too many")
         answers = [self._answer(call) for call in calls]
         if sum(len(bytes(one)) for one in answers if isinstance(one, msgspec.Raw)) > 3 * self.most_logs + 500:
-            raise NodeAnswerTooLarge("its answer is too large to read")
+            raise NodeAnswerTooLarge("the node's answer is too large to read")
         return answers
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:

@@ -196,7 +196,7 @@ async def test_a_fault_on_any_trip_is_none(trip: int) -> None:
 
     def fault(call: RpcCall, now: int) -> Answer | None:
         if now == trip:
-            raise NodeFault("the connection failed")
+            raise NodeFault("the connection to the node failed")
         return None
 
     whole = Scripted(chain)
@@ -207,7 +207,9 @@ async def test_a_fault_on_any_trip_is_none(trip: int) -> None:
 
 async def test_a_spent_budget_is_told() -> None:
     def spent(call: RpcCall, trip: int) -> Answer | None:
-        raise ServiceFull("budget_spent", "Today's budget of chain calls is used up.", 60)
+        raise ServiceFull(
+            "budget_spent", "Today's budget of chain calls is used up. It renews at 00:00 UTC.", 60
+        )
 
     with pytest.raises(ServiceFull):
         await find_origin(Scripted(Chain(), spent), WALLET, 0, Chain().ref())

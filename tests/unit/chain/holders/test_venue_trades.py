@@ -85,7 +85,7 @@ async def test_one_block_that_is_too_large_is_told_as_such() -> None:
     async def before(calls: Sequence[RpcCall]) -> None:
         asked = filter_of(calls[0])
         if int(asked["fromBlock"], 16) <= 1_000 <= int(asked["toBlock"], 16):
-            raise NodeAnswerTooLarge("its answer is too large to read")
+            raise NodeAnswerTooLarge("the node's answer is too large to read")
 
     made.before = before
     with pytest.raises(BlockTooLarge):

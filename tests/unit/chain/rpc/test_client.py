@@ -24,7 +24,7 @@ async def answers_to(body: Any, status: int = 200) -> list[msgspec.Raw | RpcErro
     return await node(Session(body, status)).batch(CALLS)
 
 
-NO_ANSWER = (0, "the node gave no answer to this call")
+NO_ANSWER = (0, "the node sent no answer to this call")
 
 
 async def test_a_batch_is_one_request_with_numbered_calls() -> None:
@@ -57,7 +57,7 @@ async def test_an_answer_under_another_id_answers_nothing(number: object) -> Non
 
 async def test_of_two_answers_to_one_call_neither_is_believed() -> None:
     found = shown(await answers_to([*ALL, answer(1, "again")]))
-    assert found == ["a", (0, "the node gave no answer to this call"), "c"]
+    assert found == ["a", (0, "the node sent no answer to this call"), "c"]
 
 
 async def test_a_result_of_null_is_no_answer() -> None:
@@ -133,13 +133,13 @@ async def test_how_long_it_asks_to_be_left_alone_is_read(told: str, wait_s: int 
 @pytest.mark.parametrize("status", [200, 403, 413, 429, 500])
 async def test_one_error_for_all_of_a_batch_is_told(status: int) -> None:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
-    with pytest.raises(NodeRefused, match="no batch of answers") as caught:
+    with pytest.raises(NodeRefused, match="is not a batch") as caught:
         await answers_to(body, status)
     assert (caught.value.http_status, caught.value.error) == (status, RpcError(-32600, "batch too large"))
 
 
 async def test_an_object_that_is_no_error_refuses_all_the_same() -> None:
-    with pytest.raises(NodeRefused, match="no batch of answers") as caught:
+    with pytest.raises(NodeRefused, match="is not a batch") as caught:
         await answers_to(b'{"error": 7', 500)
     assert caught.value.error is None
 
@@ -151,11 +151,11 @@ async def test_a_status_of_failure_with_answers_is_read() -> None:
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (TimeoutError(), "too long"),
-        (aiohttp.ClientConnectionError("refused by 10.0.0.7"), "connection failed"),
-        (aiohttp.ServerDisconnectedError(), "connection failed"),
-        (OSError("no route"), "connection failed"),
-        (asyncio.IncompleteReadError(b"", 5), "connection failed"),
+        (TimeoutError(), "did not answer in time"),
+        (aiohttp.ClientConnectionError("refused by 10.0.0.7"), "connection to the node failed"),
+        (aiohttp.ServerDisconnectedError(), "connection to the node failed"),
+        (OSError("no route"), "connection to the node failed"),
+        (asyncio.IncompleteReadError(b"", 5), "connection to the node failed"),
     ],
 )
 async def test_a_broken_connection_is_the_nodes_fault_and_names_no_host(fault: Exception, why: str) -> None:

@@ -48,7 +48,7 @@ SPOKEN: list[tuple[Concern, int, str]] = [
     ("range", -32005, "block range exceeds the limit of 10000"),
     ("range", -32003, "response too large"),
     ("node", -32603, "method handler crashed"),
-    ("node", 0, "the node gave no answer to this call"),
+    ("node", 0, "the node sent no answer to this call"),
 ]
 
 

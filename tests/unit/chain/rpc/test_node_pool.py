@@ -233,14 +233,14 @@ def test_of_a_url_only_the_host_is_shown() -> None:
 def test_every_condition_is_told() -> None:
     well, rests, waits, other, spent = endpoints({}, {}, {}, {}, {"calls_per_day": 1})
     rests.note_failure("it took too long", at(0), 0)
-    waits.note_rate_limit("it limits its calls", at(0))
+    waits.note_rate_limit("the node limits our calls", at(0))
     other.note_other_chain("it is of chain 1, not 4663", at(0))
     spent.take(1, at(0))
     well.note_unserved(SIMULATES, at(0))
     assert [(s.condition, s.why) for s in (e.state(at(0)) for e in (well, rests, waits, other, spent))] == [
         ("ok", ""),
         ("resting", "it took too long"),
-        ("told to wait", "it limits its calls"),
+        ("told to wait", "the node limits our calls"),
         ("another chain", "it is of chain 1, not 4663"),
         ("budget spent", ""),
     ]

@@ -62,7 +62,7 @@ def test_what_the_wallet_already_held_was_not_bought() -> None:
 
 
 def test_a_plan_that_was_not_run_stays_missing() -> None:
-    gap = Missing("node", "the simulation was not run (x)")
+    gap = Missing("node", "the node did not run the simulation (x)")
     assert read_buy(gap, WETH, ENVIRONMENT, 1) is gap
     assert read_sell(gap, WETH, ENVIRONMENT, WHOLE, was_bought(), POLICY) is gap
     assert read_told(gap, "pull") is gap

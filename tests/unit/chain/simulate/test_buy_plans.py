@@ -50,7 +50,7 @@ from unit.chain.trades import (
 from unit.venues.network import CONTRACTS, address
 
 SIZES: tuple[Size, ...] = get_args(Size)
-NO_PRICE = Missing("node", "no pool tells what an eth is worth")
+NO_PRICE = Missing("node", "no pool has a price for eth")
 BLIND = replace(SETTING, market=MarketRates(1_000, NO_PRICE, None, None))
 
 

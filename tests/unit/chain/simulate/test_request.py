@@ -218,11 +218,11 @@ def test_a_failed_call_does_not_hide_the_others() -> None:
     [
         (
             RpcError(-32601, "the method eth_simulateV1 does not exist"),
-            "(it does not serve that, error -32601)",
+            "(the node does not support this method, error -32601)",
         ),
         (RpcError(-38014, ""), "-38014"),
         (RpcError(-32000, "key=SECRET \u202e <b>pay</b>"), "(error -32000)"),
-        (RpcError(429, "project abc: rate limited"), "(it is asked too much, error 429)"),
+        (RpcError(429, "project abc: rate limited"), "(the node limits our calls, error 429)"),
     ],
 )
 def test_a_node_that_did_not_run_it_leaves_it_missing(error: RpcError, why: str) -> None:

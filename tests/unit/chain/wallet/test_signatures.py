@@ -155,4 +155,4 @@ async def test_what_is_no_hex_is_the_nodes_fault() -> None:
 
 async def test_a_contract_that_says_too_much_said_no() -> None:
     """Else whoever has one could ask without being counted."""
-    assert not await accepts(Told("0x00", NodeAnswerTooLarge("its answer is too large to read")))
+    assert not await accepts(Told("0x00", NodeAnswerTooLarge("the node's answer is too large to read")))

@@ -115,5 +115,5 @@ def test_names_of_agents(given_: str, kept: str) -> None:
     "wrong", ["", "   ", "a" * 25, "a_b", "a-b", "a\n", "a\tb", "<b>", "Bоt", "bot\u202e", "é", "٣", "🤖"]
 )
 def test_what_is_no_name_of_an_agent(wrong: str) -> None:
-    with pytest.raises(ValueError, match="at most 24 letters"):
+    with pytest.raises(ValueError, match="1 to 24 Latin letters"):
         agent_name(wrong)

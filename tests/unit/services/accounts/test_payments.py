@@ -78,7 +78,7 @@ class HeadAt:
 
     def current(self) -> Any:
         if self._block is None:
-            raise NodeFault("no block was heard of yet")
+            raise NodeFault("the node has reported no block yet")
         return SimpleNamespace(block=self._block)
 
 
@@ -89,9 +89,9 @@ class HeadAt:
         (HeadAt(1_101, 1_000_001), "in about 1 s."),
         (HeadAt(1_200, 1_002_400), "in about 20 minutes."),
         (HeadAt(1_200, 1_000_241), "in about 3 minutes."),
-        (HeadAt(None), "in some minutes."),
-        (HeadAt(1_000, 1_000_000), "in some minutes."),
-        (HeadAt(1_200, 999_000), "in some minutes."),
+        (HeadAt(None), "in a few minutes."),
+        (HeadAt(1_000, 1_000_000), "in a few minutes."),
+        (HeadAt(1_200, 999_000), "in a few minutes."),
     ],
 )
 def test_how_long_it_takes_until_a_block_is_final(head: HeadAt, said: str) -> None:
@@ -99,4 +99,4 @@ def test_how_long_it_takes_until_a_block_is_final(head: HeadAt, said: str) -> No
     error = not_final(ctx, paying(block=1_100))
     assert error.code == "no_such_tx"
     assert error.message.endswith(said), error.message
-    assert "block 1100, and not final yet: final is what is in block 1000 and before" in error.message
+    assert "block 1,100, which is not final yet: the newest final block is 1,000" in error.message

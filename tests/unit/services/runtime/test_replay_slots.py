@@ -22,7 +22,7 @@ def test_an_account_tries_one_rule_at_once() -> None:
 def test_of_a_process_some_and_no_more() -> None:
     replays = ReplaySlots(most=2)
     with replays.hold_slot(1):
-        with replays.hold_slot(2), pytest.raises(ServiceFull, match="Others try"), replays.hold_slot(3):
+        with replays.hold_slot(2), pytest.raises(ServiceFull, match="Too many rules"), replays.hold_slot(3):
             pytest.fail("it went on")
         with replays.hold_slot(3):
             pass

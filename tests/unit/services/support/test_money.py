@@ -48,7 +48,7 @@ def test_nothing_is_no_amount(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "decimals"), [("0.0000001", 6), ("1.5", 0), ("0." + "0" * 18 + "1", 18)])
 def test_more_decimals_than_there_are_is_refused_and_not_rounded(text: str, decimals: int) -> None:
-    with pytest.raises(CallerFault, match=f"more than the {decimals} decimals of usdg"):
+    with pytest.raises(CallerFault, match=f"at most the {decimals} decimals? of usdg"):
         parse_amount(text, decimals, "usdg")
 
 

@@ -1,0 +1,180 @@
+"""Describes wrong parameters: which one is wrong, what it must be, and an example of a right value.
+
+What a parameter must be comes from its JSON Schema; examples come from a table by form, and by name where a
+form has several meanings. msgspec's messages are read for the parameter's path only.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from roundtrip.domain.accounts.keys import without_keys
+from roundtrip.domain.base.names import reason as clean_quoted
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
+
+EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
+
+_MOST_NAME = 40
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*?)`(?: - at `\$\.?(.*)`)?", re.S)
+_PATH = re.compile(r" - at `\$\.?([^`]*)`$")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+_AN_ADDRESS = f'must be an address: 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}"'
+_DECIMAL = "[0-9]{1,40}(\\.[0-9]{1,40})?"
+_BY_PATTERN: Mapping[str, str] = MappingProxyType(
+    {
+        "^0x[0-9a-fA-F]{40}$": _AN_ADDRESS,
+        "^0x[0-9a-fA-F]{64}\\Z": (
+            f'must be the hash of a transaction: 0x and 64 hex digits, such as "{EXAMPLE_HASH}"'
+        ),
+        "^0x([0-9a-fA-F]{2})*$": 'must be bytes in hex: 0x and two digits a byte, such as "0xd0e30db0"',
+        "^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$": (
+            'must be an amount in wei, in quotes, such as "100000000000000000" (0.1 eth)'
+        ),
+        f"^{_DECIMAL}$": 'must be a decimal number in quotes, such as "0.1"',
+        f"^(all|{_DECIMAL})$": 'must be "all", or a decimal number of tokens in quotes, such as "1250.5"',
+        "^[0-9a-f]{64}$": "must be the claim of POST /v1/keys/nonce: 64 hex digits",
+        "^ *[A-Za-z0-9][A-Za-z0-9 ]*$": (
+            'must be at most 24 Latin letters, digits and spaces, such as "Trader 7"'
+        ),
+        "^[A-Za-z0-9]*$": 'must be at most 24 Latin letters and digits, such as "whale7"',
+    }
+)
+"""What a string must be, by the pattern of its schema."""
+_BY_NAME: Mapping[str, str] = MappingProxyType(
+    {
+        "calls": f'must be a list of 1 to 6 calls, such as [{{"to": "{EXAMPLE_ADDRESS}", "data": "0x"}}]',
+        "signature": "must be a signature in hex, at most 8,192 bytes: 0x and two digits for each byte",
+        "label": 'must be a text of at most 64 characters, such as "laptop"',
+        "query": (
+            "must be a text of 1 to 80 characters: an address, a transaction's hash or a symbol, "
+            'such as "PEPE"'
+        ),
+        "rule": 'must be a text of at most 200 characters, such as "any selling over 10 eth"',
+        "url": 'must be a text of 1 to 300 characters, such as "https://example.com/alerts"',
+    }
+)
+"""What a parameter must be, by its name, where its schema does not say enough."""
+
+
+def describe_mismatch(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], message: str) -> str:
+    """The sentence for a message of ``msgspec.ValidationError`` about ``params``. ``left_out``: parameters
+    that the request cannot carry in its body."""
+    found = _FIELD.match(message)
+    if found is not None and found[1] == "contains unknown":
+        return _describe_unknown(params, tool, left_out, found[2], found[3] or "")
+    if found is not None:
+        path = ".".join(filter(None, (found[3], found[2])))
+        expected = _describe_expected(params, path)
+        return f"{path} is missing. It {expected}." if expected else f"{path} is missing."
+    at = _PATH.search(message)
+    expected = _describe_expected(params, at[1]) if at is not None else None
+    if at is None or expected is None:
+        return f"The parameters are wrong: {without_keys(message)[:200]}."
+    return f"{at[1]} {expected}."
+
+
+def describe_unknown(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str) -> str:
+    """The sentence for an argument that the tool does not take."""
+    return _describe_unknown(params, tool, left_out, name, "")
+
+
+def find_similar(name: str, names: Sequence[str]) -> str | None:
+    """The name that ``name`` most likely misspells; None: none is close."""
+    close = difflib.get_close_matches(name[:_MOST_NAME], names, 1)
+    return close[0] if close else None
+
+
+def quote_name(name: str) -> str:
+    """A caller's word in quotes: without keys, cleaned and cut."""
+    return f'"{clean_quoted(without_keys(name[: 4 * _MOST_NAME]))[:_MOST_NAME]}"'
+
+
+def _describe_unknown(
+    params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str, path: str
+) -> str:
+    place = path or tool
+    schema = _find_schema(params, path) or {}
+    names = [known for known in schema.get("properties", {}) if known not in left_out]
+    similar = find_similar(name, names)
+    guess = "" if similar is None else f" Did you mean {similar}?"
+    takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
+    return f"{quote_name(name)} is not an argument of {place}.{guess} {takes}"
+
+
+def _describe_expected(params: type[msgspec.Struct], path: str) -> str | None:
+    """What the parameter at ``path`` must be, from "must" on; None: not known."""
+    schema = _find_schema(params, path)
+    name = path.rpartition(".")[2]
+    if schema is None:
+        return None
+    if name == "address":
+        return _AN_ADDRESS.replace("an address: ", "")
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if "enum" in schema:
+        *others, last = (f'"{value}"' for value in schema["enum"])
+        return f"must be {', '.join(others)} or {last}" if others else f"must be {last}"
+    if "properties" in schema:
+        return f"must be an object with {', '.join(schema['properties'])}"
+    match schema.get("type"):
+        case "boolean":
+            return "must be true or false, without quotes"
+        case "integer" | "number":
+            return _describe_number(schema)
+        case "string":
+            expected = _BY_PATTERN.get(schema.get("pattern", ""))
+            return _describe_text(schema) if expected is None and "pattern" not in schema else expected
+    return None
+
+
+def _describe_number(schema: Mapping[str, Any]) -> str:
+    is_whole = schema["type"] == "integer"
+    kind = "a whole number" if is_whole else "a number"
+    least, above, most = (schema.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
+    low = f"from {least}" if least is not None else f"above {above}" if above is not None else ""
+    is_useful = most is not None and most < 2**53
+    bounds = f"{low} {'to' if least is not None else 'and at most'} {most}" if is_useful and low else low
+    example = schema.get("default")
+    if not isinstance(example, int | float):
+        example = 7 if is_whole else 50
+    return f"must be {kind} {bounds}".rstrip() + f", such as {example}"
+
+
+def _describe_text(schema: Mapping[str, Any]) -> str:
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    length = f" of {least} to {most} characters" if least and most else ""
+    return f"must be a text{length or (f' of at most {most} characters' if most else '')}, in quotes"
+
+
+def _find_schema(params: type[msgspec.Struct], path: str) -> Mapping[str, Any] | None:
+    """The schema at a path such as ``calls[0].to``; null is left out of unions."""
+    (root,), components = _read_schemas(params)
+    schema = _resolve(root, components)
+    for name, index in _STEP.findall(path):
+        within = schema.get("items") if index else schema.get("properties", {}).get(name)
+        if within is None:
+            return None
+        schema = _resolve(within, components)
+    return schema
+
+
+def _resolve(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
+    for option in schema.get("anyOf", ()):
+        if option.get("type") != "null":
+            return _resolve(option, components)
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    resolved: Mapping[str, Any] = components[reference.rpartition("/")[2]]
+    return resolved
+
+
+@cache
+def _read_schemas(params: type[msgspec.Struct]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    return msgspec.json.schema_components([params])
