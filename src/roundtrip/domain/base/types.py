@@ -14,9 +14,6 @@ ZERO_ADDRESS = Address("0x" + "0" * 40)
 BURN_ADDRESS = Address("0x000000000000000000000000000000000000dead")
 BURN_ADDRESSES = frozenset({ZERO_ADDRESS, BURN_ADDRESS})
 
-EXAMPLE_ADDRESS = "0x5fc5360D0400a0Fd4f2af552ADD042D716F1d168"
-"""An address for sentences that show what one looks like."""
-
 BPS = 10_000
 """One, in hundredths of a percent."""
 

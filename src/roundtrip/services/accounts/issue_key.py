@@ -22,11 +22,11 @@ from roundtrip.domain.accounts.account import (
     designation,
 )
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import CallerFault, LimitReached
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault
+from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.database import accounts, allowance_of
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.wallet_params import BAD_ADDRESS, WalletParams
+from roundtrip.services.support.wallet_params import WalletParams, read_address
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
 from roundtrip.store.server.rows import Connection
@@ -80,15 +80,12 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_input)."""
-        try:
-            return parse_address(self.address)
-        except ValueError:
-            raise CallerFault("bad_input", BAD_ADDRESS) from None
+        return read_address(self.address, code="bad_input")
 
     def signature_bytes(self) -> bytes:
         """The signature. Raises CallerFault (bad_input)."""
         if not _HEX.fullmatch(self.signature):
-            raise CallerFault("bad_input", "signature must be bytes in hex: 0x and two digits for each byte.")
+            raise ParamFault("bad_input", "signature must be bytes in hex: 0x and two digits for each byte.")
         return bytes.fromhex(self.signature[2:])
 
     def claim_bytes(self) -> bytes | None:
@@ -96,7 +93,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.claim is None:
             return None
         if not _CLAIM.fullmatch(self.claim):
-            raise CallerFault(
+            raise ParamFault(
                 "bad_input", f"claim must be the {_CLAIM_DIGITS} hex digits of POST /v1/keys/nonce."
             )
         return bytes.fromhex(self.claim)
@@ -105,7 +102,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The label as it is stored; may be empty. Raises CallerFault (bad_input)."""
         cleaned = names.clean(self.label, len(self.label))
         if len(cleaned) > MOST_LABEL:
-            raise CallerFault(
+            raise ParamFault(
                 "bad_input", f'label must have at most {MOST_LABEL} characters, such as "laptop".'
             )
         return cleaned

@@ -12,9 +12,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import (
     BPS,
     BURN_ADDRESSES,
-    EXAMPLE_ADDRESS,
     Address,
-    parse_address,
     plain_decimal,
 )
 from roundtrip.domain.base.venue import VenueKind
@@ -37,6 +35,7 @@ from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
 from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
+from roundtrip.services.support.wallet_params import read_address
 
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
@@ -73,13 +72,7 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
-        try:
-            return parse_address(self.address)
-        except ValueError:
-            raise CallerFault(
-                "bad_address",
-                f"address must be the token's address: 0x and 40 hex digits, such as {EXAMPLE_ADDRESS}.",
-            ) from None
+        return read_address(self.address)
 
     def asks_deep(self) -> bool:
         """True for 1 and true. Raises CallerFault (bad_input)."""

@@ -13,7 +13,7 @@ from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
@@ -241,7 +241,7 @@ def _parse_target(ctx: Context, url: str) -> Target:
     try:
         return parse_target(url, ctx.outward.loopback)
     except BadTarget as error:
-        raise CallerFault(
+        raise ParamFault(
             "bad_input", f'url is not allowed: {error}. An example is "https://example.com/alerts".'
         ) from None
 

@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.deployer import Source
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Tag
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.services.support.index_reader import IndexAnswer
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
+from roundtrip.services.support.wallet_params import read_address
 
 Bps = Annotated[int, msgspec.Meta(description="Hundredths of a percent of the total supply.")]
 Window = Literal["24h", "7d", "30d", "all"]
@@ -28,10 +28,7 @@ class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
-        try:
-            return parse_address(self.address)
-        except ValueError:
-            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+        return read_address(self.address)
 
 
 class HeldToken(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,7 +6,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -48,7 +48,7 @@ async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer
     query has no visible characters, and NodeFault or ServiceFull when the answer cannot be read."""
     query = names.clean(params.query, MOST_CHARACTERS)
     if not query:
-        raise CallerFault(
+        raise ParamFault(
             "bad_input",
             'query must have visible characters: a symbol, an address or a transaction hash, such as "PEPE".',
         )

@@ -16,7 +16,7 @@ from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-from roundtrip.services.trade.prepare import address
+from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.practice.practice import StoredPosition, TradeNotes
 from roundtrip.store.server.rows import Connection
@@ -75,7 +75,10 @@ async def buy(
     meter: Meter,
 ) -> PracticeBought:
     """Buys with this pricing. Raises as ``practice_buy``."""
-    eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
+    eth_wei, token = (
+        parse_amount(params.eth, ETH_DECIMALS, "eth", name="eth"),
+        read_address(params.token, "token", "bad_input"),
+    )
     if eth_wei < practice.LEAST_WEI:
         least = eth_of(practice.LEAST_WEI)
         raise CallerFault("too_small", f'eth must be at least "{least}", the smallest practice buy.')

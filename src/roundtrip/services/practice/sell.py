@@ -17,7 +17,7 @@ from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.trade.prepare import address
+from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store
@@ -88,7 +88,7 @@ async def sell(
     meter: Meter,
 ) -> PracticeSold:
     """Sells with this pricing. Raises as ``practice_sell``."""
-    percent, token = Decimal(repr(float(params.percent))), address(params.token)
+    percent, token = Decimal(repr(float(params.percent))), read_address(params.token, "token", "bad_input")
     key = repeat_key(once, "practice_sell", token, percent.normalize())
     request = TradeRequest(account, token, now_of(ctx), ctx.heads.last_number(), key, PracticeSold)
     run = retry_if_stale(partial(_sell, ctx, request, percent, pricing, meter))

@@ -11,11 +11,12 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.types import Address, TxHash, parse_address
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import sentence
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import worth
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
@@ -40,10 +41,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def address(self) -> Address:
         """The token, lower-cased. Raises CallerFault (bad_address)."""
-        try:
-            return parse_address(self.token)
-        except ValueError:
-            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+        return read_address(self.token, "token")
 
     def tx_hash(self) -> TxHash:
         """The hash in lower case."""

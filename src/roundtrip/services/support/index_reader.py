@@ -100,13 +100,6 @@ def eth(wei: int) -> float:
     return wei / WEI_PER_ETH
 
 
-def eth_text(wei: int) -> str:
-    """Wei as eth in a sentence, with four significant digits."""
-    if abs(wei) >= 1000 * WEI_PER_ETH:
-        return f"{wei // WEI_PER_ETH:,} eth"
-    return f"{float(f'{wei / WEI_PER_ETH:.4g}'):f}".rstrip("0").rstrip(".") + " eth"
-
-
 def share_bps(part: int, whole: int | None) -> int | None:
     """A part of a whole in hundredths of a percent; None if the whole is zero or not known."""
     return part * BPS // whole if whole else None

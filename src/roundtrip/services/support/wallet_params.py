@@ -9,7 +9,15 @@ from roundtrip.domain.base.types import Address, parse_address
 
 EXAMPLE_ADDRESS = "0x00112233445566778899aabbccddeeff00112233"
 """An address for examples in error messages."""
-BAD_ADDRESS = f'address must be 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
+
+
+def read_address(text: str, name: str = "address", code: str = "bad_address") -> Address:
+    """Parses the address that a parameter holds, in lower case. Raises ParamFault."""
+    try:
+        return parse_address(text)
+    except ValueError:
+        message = f'{name} must be 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
+        raise ParamFault(code, message) from None
 
 
 class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +32,4 @@ class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
-        try:
-            return parse_address(self.address)
-        except ValueError:
-            raise ParamFault("bad_address", BAD_ADDRESS) from None
+        return read_address(self.address)

@@ -14,9 +14,9 @@ import msgspec
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault, ParamFault
 from roundtrip.domain.base.figures import format_amount, format_eth
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
@@ -37,6 +37,7 @@ from roundtrip.services.support.money import (
     parse_amount,
 )
 from roundtrip.services.support.strangers_text import Symbol
+from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade import trade_builder
 from roundtrip.services.trade.final_run import FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (
@@ -51,7 +52,6 @@ from roundtrip.services.trade.rehearsal import (
     tradable,
 )
 from roundtrip.services.trade.simulate import (
-    BAD_ADDRESS,
     AddressField,
     sell_back,
     short_check,
@@ -125,16 +125,12 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
             return Decimal(repr(self.percent))
         if self.amount is None:
             message = 'Give amount, such as "1.5" or "all", or percent, such as 50.'
-            raise CallerFault("bad_input", message)
+            raise ParamFault("bad_input", message)
         return Decimal(100) if self.amount == "all" else None
 
 
-def address(text: str) -> Address:
-    """Parses an address. Raises CallerFault (bad_input)."""
-    try:
-        return parse_address(text)
-    except ValueError:
-        raise CallerFault("bad_input", BAD_ADDRESS) from None
+def _read_field(text: str, name: str) -> Address:
+    return read_address(text, name, "bad_input")
 
 
 class TokenOf(msgspec.Struct, frozen=True):
@@ -252,7 +248,11 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
 
 async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     parse_amount(params.amount, ETH_DECIMALS, "eth")
-    token, wallet, meter = address(params.token), address(params.sender), Meter()
+    token, wallet, meter = (
+        read_address(params.token, "token", "bad_input"),
+        read_address(params.sender, "from", "bad_input"),
+        Meter(),
+    )
     builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
     venues = tradable(builder.buy_round)
@@ -269,7 +269,11 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     share = params.share()
     if share is None:
         parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
-    token, wallet, meter = address(params.token), address(params.sender), Meter()
+    token, wallet, meter = (
+        read_address(params.token, "token", "bad_input"),
+        read_address(params.sender, "from", "bad_input"),
+        Meter(),
+    )
     builder = await _prepare_builder(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(builder, params, share)
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)

@@ -14,10 +14,10 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
-from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.errors import NodeFault, ParamFault
 from roundtrip.domain.base.figures import format_eth, format_shortfall
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
@@ -44,6 +44,7 @@ from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import (
     TOO_DEAR,
     GasBudget,
@@ -68,8 +69,6 @@ MOST_CALLS = 6
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
 _MOST_WEI = 2**256 - 1
-_EXAMPLE_ADDRESS = "0x" + "12" * 20
-BAD_ADDRESS = f'An address must be 0x and 40 hex digits, such as "{_EXAMPLE_ADDRESS}".'
 _EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
 
 AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
@@ -118,33 +117,26 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wallet(self) -> Address:
         """The wallet that sends."""
-        return _address(self.sender)
+        return read_address(self.sender, "from", "bad_input")
 
     def own_calls(self) -> tuple[Call, ...]:
         """The calls in order. Raises CallerFault (bad_input)."""
         if self.calls:
             return tuple(_call(call.to, call.data, call.value) for call in self.calls)
         if self.to is None:
-            raise CallerFault("bad_input", f'Give to, such as "{_EXAMPLE_ADDRESS}", or calls.')
+            raise ParamFault("bad_input", f'Give to, such as "{EXAMPLE_ADDRESS}", or calls.')
         return (_call(self.to, self.data, self.value),)
 
 
 def _call(to: str, data: str, value: str) -> Call:
     if not _HEX.fullmatch(data):
-        raise CallerFault("bad_input", 'data must be 0x and whole bytes in hex, such as "0xa9059cbb".')
+        raise ParamFault("bad_input", 'data must be 0x and whole bytes in hex, such as "0xa9059cbb".')
     if not _VALUE.fullmatch(value):
-        raise CallerFault("bad_input", f"value must be a whole number of wei in quotes, {_EXAMPLE_WEI}.")
+        raise ParamFault("bad_input", f"value must be a whole number of wei in quotes, {_EXAMPLE_WEI}.")
     wei = int(value, 16 if value.startswith("0x") else 10)
     if wei > _MOST_WEI:
-        raise CallerFault("bad_input", f"value must be less than 2^256 wei, {_EXAMPLE_WEI}.")
-    return Call(_address(to), data.lower(), wei)
-
-
-def _address(text: str) -> Address:
-    try:
-        return parse_address(text)
-    except ValueError:
-        raise CallerFault("bad_input", BAD_ADDRESS) from None
+        raise ParamFault("bad_input", f"value must be less than 2^256 wei, {_EXAMPLE_WEI}.")
+    return Call(read_address(to, "to", "bad_input"), data.lower(), wei)
 
 
 def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> ShortCheck:

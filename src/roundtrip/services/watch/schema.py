@@ -7,9 +7,10 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
+from roundtrip.services.support.wallet_params import read_address
 
 from .alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
 from .rule_parser import MOST_CHARACTERS
@@ -52,13 +53,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
-        try:
-            return parse_address(self.address)
-        except ValueError:
-            raise CallerFault(
-                "bad_address",
-                "address must be 0x and 40 hex digits, such as 0x00000000000000000000000000000000000000aa.",
-            ) from None
+        return read_address(self.address)
 
     def parsed_name(self) -> str:
         """The name; empty if none was given. Raises CallerFault (bad_input)."""

@@ -22,8 +22,8 @@ from roundtrip.domain.trade.judge import LEVELS, refusal_code
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.prepare import PrepareSellParams
-from roundtrip.services.trade.prepare import address as parse_address_field
 from roundtrip.services.trade.trade_builder import (
     Holdings,
     Side,
@@ -299,5 +299,5 @@ def test_an_input_error_says_what_would_be_right() -> None:
         share()
     assert raised.value.message == 'Give amount, such as "1.5" or "all", or percent, such as 50.'
     with pytest.raises(CallerFault) as raised:
-        parse_address_field("0x12")
-    assert raised.value.message == f'An address must be 0x and 40 hex digits, such as "0x{"12" * 20}".'
+        read_address("0x12", "token", "bad_input")
+    assert raised.value.message == f'token must be 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
