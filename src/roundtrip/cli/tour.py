@@ -186,7 +186,7 @@ async def _run_demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
             async for line in process.stdout:
                 match = re.match(r"roundtrip is at (\S+)", line.decode())
                 url = match[1] if match else url
-                if line.startswith(b"Ctrl-C ends it all"):
+                if line.startswith(b"Press Ctrl-C to stop"):
                     break
             else:
                 raise OSError("the demo did not start")
