@@ -22,7 +22,7 @@ from sim.play import DEEPEST, Play
 from sim.proxy import Proxy
 
 EVENTS_A_RUN = 8
-STANDS_BY = "this one stands by"
+STANDS_BY = "this one waits"
 _FOLLOWS_S = 3.0
 _LOCKED_S, _REACHED_S, _COMMAND_S = 15.0, 40.0, 40.0
 _IS_LOCKED = (

@@ -38,7 +38,7 @@ def sync(
     ] = False,
 ) -> None:
     """Follows the chain into the database: launches, pools, trades, wallets. Of several one leads, and the
-    others stand by."""
+    others wait."""
     settings = Settings() if first is None else Settings(sync_from=first)
     if who:
         run(_who(settings))

@@ -105,7 +105,7 @@ class Sync:
         following.measures.watch("sync", "block", lambda: self._number)
 
     async def run(self, stays: bool = False) -> None:
-        """Runs until cancelled; stands by while another sync leads. Raises OtherChain when the database is of
+        """Runs until cancelled; waits while another sync leads. Raises OtherChain when the database is of
         another chain, unless ``stays``: then it waits until that changes."""
         while True:
             try:
@@ -165,7 +165,7 @@ class Sync:
             if self._leads is not False:
                 await self._check_chain_standing_by(connection)
                 self._leads = False
-                log.info("another sync leads; this one stands by", pid=os.getpid())
+                log.info("another sync leads; this one waits", pid=os.getpid())
             self._failures = 0
             await self._following.wait(_LOCK_TRY_S)
         if not self._leads:
@@ -303,7 +303,7 @@ class Sync:
             if not following.is_local:
                 raise NodeBehind
             await following.wait(_SHRUNK_S)
-            # It may grow meanwhile, by the same blocks: a local chain restarted from a snapshot makes the
+            # It may grow in between, by the same blocks: a local chain restarted from a snapshot makes the
             # same empty blocks again, and stays behind until it reaches its old height.
             fork = await find_fork_point(following.node, kept, at.start_number)
             target = fork.last or await self._parent_of(at.start_number)

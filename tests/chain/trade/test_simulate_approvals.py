@@ -41,7 +41,7 @@ async def test_a_bounded_approval_to_a_person_opens_the_text(
     assert said.answer["approvals"] == [
         {"token": usdg(built), "spender": SOMEBODY, "amount": "1.5", "unlimited": False}
     ]
-    assert said.text.startswith(f"It lets {SOMEBODY}, whose code we do not know")
+    assert said.text.startswith(f"It lets {SOMEBODY}, an address that we do not know")
 
 
 async def test_a_strangers_token_is_no_spender_whose_code_is_known(

@@ -16,7 +16,7 @@ from support.scripted_chain import ScriptedChain
 from support.syncs import Ground, Hints, ground_in
 from support.tables import emptied, tables
 
-LEADS, STANDS_BY = "this sync leads", "another sync leads; this one stands by"
+LEADS, STANDS_BY = "this sync leads", "another sync leads; this one waits"
 
 
 @pytest.fixture

@@ -368,7 +368,7 @@ async def test_what_multicall_may_take_anybody_may(
     step = approve(usdg, multicall, DOLLARS)
     said = await said_of(ctx, wallet, step)
     assert said.approvals() == {(usdg, multicall, False)}
-    assert said.text.startswith(f"It lets {multicall}, whose code is not known here"), said.text
+    assert said.text.startswith(f"It lets {multicall}, an address that we do not know"), said.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         moved = "transferFrom(address,address,uint256)"

@@ -231,7 +231,7 @@ class McpDoor:
             is_own = isinstance(reply.error, ParamFault)
             text = f"{code}: {message}" if is_own else error_text(code, message)
             return types.CallToolResult(content=_text_content(text), is_error=True)
-        # The text is the same JSON after the note: the answer's sentences are fields of it, and stand in no
+        # The text is the same JSON after the note: the answer's sentences are fields of it, without a
         # line of their own.
         return types.CallToolResult(
             content=_text_content(f"{NOTE}\n{reply.body.decode()}"),

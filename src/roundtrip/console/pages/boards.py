@@ -39,7 +39,7 @@ BOARDS = (
     BoardPage(
         "graduating_soon",
         "Graduating soon",
-        "Launches whose curve is nearly full, fullest first. Then trading moves to a pool.",
+        "Launches with a nearly full curve, the fullest first. Then trading moves to a pool.",
     ),
     BoardPage(
         "winners", "Winners", "Wallets with the most realised profit in the last day. Open one to follow it."

@@ -73,7 +73,7 @@ class LimitReached(RoundtripError):
 
 
 TOOK_TOO_LONG = "it took too long"
-"""The reason of a NodeFault whose node did not answer in time."""
+"""The reason of a NodeFault where the node did not answer in time."""
 
 
 class NodeFault(RoundtripError):

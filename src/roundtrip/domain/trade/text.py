@@ -87,7 +87,7 @@ def opening(
         elif allowance.is_unlimited():
             sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
         elif spender not in known_spenders:
-            sentences.append(f"It lets {spender}, whose code we do not know, take some of your {token}.")
+            sentences.append(f"It lets {spender}, an address that we do not know, take some of your {token}.")
     return " ".join(sentences)
 
 

@@ -26,7 +26,7 @@ async def calls(ctx: Context, job: Job) -> Effect:
     async def write(connection: Connection) -> None:
         if review is not None and review.flags:
             written = await store.write_reviews(connection, review.flags, now, review.newest_s)
-            log.info("flags looked at", flags=written)
+            log.info("flags reviewed", flags=written)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
     return write

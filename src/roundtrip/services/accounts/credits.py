@@ -46,7 +46,7 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
-    """The limits of a key whose wallet holds enough of the service's own token."""
+    """The limits of a key if its wallet holds enough of the service's own token."""
 
     per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
     per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
@@ -77,7 +77,9 @@ class CreditsStatus(msgspec.Struct, frozen=True):
     free: Annotated[Limits, msgspec.Meta(description="The limits that every key has without paying.")]
     holders: Annotated[
         HolderLimits,
-        msgspec.Meta(description="The limits of a key whose wallet holds enough of the service's own token."),
+        msgspec.Meta(
+            description="The limits of a key if its wallet holds enough of the service's own token."
+        ),
     ]
     pay: Annotated[Pay | None, msgspec.Meta(description="How to pay. null: the service takes no payments.")]
 

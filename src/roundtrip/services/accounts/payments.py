@@ -48,7 +48,7 @@ def own_raw(payment: MinedPayment, usdg: Address, wallet: Address, spans: Sequen
 
 
 def not_final(ctx: Context, payment: MinedPayment) -> CallerFault:
-    """The error for a payment whose block may still be reorged out."""
+    """The error for a payment in a block that may still be reorged out."""
     return CallerFault(
         "no_such_tx",
         f"The transaction is in block {payment.block_number:,}, which is not final yet: the newest "

@@ -77,7 +77,7 @@ class Moving(msgspec.Struct, frozen=True, rename="camel"):
         int,
         msgspec.Meta(
             description="Estimate of different people among the buyers: wallets with one funder count "
-            "once; of new wallets whose funder is new, an exchange or unknown, ten count "
+            "once; of new wallets with a funder that is new, an exchange or unknown, ten count "
             "as one."
         ),
     ]

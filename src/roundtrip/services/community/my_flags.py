@@ -29,7 +29,7 @@ class FlagKept(msgspec.Struct, frozen=True, rename="camel"):
         State,
         msgspec.Meta(
             description="open: it waits; seen: it came true and has to stay so for a while; proved; failed: "
-            "its week ended; void: near its end nobody could find out, and it counts for nothing."
+            "its week ended; void: its result could not be found out near its end; it counts for nothing."
         ),
     ]
     flagged_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]

@@ -126,7 +126,7 @@ class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
         str | None,
         msgspec.Meta(
             description="Key of the deliveries' signatures. Store it: it is shown only once. null: a "
-            "Discord webhook, whose deliveries are not signed."
+            "Discord webhook: its deliveries are not signed."
         ),
     ]
     shown_once: Annotated[

@@ -138,7 +138,7 @@ class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     ]
     not_listed: Annotated[int, msgspec.Meta(description="Launch buyers beyond the 100 that are listed.")]
     funders_unknown: Annotated[
-        int, msgspec.Meta(description="Launch buyers whose funder could not be found out.")
+        int, msgspec.Meta(description="Launch buyers with a funder that could not be found out.")
     ]
 
 

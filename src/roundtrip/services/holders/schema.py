@@ -426,7 +426,7 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     funders_unknown: Annotated[
-        int, msgspec.Meta(description="Launch buyers whose funder could not be found out.")
+        int, msgspec.Meta(description="Launch buyers with a funder that could not be found out.")
     ]
     links: Annotated[
         list[Link], msgspec.Meta(description="Ties between wallets, at most 200, the most telling first.")

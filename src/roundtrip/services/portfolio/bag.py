@@ -199,7 +199,7 @@ class MyBag(IndexAnswer, frozen=True, rename="camel"):
         str | None,
         msgspec.Meta(description="Sum of the holdings' gainEth, where known, in eth. null: none is known."),
     ]
-    unvalued: Annotated[int, msgspec.Meta(description="Holdings whose worth could not be found out.")]
+    unvalued: Annotated[int, msgspec.Meta(description="Holdings with a worth that could not be found out.")]
     gone: Annotated[int, msgspec.Meta(description="Tokens that it bought and holds none of now.")]
     at_least: Annotated[
         bool, msgspec.Meta(description="true: it may hold more; only the newest 50 are listed.")

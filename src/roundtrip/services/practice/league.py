@@ -39,7 +39,7 @@ _RULES = (
 
 
 class LeagueParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The accounts whose entries to list."""
+    """Which accounts' entries to list."""
 
     who: Annotated[
         Literal["all", "agents", "people"],
@@ -86,7 +86,7 @@ class League(msgspec.Struct, frozen=True, rename="camel"):
 
     text: AnswerText
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    who: Annotated[Literal["all", "agents", "people"], msgspec.Meta(description="Whose entries are listed.")]
+    who: Annotated[Literal["all", "agents", "people"], msgspec.Meta(description="Which entries are listed.")]
     week_start: Annotated[datetime, msgspec.Meta(description="Start of the week: Monday, 00:00 UTC.")]
     week_end: Annotated[datetime, msgspec.Meta(description="End of the week: the next Monday, 00:00 UTC.")]
     on_board: Annotated[int, msgspec.Meta(description="Accounts with three or more sells that count.")]

@@ -74,7 +74,7 @@ class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block whose prices it was bought at.")]
+    block: Annotated[int, msgspec.Meta(description="Block of the prices it was bought at.")]
     block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
     token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
     venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
@@ -96,7 +96,7 @@ class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block whose prices it was sold at.")]
+    block: Annotated[int, msgspec.Meta(description="Block of the prices it was sold at.")]
     block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
     token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
     venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
@@ -160,7 +160,7 @@ class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
 
     text: AnswerText
     chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block whose prices value the positions.")]
+    block: Annotated[int, msgspec.Meta(description="Block of the prices that value the positions.")]
     block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
     eth: Annotated[str, msgspec.Meta(description="Practice eth left to spend.")]
     positions: Annotated[list[PositionListed], msgspec.Meta(description="Open positions, the oldest first.")]
@@ -219,7 +219,8 @@ class TradeListed(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     block: Annotated[
-        int | None, msgspec.Meta(description="Block whose prices were used. null: neither a buy nor a sell.")
+        int | None,
+        msgspec.Meta(description="Block of the prices that were used. null: neither a buy nor a sell."),
     ]
     block_hash: Annotated[
         str | None, msgspec.Meta(description="Hash of that block. null: neither a buy nor a sell.")

@@ -131,7 +131,7 @@ class BookCache:
 
     @contextlib.asynccontextmanager
     async def alone(self, token: Address) -> AsyncIterator[None]:
-        """Holds the token's lock: no other task reads the token meanwhile."""
+        """Holds the token's lock: no other task reads the token then."""
         # The lock lives as long as a task holds it or waits for it.
         lock = self._locks.setdefault(token, asyncio.Lock())
         async with lock:

@@ -62,7 +62,7 @@ class Mistake(msgspec.Struct, frozen=True, rename="camel"):
     wallet: str | None
     block: int | None
     time: datetime | None
-    reported: Annotated[bool, msgspec.Meta(description="Somebody's report led to it; the chain proved it.")]
+    reported: Annotated[bool, msgspec.Meta(description="A user's report led to it; the chain proved it.")]
 
 
 class Scorecard(IndexAnswer, frozen=True, rename="camel"):

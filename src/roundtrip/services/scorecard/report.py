@@ -53,7 +53,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reported(msgspec.Struct, frozen=True, rename="camel"):
-    """What came of a report."""
+    """The result of a report."""
 
     text: AnswerText
     token: str

@@ -45,7 +45,7 @@ class FullRun:
 
 
 def received_tokens(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
-    """The tokens, other than money, whose balance grew."""
+    """The tokens, other than money, of which the wallet holds more now."""
     if ran.has_reverted():
         return []
     return [
@@ -244,7 +244,7 @@ _MAX_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class WalletRun:
-    """A run whose assets were all read, and the calls as they were sent."""
+    """A run with all its assets read, and the calls as they were sent."""
 
     single: SingleRun
     calls: WalletCalls

@@ -288,7 +288,7 @@ async def finish(connection: Connection, job: Job) -> bool:
 
 
 async def postpone(connection: Connection, job: Job, run_at: datetime, error: str) -> bool:
-    """Schedules a failed job again at ``run_at``, even if it was enqueued again meanwhile, because it would
+    """Schedules a failed job again at ``run_at``, even if it was enqueued again in between, because it would
     fail again at once. False: the caller no longer owns it. ``error``, which the caller has redacted, is
     stored for operators."""
     return await _changes_row(
@@ -304,7 +304,7 @@ async def postpone(connection: Connection, job: Job, run_at: datetime, error: st
 
 async def give_up(connection: Connection, job: Job, now: datetime, error: str) -> bool:
     """Gives up a job that failed for the last time, and keeps it for operators. If it was enqueued again
-    meanwhile it starts over instead. False: the caller no longer owns it."""
+    in between it starts over instead. False: the caller no longer owns it."""
     return await _changes_row(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
@@ -320,7 +320,7 @@ async def give_up(connection: Connection, job: Job, now: datetime, error: str) -
 
 async def renew(connection: Connection, job: Job, until: datetime) -> bool:
     """Extends the lease to ``until``. False: the caller no longer owns the job, or another transaction has
-    its row locked; this does not wait for it, since no other worker can claim the job meanwhile."""
+    its row locked; this does not wait for it, since no other worker can claim the job in between."""
     return await _changes_row(
         connection,
         "UPDATE jobs.job SET claimed_until = $3 WHERE id ="

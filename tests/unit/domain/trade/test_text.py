@@ -34,7 +34,7 @@ def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
     assert opening((one,), frozenset({SPENDER})) == ""
     assert SPENDER in opening((one,), frozenset({OTHER}))
     assert opening((one,), frozenset()) == (
-        f"It lets {SPENDER}, whose code we do not know, take some of your {TOKEN}."
+        f"It lets {SPENDER}, an address that we do not know, take some of your {TOKEN}."
     )
 
 
