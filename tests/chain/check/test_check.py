@@ -91,7 +91,7 @@ async def test_a_deep_check_asks_what_an_owner_could_change_with_one_trip_more(
     token = Address(built.tokens["max_transaction"])
     plain = await check(ctx, CheckParams(token))
     deep = await check(ctx, CheckParams(token, "true"))
-    says = "No function of its owner's was found to try."
+    says = "Its owner has no function that we could test."
     assert deep.answer.verdict.text == f"{plain.answer.verdict.text} {says}"
     async with ctx.pool.acquire() as connection:
         kept = await evidence_store.latest(connection, token)

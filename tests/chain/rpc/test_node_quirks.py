@@ -115,7 +115,7 @@ async def test_a_node_of_another_chain_is_out(
     await said(several, built.tokens["plain"])
     assert len(two[0].sent) == 1
     state, _ = nodes_of(several).state()
-    assert (state.condition, state.why) == ("another chain", "it is of chain 1, not 4663")
+    assert (state.condition, state.why) == ("another chain", "the node is on chain 1, not 4663")
 
 
 async def test_alone_a_node_of_another_chain_is_upstream(
@@ -124,7 +124,7 @@ async def test_alone_a_node_of_another_chain_is_upstream(
     several = over(ctx, two[0].url, timeout_s=0.5)
     two[0].quirk = "wrong chain id"
     for _ in range(2):
-        with pytest.raises(NodeFault, match="of chain 1, not 4663"):
+        with pytest.raises(NodeFault, match="on chain 1, not 4663"):
             await several.heads.refresh()
 
 

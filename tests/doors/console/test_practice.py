@@ -79,7 +79,7 @@ async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> Non
 async def test_a_form_without_its_name_trades_nothing(me: Account, built: Built, name: str | None) -> None:
     given = {} if name is None else {"once": name}
     status, page = await me.do("practice_buy", token=built.tokens["plain"], eth="0.1", **given)
-    assert (status, "idempotency key" in page) == (400, True)
+    assert (status, "idempotency-key must be" in page) == (400, True)
     assert await sides(me) == []
 
 

@@ -53,7 +53,7 @@ async def test_people_are_told_in_words(url: str) -> None:
         assert answer.status == 503
         assert answer.content_type == "text/plain"
         assert answer.headers["retry-after"] == "1"
-        assert "again in a moment" in await answer.text()
+        assert "Reload this page in a few seconds" in await answer.text()
 
 
 async def test_a_browser_may_read_that_it_was_turned_away(url: str) -> None:
