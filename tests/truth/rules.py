@@ -174,7 +174,7 @@ def wrong_words(text: str, met: Met | None) -> str:
         return f"{_most_bps(met)} bps of it sells"
     if ("a wallet that you send it to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
         return "no other wallet sells it"
-    if "; half of it" in text and not _enough(met.half, ROUNDING_BPS):
+    if "Half of it" in text and not _enough(met.half, ROUNDING_BPS):
         return "half of it does not sell"
     soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
     if said and (soon is None or abs(_bps(said[1]) - soon.share_bps()) > ROUNDING_BPS):

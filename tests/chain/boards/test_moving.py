@@ -177,7 +177,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
     assert row.launched_at.timestamp() == launched_s
     # The trap, "plain" and "usdg_pool": nobody has sold any of them yet. One wallet's friends are no crowd.
     assert (answer.unproven, answer.traps) == (3, 0)
-    assert "UTC 1 token took in more eth than came out, bought by at least 3 different people" in answer.text
+    assert "UTC 1 token took in more eth than came out and had 3 or more buyers" in answer.text
     assert "younger than a day" not in answer.text
     assert f'\n1. "MOVE" ({story.launched}): 0.6 eth more in than out, 3 buyers.\n' in answer.text
     assert "1 launchpad token was not checked in the last hour: run check_token before" in answer.text

@@ -96,7 +96,7 @@ async def test_an_insider_who_sells_is_told_with_all_of_it(ground: Ground) -> No
     assert size(one) == (whole(sold_raw), sold_raw * 10_000 // SUPPLY, None, paid / ETH)
     share = f"{sold_raw * 10_000 // SUPPLY / 100:.2f} % of the supply"
     assert one.text.startswith(
-        f'{ground.me.account} (deployer of "FRSH" ({made.token}), or first paid by the deployer) sold '
+        f'{ground.me.account}, the deployer of "FRSH" ({made.token}) or a wallet that it funded, sold '
         f"{share} for 0.3"
     )
     assert answer.text.startswith(
@@ -257,7 +257,7 @@ async def test_where_the_supply_is_not_known_that_is_said(ground: Ground) -> Non
     (one,) = answer.signals
     assert (one.kind, one.token.symbol) == ("insider_sold", None)
     assert size(one)[:3] == (None, None, None)
-    assert one.text.startswith(f"{ground.me.account} (deployer of {sold.token}, ")
+    assert one.text.startswith(f"{ground.me.account}, the deployer of {sold.token} ")
     assert " sold an unknown share of the supply for 0.4" in one.text
     assert answer.text.endswith(
         "Not measured: 1 event, because the token's supply or the pool's liquidity is not known yet."

@@ -140,7 +140,7 @@ async def test_what_an_owner_could_change_is_the_same_on_every_node(
 
 OWNED = {
     "owner_cooldown": "Its owner can stop you from selling (function setCooldown(uint256)).",
-    "owner_harmless": "We called 5 functions as its owner, and none stopped the sell.",
+    "owner_harmless": "We tried 5 functions of its owner: none stopped the sell.",
     "proxy": "Its proxy admin can stop you from selling (function upgradeTo(address)).",
 }
 

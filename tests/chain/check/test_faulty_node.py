@@ -69,7 +69,7 @@ async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     deployer.check_receipts()
     await shaky.heads.refresh()
     sound = (await check(shaky, CheckParams(token, "1"))).answer.verdict
-    assert sound.text.endswith("We called 1 function as its owner, and it did not stop the sell.")
+    assert sound.text.endswith("We tried 1 function of its owner: it did not stop the sell.")
     # Trip 1 is two requests, trip 2 is one.
     faulty.fault, faulty.after = fault, 3
     answered = await check(shaky, CheckParams(token, "1"))

@@ -424,7 +424,7 @@ async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
     assert [one for page in pages for one in page] == [4000.0 * n for n in range(2 * PAGE + 1, 0, -1)]
     assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
     assert answer.text == (
-        "Later events decided 42 verdicts: 41 were wrong. "
+        "We scored 42 verdicts. Later events showed 41 to be wrong and 1 to be right. "
         "This is not an error rate: we see a failed sell only when a user reports it."
     )
 

@@ -89,7 +89,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert f'href="/token/{built.tokens["strange_name"]}"' in page
     assert "both count" in page
     assert "reported by a person and proved by the chain" in page
-    assert "Later events decided 1 verdict: 1 was wrong." in page
+    assert "Later events showed 1 to be wrong and 0 to be right." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
 

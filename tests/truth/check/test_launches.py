@@ -223,7 +223,7 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveTo
     """Right after the launch: what a fresh wallet pays counts, and the answer does not outlive it."""
     evidence, judgement = await gathered(ctx, made.token)
     assert (judgement.verdict.code, judgement.verdict.level) == ("heavy_fees", "danger")
-    assert "99.00 % extra tax, for 3 s more" in judgement.verdict.text
+    assert "now 99.00 %, ends in 3 s" in judgement.verdict.text
     assert "snipe_tax_active" in raised_flags(JudgedCheck(evidence, judgement, POLICY))
     answered = await check(ctx, CheckParams(made.token))
     assert answered.ttl_ms == 3000

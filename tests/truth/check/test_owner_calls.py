@@ -106,15 +106,15 @@ CASES = (
     ),
     Case(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
-        "We called 5 functions as its owner, and none stopped the sell.",
+        "We tried 5 functions of its owner: none stopped the sell.",
     ),
     Case(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless", pools=V4),
-        "We called 5 functions as its owner, and none stopped the sell.",
+        "We tried 5 functions of its owner: none stopped the sell.",
     ),
     Case(
         "no harm: makes tokens", Animal("mintable"),
-        "We called 1 function as its owner, and it did not stop the sell.",
+        "We tried 1 function of its owner: it did not stop the sell.",
     ),
     Case(
         "an owner without functions", Animal("max_wallet", (100,)),
@@ -247,7 +247,7 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
     assert isinstance(evidence.owner_calls, OwnerCalls)
     assert len(evidence.owner_calls.tried) == 2
     assert judge(evidence, POLICY).verdict.text.endswith(
-        "We called 1 function as its owner, and it did not stop the sell; 1 function refused all values "
+        "We tried 1 function of its owner: it did not stop the sell; 1 function refused all values "
         "that we tried; 3 functions were not tried."
     )
 

@@ -104,7 +104,7 @@ def _no_harm_text(owner_calls: OwnerCalls) -> str:
     parts = []
     if called:
         effect = "it did not stop the sell" if len(called) == 1 else "none stopped the sell"
-        parts.append(f"we called {_count_text(called)} as its {_senders_text(owner_calls)}, and {effect}")
+        parts.append(f"we tried {_count_text(called)} of its {_senders_text(owner_calls)}: {effect}")
     if unknown:
         parts.append(f"we could not find out what {_count_text(unknown)} would do")
     if refused and parts:

@@ -129,8 +129,8 @@ def _snipe_text(evidence: Evidence, venue: VenueEvidence) -> str:
     if not isinstance(state, Curve) or state.snipe_bps == 0:
         return ""
     remaining_s = snipe_left_s(state, evidence.block.timestamp_s)
-    ends = "" if remaining_s is None else f", for {remaining_s} s more"
-    return f"; first buyers now pay {format_percent(state.snipe_bps)} extra tax{ends}"
+    ends = "" if remaining_s is None else f", ends in {remaining_s} s"
+    return f"; an extra tax on first buyers, now {format_percent(state.snipe_bps)}{ends}"
 
 
 def snipe_left_s(state: Curve, now_s: int) -> int | None:
@@ -148,7 +148,7 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
     if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
         return (
             "You can buy it but not sell it: the token takes a cut of every sell, "
-            "and its pool refuses to receive less than was sent."
+            "and its pool rejects a sell that arrives short."
         )
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
 
@@ -229,9 +229,7 @@ def _cost_text(
         return f"The cheapest pool to buy it on accepts no sell; selling it on the other loses {lost}"
     if code == "thin_pool":
         impact = format_percent(losses.impact_bps)
-        return (
-            f"The pool is thin: a buy of this size gets {impact} fewer tokens for its money than a small one"
-        )
+        return f"The pool is thin: at this size your money buys {impact} fewer tokens than in a small buy"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
         small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
@@ -254,7 +252,8 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
         return _sells_at_once_text(reading.full, reading)
     why = sell_refusal_clause(venue, reading)
     if enough(reading.half, policy):
-        return f"Not all of it sells at once{why}; {_supply_share(evidence, reading)} does"
+        share = _supply_share(evidence, reading)
+        return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
     when = "an hour" if enough(reading.hour, policy) else "a day"
     return f"You cannot sell it at once{why}; you can after {when}"
 
@@ -275,7 +274,7 @@ def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
         if isinstance(later, Missing):
             return f"It sells now for a loss of {loss}; we could not find out whether it does after {when}"
         if not isinstance(later, Sale):
-            return f"It sells now for a loss of {loss}, but not after {when}"
+            return f"It sells now for a loss of {loss}, but not at all after {when}"
         if not later.whole:
             share = format_percent(later.share_bps)
             return f"It sells now for a loss of {loss}, but after {when} only {share} of it sells"

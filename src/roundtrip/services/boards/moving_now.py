@@ -190,12 +190,11 @@ def _describe(
 def _describe_rows(moving_board: MovingBoard, names: Mapping[int, Label], span: str) -> list[str]:
     """A heading, and a line for each of the first rows."""
     rows = moving_board.rows
-    people = f"by at least {CROWD} different people, judged by who first paid their wallets"
+    people = f"{CROWD} or more buyers (wallets that one wallet funded count once)"
     if not rows:
-        listed = f"one that took in more eth than came out and was bought {people}"
+        listed = f"one that took in more eth than came out and had {people}"
         return [f"{span} there was no token to list, which is {listed}."]
-    each = "bought" if len(rows) == 1 else "each bought"
-    lines = [f"{span} {format_count(len(rows), 'token')} took in more eth than came out, {each} {people}:"]
+    lines = [f"{span} {format_count(len(rows), 'token')} took in more eth than came out and had {people}:"]
     for rank, flow in enumerate(rows[:_NAMED], 1):
         buyers = format_count(len(flow.buyers), "buyer")
         token, net = quote_token(names[flow.token_id]), format_eth(flow.net_wei())

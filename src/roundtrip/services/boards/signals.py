@@ -376,7 +376,7 @@ def _describe_signal(
     supply, worth = facts.supply_bps(), facts.eth_wei
     much = f"{'an unknown share' if supply is None else format_percent(supply)} of the supply"
     brought = "" if worth is None else f" for {format_eth(worth)}"
-    insider = f"{wallet} (deployer of {token}, or first paid by the deployer)"
+    insider = f"{wallet}, the deployer of {token} or a wallet that it funded,"
     match signal.kind:
         case "insider_sold":
             return f"{insider} sold {much}{brought}."

@@ -33,7 +33,7 @@ _DESCRIBED = 3
 _LIVE_S = 20.0
 """Database timeout when a request counts the board: all callers share the answer."""
 _DAY_S = 86_400
-_PEOPLE = f"{FAIRNESS.least_buyers} different people, judged by who first paid their wallets"
+_PEOPLE = f"{FAIRNESS.least_buyers} different people (wallets that one wallet funded count once)"
 _TOKENS = f"A token counts once it is a day old and was bought by at least {_PEOPLE}."
 _WALLETS = (
     "Its deployer does not count, nor the wallet that sent the deployer its first eth, nor any wallet that "

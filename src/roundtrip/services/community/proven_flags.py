@@ -28,8 +28,8 @@ SHOWN = 50
 _QUOTED = 3
 """The most proved flags that the text describes."""
 _NO_ADVICE = (
-    "A flag is an opinion, and a proved one says nothing about the next. Compare accuracy with baseRate, "
-    "which is what chance alone gives."
+    "A flag is an opinion, and one that was right says nothing about the next. Compare accuracy with "
+    "baseRate, which is what chance alone gives."
 )
 
 
@@ -235,8 +235,8 @@ def _sentence(flag: PublicFlag, score: FlagScore) -> str:
     return (
         f"{flag.designation} flagged {quote_token(_label(flag))} as {flag.kind}"
         f" {format_duration(proof.at_s - flag.at_s)} before {event}. "
-        f"{score.proved:,} of {format_count(score.decided, 'decided flag')} of that account proved "
-        f"right{_chance_text(score)}."
+        f"{score.proved:,} of {format_count(score.decided, 'decided flag')} of that account "
+        f"{'was' if score.proved == 1 else 'were'} right{_chance_text(score)}."
     )
 
 

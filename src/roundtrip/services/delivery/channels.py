@@ -227,7 +227,8 @@ async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> 
         text += " Keep the secret, which signs deliveries: it is not shown again."
     if stored.proven_at is None:
         text += (
-            f" It did not echo the challenge. Until it does, its host gets at most {HOST_ROWS} rows a minute."
+            " Your receiver did not echo the challenge. Until it does, its host gets at most "
+            f"{HOST_ROWS} alerts a minute."
         )
     if same_id is not None:
         text += " This channel existed before."

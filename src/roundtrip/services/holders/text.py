@@ -303,12 +303,12 @@ def _bundles_text(record: HolderRecord, bundles: tuple[Bundle, ...]) -> list[str
 
 def bundle_text(record: HolderRecord, bundle: Bundle) -> str:
     """One bundle in a sentence."""
-    links = [f"paid by {bundle.funder}"] if bundle.funder else []
+    links = [f"funded by {bundle.funder}"] if bundle.funder else []
     links += ["filled in one transaction"] if bundle.tx_hash else []
     bought, held = percent(record, bundle.bought_raw), percent(record, bundle.held_raw)
     return (
-        f"{len(bundle.wallets):,} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} and "
-        f"now have {held}."
+        f"{len(bundle.wallets):,} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} of "
+        f"the supply and now hold {held}."
     )
 
 

@@ -386,11 +386,13 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> s
             "The chain did not answer, so we could not find out what it holds now and what that sells for."
         )
     elif answer.worth_eth is not None:
-        sells = f"simulated sells of each alone bring {format_eth(worth_wei)} in all"
-        sentences.append(f"At block {answer.at_block:,}, {sells}.")
+        sentences.append(
+            f"Each sold on its own in a simulation of block {answer.at_block:,}, they bring "
+            f"{format_eth(worth_wei)} in all."
+        )
     if answer.gain_eth is not None:
         gain = "a gain" if gain_wei >= 0 else "a loss"
-        sentences.append(f"Compared with what was paid, that is {gain} of {format_eth(abs(gain_wei))}.")
+        sentences.append(f"Against what was paid, that is {gain} of {format_eth(abs(gain_wei))}.")
     if answer.unvalued and answer.at_block is not None:
         unknown = f"We could not find out whether {format_count(answer.unvalued, 'token')} can be sold"
         sentences.append(f"{unknown}: this is not a pass.")

@@ -138,11 +138,11 @@ def _text(total: dict[Outcome, int]) -> str:
         count = format_count(scored, "verdict was", "verdicts were")
         return f"{count} scored, and later events decided none of them."
     sentences = [
-        f"Later events decided {format_count(decided, 'verdict')}: "
-        f"{wrong:,} {'was' if wrong == 1 else 'were'} wrong."
+        f"We scored {format_count(scored, 'verdict')}. Later events showed {wrong:,} to be wrong and "
+        f"{right:,} to be right."
     ]
     if undecided:
-        sentences.append(f"They did not decide {undecided:,} more, which are neither right nor wrong.")
+        sentences.append(f"They decided nothing about {undecided:,}.")
     sentences.append("This is not an error rate: we see a failed sell only when a user reports it.")
     return " ".join(sentences)
 

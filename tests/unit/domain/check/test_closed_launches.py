@@ -159,14 +159,14 @@ def test_the_snipe_tax_counts_as_a_fee(snipe: int, code: str, level: str) -> Non
 def test_the_text_says_what_the_first_buyers_pay_and_when_that_ends() -> None:
     text = says(sniped(9900, launched_at_s=NOW_S - 1, snipe_seconds=3))
     assert text == (
-        "Fees and taxes take 99.00 % of a round trip; first buyers now pay 99.00 % extra tax, for 2 s more."
+        "Fees and taxes take 99.00 % of a round trip; an extra tax on first buyers, now 99.00 %, ends in 2 s."
     )
 
 
 def test_the_text_tells_no_end_that_the_curve_does_not_tell() -> None:
     text = says(sniped(618, snipe_seconds=None))
-    assert "first buyers now pay 6.18 % extra tax." in text
-    assert " s more" not in text
+    assert "; an extra tax on first buyers, now 6.18 %." in text
+    assert "ends in" not in text
 
 
 def test_without_the_tax_or_off_the_curve_the_text_says_nothing_of_it() -> None:

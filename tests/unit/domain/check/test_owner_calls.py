@@ -89,14 +89,14 @@ def test_nothing_is_named_where_it_does_not_sell_without_a_call(control: CellOut
 
 def test_what_was_not_found_out_never_counts_as_none() -> None:
     sold_, gap, refused = call(sold(), "a()"), call(NODE, "b()"), call(None, "c()")
-    assert says(sold_) == "We called 1 function as its owner, and it did not stop the sell."
+    assert says(sold_) == "We tried 1 function of its owner: it did not stop the sell."
     assert says(gap) == "We could not find out what 1 function would do."
     assert says(refused) == "We could not tell what its owner can change."
     assert says() == "Its owner has no function that we could test."
     assert says(left_out=1) == "1 function was not tried."
     every = says(sold_, call(sold(), "z()"), gap, refused, refused, left_out=3)
     assert every == (
-        "We called 2 functions as its owner, and none stopped the sell; we could not find out what 1 "
+        "We tried 2 functions of its owner: none stopped the sell; we could not find out what 1 "
         "function would do; 1 function refused all values that we tried; 3 functions were not tried."
     )
 
@@ -104,7 +104,7 @@ def test_what_was_not_found_out_never_counts_as_none() -> None:
 def test_a_function_of_which_one_manner_is_unknown_is_unknown() -> None:
     assert says(call(sold(), "a()"), call(NODE, "a()")) == "We could not find out what 1 function would do."
     assert says(call(None, "a()"), call(sold(), "a()")) == (
-        "We called 1 function as its owner, and it did not stop the sell."
+        "We tried 1 function of its owner: it did not stop the sell."
     )
 
 

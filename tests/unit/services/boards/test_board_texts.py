@@ -61,8 +61,8 @@ def moving(*flows: MoneyFlow, unproven: int = 0, traps: int = 0) -> str:
 
 def test_what_moves_is_one_row_a_line() -> None:
     assert moving(*(flow(n * ETH // 3, "ok") for n in (4000, 3, 2, 1)), unproven=1, traps=30).split("\n") == [
-        "In the ten minutes up to 2025-10-09 08:53:20 UTC 4 tokens took in more eth than came out, each "
-        "bought by at least 3 different people, judged by who first paid their wallets:",
+        "In the ten minutes up to 2025-10-09 08:53:20 UTC 4 tokens took in more eth than came out and had "
+        "3 or more buyers (wallets that one wallet funded count once):",
         f'1. "FR SH" ({TOKEN}): 1,333 eth more in than out, 12 buyers.',
         f'2. "FR SH" ({TOKEN}): 1 eth more in than out, 12 buyers.',
         f'3. "FR SH" ({TOKEN}): 0.6666 eth more in than out, 12 buyers.',
@@ -109,7 +109,7 @@ def test_what_graduates_soon_is_one_row_a_line_with_its_rank() -> None:
     ]
 
 
-BEHIND = f"{WALLET} (deployer of X, or first paid by the deployer)"
+BEHIND = f"{WALLET}, the deployer of X or a wallet that it funded,"
 SOLD = SignalFacts(token_raw=5, supply_raw=100, eth_wei=12_345 * ETH // 10_000)
 
 
