@@ -46,7 +46,8 @@ def test_the_text_of_a_whole_answer() -> None:
         f"first buy. Its deployer {DEPLOYER} still holds 0.40 % of the 0.50 % that reached it: 0.10 % was "
         "sold, 0.00 % moved to others, 0.00 % put into pools. "
         "3 wallets bought 6.00 % in its launch window and now have 3.50 %; 1 sold everything. "
-        f"3 launch buyers are a bundle, funded by {FUNDER}: they bought 6.00 % of the supply and now hold 3.50 %. "
+        f"3 launch buyers are a bundle, funded by {FUNDER}: they bought 6.00 % of the supply and now hold "
+        "3.50 %. "
         "The deployer, launch buyers and wallets funded by the deployer hold 3.90 % together. "
         "1 wallet on the winners list bought it and holds it; 1 sold everything."
     )
