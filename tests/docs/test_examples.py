@@ -39,7 +39,7 @@ def folder(tmp_path: Path, rpc: SyncRpc, built: Built) -> Path:
 
 
 async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, built: Built) -> None:
-    _, *calls = (block.text for block in blocks("README.md", "bash"))
+    _, _, *calls = (block.text for block in blocks("README.md", "bash"))
     shown, config = (json.loads(block.text) for block in blocks("README.md", "json"))
     # What the client is told to call is what the second call below it calls.
     assert config["mcpServers"]["roundtrip"]["url"] in calls[1].split()
