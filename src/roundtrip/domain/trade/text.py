@@ -6,7 +6,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
 from roundtrip.domain.check.venue_reading import Sale, VenueReading
 from roundtrip.domain.check.verdict_text import NO_REASON, percent, sell_reason_text, unproven
 
@@ -105,6 +105,9 @@ def _sell_cost_text(finding: ExitFinding, reading: VenueReading, quoted: str, po
     if not enough(reading.full, policy):
         if enough(reading.half, policy):
             return f"what it buys does not sell whole at once{quoted}; half of it does, for {lost}"
+        if sells_in_pieces_only(reading, policy):
+            ten = f"ten sales of a tenth went through within a day, for {lost}"
+            return f"what it buys does not sell in one sale{quoted}; {ten}"
         return f"what it buys does not sell at once{quoted}; it sells within a day, for {lost}"
     assert isinstance(reading.full, Sale)
     at_once = loss(reading.full.loss_bps)
