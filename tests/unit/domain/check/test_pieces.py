@@ -111,6 +111,16 @@ def test_lost_ten_sales_do_not_matter_where_half_sold() -> None:
     assert verdict(capped(NODE, half=sold(60, 5000))) == ("ok", "warn")
 
 
+def test_lost_ten_sales_that_might_be_dear_matter_beside_a_pool_that_sells_later() -> None:
+    # The other pool brings half as much again: at a loss of 30 % of it, it would decide, and not be ok.
+    later, dear = venue(refused_cells(hour=sold(60))), buys(probe=bought(-5000))
+    lost = evidence(later, venue(capped(NODE), all_buys=dear))
+    assert judge(lost, POLICY).verdict.code == "unproven"
+    known = evidence(later, venue(capped(sold(3000)), all_buys=dear))
+    assert judge(known, POLICY).verdict.code == "high_fees"
+    assert judge(evidence(later, venue(capped(NO_MONEY), all_buys=dear)), POLICY).verdict.code == "ok"
+
+
 def test_evidence_without_ten_sales_reads_as_it_did() -> None:
     assert verdict(capped(NO_MONEY)[:-1]) == ("cannot_sell", "danger")
 
