@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.simulate.legs import VenuePlace, exit_blocks, piece_amounts, piece_moments_s
 from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Missing, Probe, RefusedCall, Sold
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused
@@ -101,7 +101,7 @@ def test_a_node_would_run_it_even_if_every_sale_burns_all_its_gas() -> None:
 
 
 def test_in_a_pool_with_a_strangers_hook_no_piece_may_take_more_gas_than_others() -> None:
-    hooked = replace(ETH, venue=replace(ETH.venue, hook="0x" + "77" * 18 + "00c8"))
+    hooked = replace(ETH, venue=replace(ETH.venue, hook=Address("0x" + "77" * 18 + "00c8")))
     assert hooked.venue.rival_hook()
     policy = replace(POLICY, piece_gas_limit=5_000_000)
     blocks = exit_blocks(hooked, replace(SETTING, policy=policy), ENVIRONMENT, PIECES, BOUGHT, hooked)
@@ -202,9 +202,9 @@ def test_where_the_approval_is_refused_that_is_why() -> None:
     assert found == RefusedCall("approve", "no approval", 30_000)
 
 
-@pytest.mark.parametrize("lost", ["after_quote", "after_token", "held_quote"])
+@pytest.mark.parametrize("lost", ["after-quote", "after-token", "held-quote"])
 def test_a_balance_that_is_not_told_leaves_it_unknown(lost: str) -> None:
-    assert isinstance(sold(ten_results([True] * 10, **{lost: refused(b"", 1)}), PIECES), Missing)
+    assert isinstance(sold(ten_results([True] * 10) | {lost: refused(b"", 1)}, PIECES), Missing)
 
 
 def test_of_a_token_that_rebases_what_is_left_is_compared_with_what_there_would_be() -> None:
