@@ -18,7 +18,7 @@ def pieces_probe(policy: Policy, size: Size) -> Probe:
 def venues_to_ask(
     venues: tuple[VenueEvidence, ...], policy: Policy, launch: AnyLaunch | Missing | None = None
 ) -> list[int]:
-    """The numbers of the venues whose pieces can change the verdict.
+    """The numbers of the venues where pieces can change the verdict.
 
     Pieces rank behind every venue that sells most of it at once. Beside such a venue only those of the
     cheapest one matter: whether the tokens bought there have an exit there.
