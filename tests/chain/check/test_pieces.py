@@ -3,6 +3,8 @@
 The token's cap is 1 % of its supply, and 0.1 eth buys more than 5 %.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
@@ -28,11 +30,11 @@ POOL = PoolPlan("weth", 3000, 1000, 9000)
 TEN = "ten sales of a tenth went through within a day"
 
 
-def put(rpc: SyncRpc, built: Built, max_bps: int) -> str:
+def put(rpc: SyncRpc, built: Built, max_bps: int, pools: tuple[PoolPlan, ...] = (POOL,)) -> str:
     """A token of which one sale moves at most this share of the supply."""
     story = Story(
         "capped", "", "tokens/max_transaction.vy", "Capped", "CAP",
-        extra_types=("uint256",), extra_values=(max_bps,), pools=(POOL,),
+        extra_types=("uint256",), extra_values=(max_bps,), pools=pools,
     )  # fmt: skip
     deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(
@@ -140,3 +142,17 @@ async def test_a_deep_check_of_a_capped_token_still_tries_its_sale(ctx: Context,
     deep, _ = await checked(ctx, capped, deep=True)
     assert len(pieces_of(deep)) == 1
     assert judge(deep, POLICY).verdict.text.startswith(judge(plain, POLICY).verdict.text.split(" for a ")[0])
+
+
+async def test_a_small_gas_budget_never_makes_a_cap_a_trap(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = put(rpc, built, 100, (PoolPlan("weth", 3000, 1000, 4500), PoolPlan("weth", 500, 1000, 4500)))
+    wallet = Wallet(rpc, built.contracts, "frugal")
+    await ctx.heads.refresh()
+    codes = []
+    for budget in range(2_000_000, 30_000_001, 700_000):
+        poor = replace(ctx, policy=replace(POLICY, trade_gas_budget=budget))
+        said = await simulated(poor, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+        codes.append(said.code)
+    assert set(codes) == {"unproven", "ok"}

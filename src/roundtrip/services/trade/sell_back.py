@@ -212,7 +212,7 @@ async def sell_all(
     first = await _sell_back(wallet_calls, tokens, (), meter, gas)
     closed = tuple(result.brought for result in first if result.has_closed_curve())
     results = await _sell_back(wallet_calls, tokens, closed, meter, gas) if closed else first
-    return await _sell_in_pieces(wallet_calls, results, meter, gas)
+    return await _sell_in_pieces(wallet_calls, results, meter)
 
 
 async def _sell_back(
@@ -239,22 +239,16 @@ async def _sell_back(
 
 
 async def _sell_in_pieces(
-    wallet_calls: WalletCalls, results: list[SellBackResult], meter: Meter, gas: int
+    wallet_calls: WalletCalls, results: list[SellBackResult], meter: Meter
 ) -> list[SellBackResult]:
-    """The results, with sells in pieces for each token that no way took in a single sale, on as many ways as
-    the rest of ``gas`` allows."""
-    ways = [result.ways_for_pieces() for result in results]
-    room = [_room_for_pieces(wallet_calls, result, gas // len(results)) for result in results]
-    results = [
-        replace(result, left_out=result.left_out or len(own_ways) > most)
-        for result, own_ways, most in zip(results, ways, room, strict=True)
-    ]
+    """The results, with sells in pieces for each token that no way took in a single sale. The calls run once
+    more on each of its ways: at most an eleventh of what the single sales may use."""
     runs = [
         [
             _plan_probe(wallet_calls, result.brought, way, pieces_probe(_policy(result.brought), "probe"))
-            for way in own_ways[:most]
+            for way in result.ways_for_pieces()
         ]
-        for result, own_ways, most in zip(results, ways, room, strict=True)
+        for result in results
     ]
     meters = [Meter() for _ in results]
     tokens = [result.brought for result in results]
@@ -264,13 +258,6 @@ async def _sell_in_pieces(
         result.with_cells(_read_cells(own_runs, own_answers))
         for result, own_runs, own_answers in zip(results, runs, answers, strict=True)
     ]
-
-
-def _room_for_pieces(wallet_calls: WalletCalls, result: SellBackResult, gas: int) -> int:
-    """How many ways can be tried in pieces with what the single sales leave of ``gas``."""
-    limits = sum(wallet_calls.gas_limits)
-    left = gas - _gas_of_sells(wallet_calls.gas_limits, _policy(result.brought)) * len(result.ways)
-    return max(0, left // max(1, limits))
 
 
 def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, ProbeCell]:
