@@ -18,12 +18,15 @@ SIZES = {"probe": 1, "tenth": 10, "hundredth": 100, "thousandth": 1000}
 MAIN_SIZES = ("probe", "tenth", "hundredth")
 SOON_S, HOUR_S, DAY_S = 13, 3600, 86_400
 DELAYS_S = (SOON_S, HOUR_S, DAY_S)
+PIECES = 10
+PIECES_S = tuple(SOON_S + n * (DAY_S - SOON_S) // (PIECES - 1) for n in range(PIECES))
 BPS = 10_000
 
 _MOST_GAS = 2**24
 _MOST_HOOKED_GAS = 3_000_000
 """Nobody pays more to trade: in a pool with a hook no swap may take more."""
 _APPROVAL_GAS = 300_000
+_PIECE_GAS = 3_000_000
 _MAX = 2**256 - 1
 ZERO = "0x" + "0" * 40
 
@@ -60,8 +63,9 @@ class Met:
     ``sells`` are of all that was held, by wallet (0 or 1) and delay; None: refused. ``second_bought``:
     whether the second wallet got any. ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is
     lost here of what was bought where it is cheapest. ``sliver`` is 1 % of it; ``handed`` is tried where less
-    than half sold at once. ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy
-    was paid for and brought nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two
+    than half sold at once; ``pieces``, ten sales over a day, where no single one surely sold half.
+    ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy was paid for and brought
+    nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two
     moves made without the swaps, where the pool has a hook; None: it would not be moved so.
     """
 
@@ -79,6 +83,7 @@ class Met:
     impact_bps: int | None = None
     large_refused: bool = False
     keeps: bool = False
+    pieces: Sale | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,8 @@ class Trader:
             # The same moves: those of the small round trip, where there was one.
             passed_raw = self._passed("thousandth" if small[0] is not None else size)
             found = (sells, bool(second), brought_raw, 0, *parts, passed_raw, *small)
-            return Met(self._pool, size, *found, large_refused=self._large_refused())
+            met = Met(self._pool, size, *found, large_refused=self._large_refused())
+            return met if _surely_sold_half(met) else replace(met, pieces=self._in_pieces(size))
         return Met(self._pool, keeps=self._keeps)
 
     def _large_refused(self) -> bool:
@@ -187,6 +193,42 @@ class Trader:
             half = self._sell(0, purchase, SOON_S, BPS // 2)
             sliver = self._sell(0, purchase, SOON_S, BPS // 100)
             return half, self._handed(purchase) if handed_on else None, sliver
+
+    def _in_pieces(self, size: str) -> Sale | None:
+        """Approves all of it once and sells a tenth of it at a time, all through the day; None when no tenth
+        was sold."""
+        chain, manner = self._chain, self._manners[0]
+        with chain.kept():
+            purchase = self._buy(0, PROBE_WEI // SIZES[size])
+            assert purchase is not None
+            wallet, bought_s = purchase.wallet, chain.now_s + 1
+            balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
+            # Never more than there is at any time of the day: balances may shrink or grow.
+            asked_raw = min(purchase.bought_raw, *balances)
+            tenth_raw = asked_raw // PIECES
+            amounts = [*[tenth_raw] * (PIECES - 1), asked_raw - tenth_raw * (PIECES - 1)]
+            *approvals, _ = wallet.sell_steps(chain.token, self._place, max(1, asked_raw))
+            self._queue(wallet, approvals, _APPROVAL_GAS, manner)
+            chain.mine(bought_s + SOON_S - manner.approved_s)
+            before, gas_wei, done_by = wallet.money(self._paid_out_in), 0, []
+            for at_s, raw in zip(PIECES_S, amounts, strict=True):
+                if raw:
+                    *_, swap = wallet.sell_steps(chain.token, self._place, raw)
+                    (sent,) = self._queue(wallet, [swap], _PIECE_GAS, manner)
+                    chain.mine(bought_s + at_s)
+                    done = wallet.receipt(sent)
+                    gas_wei += done.gas_wei
+                    done_by.append(done.ok)
+            held_raw, left_raw = balances[-1], wallet.tokens(chain.token)
+            added_wei = gas_wei if self._paid_out_in == "eth" else 0
+            back_raw = wallet.money(self._paid_out_in) - before + added_wei
+        if not any(done_by) or left_raw >= held_raw:
+            return None
+        # Of what was not asked for nothing was sold, whatever else left the wallet.
+        part_raw = held_raw // len(done_by)
+        rest_raw = held_raw - part_raw * len(done_by) if done_by[-1] else 0
+        accepted_raw = part_raw * done_by.count(True) + rest_raw
+        return Sale(purchase.paid_raw, held_raw, accepted_raw, held_raw - left_raw, back_raw)
 
     def lost_by(self, way_out: "Trader", size: str) -> int:
         """What is lost, in bps of its worth, of what is bought here and sold there; all of it where less than
@@ -365,6 +407,13 @@ class Trader:
     def _queue(self, wallet: Wallet, steps: list[Step], gas: int, manner: Environment) -> list[str]:
         max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei
         return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
+
+
+def _surely_sold_half(met: Met) -> bool:
+    """Each wallet sold more than half of it in one sale, so that nobody needs ten."""
+    by_delay = [[met.sells[w, d] for w in (0, 1) if (w, d) in met.sells] for d in DELAYS_S]
+    ways = [*by_delay, [met.half]]
+    return any(all(sale is not None and sale.share_bps() >= BPS // 2 for sale in way) for way in ways)
 
 
 def met_everywhere(chain: Chain, pools: tuple[PoolPlan, ...], manners: tuple[Environment, ...]) -> list[Met]:

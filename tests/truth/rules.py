@@ -52,12 +52,13 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
-    """Half of it sells within a day, and what sells for the first wallet is not refused to the second."""
+    """Half of it sells within a day, in one sale or in ten; what sells for the first wallet is not refused
+    to the second."""
     by_two_faced = any(
         met.sells[0, delay] is not None and (1, delay) in met.sells and met.sells[1, delay] is None
         for delay in DELAYS_S
     )
-    tried = [*(_worse(met, delay) for delay in DELAYS_S), met.half]
+    tried = [*(_worse(met, delay) for delay in DELAYS_S), met.half, met.pieces]
     return not by_two_faced and any(_enough(sale, slack_bps) for sale in tried)
 
 
@@ -99,6 +100,8 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
     losses = [_worse_loss(met, d) for d in DELAYS_S if _enough(_worse(met, d), slack_bps)]
     if not _enough(_worse(met, SOON_S), slack_bps):
         losses += [met.half.loss_bps()] if met.half and _enough(met.half, slack_bps) else []
+    if not losses and met.pieces and _enough(met.pieces, slack_bps):
+        losses = [met.pieces.loss_bps()]
     return max([met.small_loss_bps or 0, *losses])
 
 
@@ -160,6 +163,7 @@ def keep_bps(fee_pips: int) -> int:
 
 _NO_MORE = re.compile(r"you can sell at most ([0-9.]+) % of it")
 _NOT_SOLD = "buy it but not sell it"
+_IN_TEN = "ten sales of a tenth"
 _STRAIGHT_BACK = re.compile(r"Only ([0-9.]+) % of what was bought sold straight back")
 
 
@@ -174,6 +178,10 @@ def wrong_words(text: str, met: Met | None) -> str:
         return f"{_most_bps(met)} bps of it sells"
     if ("a wallet that you send it to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
         return "no other wallet sells it"
+    if _IN_TEN in text and not _enough(met.pieces, ROUNDING_BPS):
+        return f"in ten sales: {met.pieces}"
+    if _IN_TEN in text and any(_enough(sale, -ROUNDING_BPS) for sale in (_worse(met, SOON_S), met.half)):
+        return "one sale is enough"
     if "Half of it" in text and not _enough(met.half, ROUNDING_BPS):
         return "half of it does not sell"
     soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
@@ -196,7 +204,7 @@ def _most_bps(met: Met) -> int:
     """The largest share that every wallet sold in one of the ways a check tries."""
     if not met.size:
         return 0
-    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver]
+    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver, met.pieces]
     return max((sale.share_bps() for sale in tried if sale is not None), default=0)
 
 

@@ -14,6 +14,8 @@ PROBE = {"eth": 10**17, "weth": 10**17, "usdg": 350 * 10**6, "share": 10**18}
 DELAYS_S = (13, 3600, 86_400)
 _APPROVED_S = 6
 _MOST_GAS = 2**24
+_TENTH_GAS, _TENTH_BPS = 3_000_000, 1000
+"""Of ten sales over a day, which are tried where no single one sold half anywhere."""
 _ZERO = "0x" + "0" * 40
 
 
@@ -70,7 +72,7 @@ def sell_steps(wallet: Wallet, token: str, spot: Spot, raw: int) -> list[Step]:
 @dataclass(frozen=True)
 class Trip:
     """A simulation, what really came of the same transactions, and of each sell after them: by place, delay
-    and share."""
+    and share, a tenth for ten sales over a day."""
 
     said: Said
     oks: list[bool]
@@ -85,7 +87,11 @@ class Trip:
 
     def sells_within_a_day(self) -> bool:
         """True when half of it or more really went in some sell."""
-        return any(fill.ok and 2 * fill.sold_raw + 1 >= fill.held_raw > 1 for fill in self.sells.values())
+        return any(_is_half(fill) for fill in self.sells.values())
+
+
+def _is_half(fill: Fill) -> bool:
+    return fill.ok and 2 * fill.sold_raw + 1 >= fill.held_raw > 1
 
 
 async def trip(
@@ -171,7 +177,34 @@ class _ByHand:
                 snapshot = self.rpc.call("evm_snapshot")
                 found[number, delay_s, share_bps] = self._sell(token, spot, bought_s + delay_s, share_bps)
                 assert self.rpc.call("evm_revert", snapshot)
+        if not any(_is_half(fill) for fill in found.values()):
+            for number, spot in enumerate(spots):
+                snapshot = self.rpc.call("evm_snapshot")
+                found[number, DELAYS_S[-1], _TENTH_BPS] = self._sell_tenths(token, spot, bought_s)
+                assert self.rpc.call("evm_revert", snapshot)
         return found
+
+    def _sell_tenths(self, token: str, spot: Spot, bought_s: int) -> Fill:
+        """Approves all of it once and sells ten tenths of it, evenly over the day."""
+        wallet, (first_s, *_, last_s) = self.wallet, DELAYS_S
+        balances = [wallet.tokens(token, bought_s + delay_s) for delay_s in (0, *DELAYS_S)]
+        asked = min(balances)
+        *approvals, _ = sell_steps(wallet, token, spot, asked)
+        self.mined(approvals, self._approval_gas(approvals), bought_s + first_s - _APPROVED_S)
+        paid_in = spot.quote if spot.place is None else paid_out_in(spot.place)
+        money, gas_wei, accepted = wallet.money(paid_in), 0, 0
+        for n in range(10):
+            raw = asked // 10 if n < 9 else asked - asked // 10 * 9
+            *_, swap = sell_steps(wallet, token, spot, raw)
+            at_s = bought_s + first_s + n * (last_s - first_s) // 9
+            (done,) = self.mined([swap], _TENTH_GAS, at_s)
+            gas_wei += done.gas_wei if paid_in == "eth" else 0
+            accepted += done.ok
+        back = wallet.money(paid_in) - money + gas_wei
+        held = balances[-1]
+        # What left the wallet beyond the tenths that were accepted was not sold.
+        sold = min(held - wallet.tokens(token), held if accepted == 10 else held * accepted // 10)
+        return Fill(accepted > 0, sold_raw=sold, back_raw=back, held_raw=held)
 
     def _approval_gas(self, approvals: list[Step]) -> int:
         """Half as much again as the dearest takes, as wallets set it."""

@@ -157,9 +157,11 @@ def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]
     for cell in venue.cells:
         probe, outcome = cell.probe, cell.outcome
         at = (probe.environment, probe.delay_s)
-        if (probe.size, probe.share_bps, probe.seller) != (met.size, BPS, "buyer") or at not in met.sells:
+        if (probe.size, probe.share_bps) != (met.size, BPS) or probe.seller == "receiver":
             continue
-        sale = met.sells[at]
+        if probe.seller == "buyer" and at not in met.sells:
+            continue
+        sale = met.pieces if probe.seller == "pieces" else met.sells[at]
         if isinstance(outcome, Sold):
             came_to = (outcome.paid_raw, outcome.sold_raw, outcome.back_raw)
             same = sale is not None and came_to == (sale.paid_raw, sale.sold_raw, sale.back_raw)
@@ -167,5 +169,5 @@ def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]
         else:
             same = isinstance(outcome, RefusedCall) and sale is None
         if not same:
-            found.append(f"wallet {at[0]} after {at[1]} s: {outcome}")
+            found.append(f"wallet {at[0]} ({probe.seller}) after {at[1]} s: {outcome}")
     return found

@@ -53,7 +53,7 @@ EXPECTED = {
     "megabyte_revert": ("cannot_sell", "danger", "out of gas"),
     "garbage_text": ("ok", "ok", "0.60 %"),
     "malformed_text": ("ok", "ok", "0.60 %"),
-    "lying_balance": ("cannot_sell", "danger", "1.00 %"),
+    "lying_balance": ("cannot_sell", "danger", "at most 10.00 %"),
     "not_a_token": ("not_a_token", "warn", "does not answer"),
 }
 

@@ -58,6 +58,22 @@ async def test_a_node_that_fails_on_the_second_trip(
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if f != "wrong chain id"])
+@pytest.mark.parametrize("story", ["plain", "owner_only_sell"])
+async def test_a_node_that_fails_on_the_trip_of_the_ten_sales(
+    shaky: Context, faulty: FaultyNode, built: Built, fault: str, story: str
+) -> None:
+    # Trip 1 is two requests, trip 2 is one; the third has one answer, which some faults leave whole.
+    faulty.fault, faulty.after = fault, 3
+    code = await outcome(shaky, built.tokens[story], fault == "endless")
+    if story == "plain":
+        assert code == "ok"
+    elif fault in ("half an answer", "first answer only", "swapped answers"):
+        assert code == "cannot_sell"
+    else:
+        assert code == "unproven"
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f != "wrong chain id"])
 async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     shaky: Context, faulty: FaultyNode, rpc: SyncRpc, built: Built, fault: str
 ) -> None:

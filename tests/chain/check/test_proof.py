@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
+from chain.check.test_pieces import put as put_capped
 from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -109,6 +110,21 @@ async def test_so_do_other_launchpads_and_deep_ones(
     assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
     plain = await verified(changed(proof, "begun.deep", False), tmp_path, network_file, rpc.url)
     assert (plain.exit_code, "the file differs" in plain.output) == (1, True), plain.output
+
+
+@pytest.mark.parametrize("query", ["", "?deep=1"])
+async def test_so_does_one_with_ten_sales(
+    ctx: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path, query: str
+) -> None:
+    token = put_capped(rpc, built, 100)
+    await at_a_new_block(ctx, rpc)
+    (proof,) = await fetched(ctx, [token], query)
+    (pool,) = (venue for venue in proof["evidence"]["venues"] if venue["cells"])
+    assert pool["cells"][-1]["probe"]["seller"] == "pieces"
+    assert (proof["verdict"]["code"], proof["verdict"]["level"]) == ("ok", "warn")
+    rpc.call("evm_mine")
+    result = await verified(proof, tmp_path, network_file, rpc.url)
+    assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
 
 
 @pytest.mark.parametrize("kind", ["geth", "nitro"])

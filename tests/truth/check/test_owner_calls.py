@@ -157,7 +157,8 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
     assert (after.code, after.level) == (before.code, before.level)
     assert after.text == f"{before.text} {case.says}".rstrip()
     assert (evidence.owner_calls is None) == (case.says == "")
-    assert meter.trips == (2 if case.says in ("", _NO_FUNCTION) else 3)
+    deep = case.says not in ("", _NO_FUNCTION)
+    assert meter.trips == 2 + deep + (before.code == "cannot_sell")
     if isinstance(evidence.owner_calls, OwnerCalls):
         assert "owner_active" in raised_flags(JudgedCheck(evidence, judge(evidence, POLICY), POLICY))
         for call in evidence.owner_calls.tried:

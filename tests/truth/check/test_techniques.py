@@ -90,7 +90,7 @@ async def test_a_helper_with_code_is_let_through_where_one_without_is_not(
 async def test_our_check_is_asked_as_the_others_are(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     meter, case = Meter(), sample_cases(rpc, built)["owner_only_sell"]
     answer = await ours(ctx)(ctx.node, ctx.contracts, case, meter)
-    assert (answer.level, answer.said, meter.trips) == ("danger", "cannot_sell", 2)
+    assert (answer.level, answer.said, meter.trips) == ("danger", "cannot_sell", 3)
 
 
 def test_a_wrong_answer_of_anybodys_is_counted_and_named() -> None:

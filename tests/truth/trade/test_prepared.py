@@ -42,6 +42,9 @@ REFUSED = {
 }  # fmt: skip
 """Stories whose buy is not written, and the verdict."""
 
+CHEAPEST_REFUSES = ("hook_bait",)
+"""Stories whose cheapest pool takes no single sale: their check also tries ten there."""
+
 FAILS = {
     "paused": "would_fail", "no_pool": "no_route", "empty_pool": "no_route",
     "loops_on_balance": "not_a_token", "not_a_token": "not_a_token", "curve_other": "no_route",
@@ -122,7 +125,8 @@ async def test_a_trade_brings_exactly_what_was_told(
     wallet = signer(rpc, built, f"exact {key}", usdg=400 if quote_of(key) == "usdg" else 0)
     token = built.tokens[key]
     buy = await bought(ctx, built, wallet, key)
-    assert (buy.answer["venue"]["kind"], buy.trips, buy.answer["refused"]) == (BOUGHT[key], 3, False)
+    trips = 4 if key in CHEAPEST_REFUSES else 3
+    assert (buy.answer["venue"]["kind"], buy.trips, buy.answer["refused"]) == (BOUGHT[key], trips, False)
     assert (buy.answer["venue"]["pays"], buy.answer["spend"]["asset"]) == (quote_of(key),) * 2
     assert buy.answer["expect"]["asset"] == token
     by_permit2 = BOUGHT[key] in ("amm_v4", "launchpad_pool")
@@ -144,7 +148,7 @@ async def test_a_trade_brings_exactly_what_was_told(
         open_pool(signer(rpc, built, "anybody"), built.contracts, token)
         at_s = now_s(rpc)
     sell = await prepared(ctx, "sell", token, wallet.address, amount="all")
-    assert (sell.trips, sell.answer["refused"], sell.spend_raw) == (3, False, buy.raw)
+    assert (sell.trips, sell.answer["refused"], sell.spend_raw) == (trips, False, buy.raw)
     assert len(sell.steps) == 2 + (sell.answer["venue"]["kind"] in ("amm_v4", "launchpad_pool"))
     assert sell.answer["sellBack"] is None
     assert sell.answer["expect"]["asset"] == quote_of(key)
@@ -168,7 +172,8 @@ async def test_what_no_wallet_gets_out_of_is_not_written(
     assert (buy.answer["refused"], buy.steps, buy.code) == (True, [], REFUSED[key])
     assert buy.answer["verdict"]["level"] == "danger"
     assert buy.text.startswith("Refused. ")
-    assert (buy.trips, buy.counted) == (3, True)
+    # The check and the trade each try ten sales where no single one goes through.
+    assert (buy.trips, buy.counted) == (5 if buy.code == "cannot_sell" else 3, True)
 
 
 @pytest.mark.parametrize("key", FAILS)

@@ -90,6 +90,11 @@ def fee_cell(outcome: CellOutcome) -> ProbeCell:
     return ProbeCell(Probe("thousandth", POLICY.later_s, BPS, 0), outcome)
 
 
+def pieces_cell(outcome: CellOutcome, size: Size = "probe") -> ProbeCell:
+    """All of it in ten sales over a day, which is asked only where no single sale sold half."""
+    return ProbeCell(Probe(size, POLICY.day_s, BPS, 0, "pieces"), outcome)
+
+
 def planned_share(name: str) -> int:
     """What share of the tokens the probe by this name is asked to sell."""
     return MAIN_CELLS[name][1]

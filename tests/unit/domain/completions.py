@@ -44,6 +44,7 @@ from .builders import (
     fee_cell,
     keep_of,
     main_cell,
+    pieces_cell,
     small_buy,
     sold,
     venue,
@@ -155,7 +156,16 @@ def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int
         found.append(main_cell(size, name, outcome_or))
     if fees:
         found.append(fee_cell(sold(keep_bps) if rng.random() < 0.7 else a_sale(rng, world, BPS, keep_bps)))
+    if not any(_sold_half(cell) for cell in found):
+        found.append(pieces_cell(a_sale(rng, world, BPS, keep_bps), size))
     return tuple(found)
+
+
+def _sold_half(cell: ProbeCell) -> bool:
+    """The buyer sold half of it or more in one sale."""
+    one, sale = cell.probe, cell.outcome
+    counts = one.seller == "buyer" and one.size != "thousandth" and isinstance(sale, Sold)
+    return counts and isinstance(sale, Sold) and 2 * min(sale.sold_raw, sale.planned_raw) >= sale.held_raw
 
 
 def a_venue(rng: Random, world: World) -> VenueEvidence:
@@ -205,7 +215,17 @@ def with_gaps(rng: Random, whole: Evidence, most: int) -> Evidence:
     found = whole
     for _ in range(rng.randint(1, most)):
         found = _one_gap(rng, found)
-    return found
+    return replace(found, venues=tuple(_with_lost_pieces(rng, one) for one in found.venues))
+
+
+def _with_lost_pieces(rng: Random, one: VenueEvidence) -> VenueEvidence:
+    """Where the only sells of half are lost, pieces were asked, too, and are sometimes lost as well."""
+    size = main_size(one)
+    known = any(not isinstance(cell.outcome, Missing) for cell in one.cells)
+    asked = any(cell.probe.seller == "pieces" for cell in one.cells)
+    if not isinstance(size, str) or not known or asked or any(map(_sold_half, one.cells)):
+        return one
+    return replace(one, cells=(*one.cells, pieces_cell(NODE if rng.random() < 0.5 else NO_MONEY, size)))
 
 
 def _one_gap(rng: Random, found: Evidence) -> Evidence:

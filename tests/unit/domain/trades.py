@@ -5,9 +5,17 @@ from random import Random
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import CellOutcome, Missing, Probe, ProbeCell, RefusedCall, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CellOutcome,
+    Missing,
+    Probe,
+    ProbeCell,
+    RefusedCall,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.trade.judge import Allowance, CallResult, Exit, RunResult
-from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, TOKEN, buys, sold, venue
+from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, TOKEN, buys, pieces_cell, sold, venue
 
 GRID: dict[str, Probe] = {
     "full": Probe("probe", POLICY.later_s, BPS, 0),
@@ -87,9 +95,16 @@ def _some_way(rng: Random, most_gaps: int) -> VenueEvidence:
         else:
             outcome_or = outcome if rng.random() < 0.6 else a_sale(rng, probe.share_bps)
         cells.append(ProbeCell(probe, outcome_or))
+    if not any(_sold_half(cell) for cell in cells):
+        cells.append(pieces_cell(a_sale(rng, BPS)))
     for at in rng.sample(range(len(cells)), rng.randint(0, most_gaps)):
         cells[at] = replace(cells[at], outcome=NODE)
     return way(cells=tuple(cells))
+
+
+def _sold_half(cell: ProbeCell) -> bool:
+    one, sale = cell.probe, cell.outcome
+    return one.seller == "buyer" and isinstance(sale, Sold) and 2 * sale.sold_raw >= sale.held_raw
 
 
 def filled(rng: Random, gappy: Exit) -> Exit:

@@ -5,6 +5,7 @@ quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
@@ -97,6 +98,14 @@ def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
     return bought.held_later_raw[delays_s.index(probe.delay_s)]
 
 
+def plannable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
+    """The amount that the probe's sells may ask for. Pieces are sold all through the day, so they ask for the
+    smallest balance of the day: tokens that rebase have less or more at other times."""
+    if probe.seller != "pieces":
+        return sellable(bought, probe, policy)
+    return min(bought.received_raw, *bought.held_later_raw, sellable(bought, probe, policy))
+
+
 def gas_float(policy: Policy, environment: Environment) -> int:
     """Enough wei to pay for every attempt of the most expensive sell at the maximum fee."""
     return max(environment.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
@@ -143,6 +152,8 @@ def exit_blocks(
     if clear_first:
         clearing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
+    if probe.seller == "pieces":
+        return _sell_in_pieces_blocks(out, setting, environment, planned_raw, approvals)
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
@@ -192,6 +203,49 @@ def _transfer_and_sell_blocks(
     after = token_read("after-token", setting, environment, receiver)
     sell_block = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
     return PlannedBlock(probe.delay_s, (transfer,)), sell_block
+
+
+def _sell_in_pieces_blocks(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    planned_raw: int,
+    approvals: list[SimulatedStep],
+) -> tuple[PlannedBlock, ...]:
+    """The approvals of the whole amount, and then its pieces, each in a block of its own: one gas limit each,
+    since a second attempt that succeeds would sell a second piece."""
+    buyer, policy = environment.buyer, setting.policy
+    limit = (
+        min(policy.piece_gas_limit, policy.hook_gas_limit)
+        if place.venue.rival_hook()
+        else policy.piece_gas_limit
+    )
+    sells = []
+    for n, raw in enumerate(piece_amounts(planned_raw, policy)):
+        *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
+        sells.append([SimulatedStep(f"sell-{n}", buyer, sell, limit)])
+    sells[0].insert(0, quote_read("held", place, setting, environment, buyer))
+    sells[-1] += reads("after", place, setting, environment, buyer)
+    moments_s = [at_s + late_s(environment, at_s) for at_s in piece_moments_s(policy)][-len(sells) :]
+    waits_s = [later - earlier for earlier, later in pairwise(moments_s)]
+    return (
+        PlannedBlock(moments_s[0] - environment.approved_s, tuple(approvals)),
+        PlannedBlock(environment.approved_s, tuple(sells[0])),
+        *(PlannedBlock(wait_s, tuple(steps)) for wait_s, steps in zip(waits_s, sells[1:], strict=True)),
+    )
+
+
+def piece_amounts(planned_raw: int, policy: Policy) -> list[int]:
+    """The pieces of an amount; the last takes the rest. Fewer pieces where there are not enough units."""
+    piece_raw = planned_raw // policy.pieces
+    amounts = [piece_raw] * (policy.pieces - 1) + [planned_raw - piece_raw * (policy.pieces - 1)]
+    return [raw for raw in amounts if raw > 0]
+
+
+def piece_moments_s(policy: Policy) -> list[int]:
+    """Seconds after the buy at which the pieces are sold, evenly from the first sells to a day later."""
+    span_s, steps = policy.day_s - policy.later_s, max(1, policy.pieces - 1)
+    return [policy.later_s + n * span_s // steps for n in range(policy.pieces)]
 
 
 def sell_steps(

@@ -22,7 +22,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.venues import abi
 
 from .legs import VenuePlace, planned_sell_raw, sellable
-from .request import Results
+from .request import Results, StepResult
 
 NO_ROUTE = "no route to the money side"
 
@@ -139,11 +139,15 @@ def read_exit(
     completed = [number for number, result in enumerate(sells) if result.ok]
     if not completed:
         approval = _first_refused_call(results, (("approve-0", "approve"),))
-        return approval or RefusedCall("sell", sells[-1].reason(), sells[-1].gas_used)
+        # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
+        sell = sells[0 if probe.seller == "pieces" else -1]
+        return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw
-    planned_raw = planned_sell_raw(probe, held)
+    pieces = probe.seller == "pieces"
+    planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
-    after, remaining = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
+    after = _quote_at(results, "after" if pieces else f"after-{completed[0]}")
+    remaining = _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
@@ -152,7 +156,7 @@ def read_exit(
         return remaining
     if not receiver:
         remaining -= start.prior_raw
-    if len(completed) > 1:
+    if len(completed) > 1 and not pieces:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
         # all of them together. The amount that reached a receiver is not known.
         remaining = held - planned_raw if receiver else max(remaining, held - planned_raw)
@@ -160,7 +164,9 @@ def read_exit(
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
     reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
     arrived = min(held, reached) if receiver else None
-    labels = tuple(f"sell-{number}" for number in range(completed[0] + 1))
+    # Of a sell, the attempts up to the first that succeeded; of pieces, all.
+    counted = range(len(sells) if pieces else completed[0] + 1)
+    labels = tuple(f"sell-{number}" for number in counted)
     gas = ("approve", *labels) if receiver else labels
     return Sold(
         paid_raw=start.paid_raw,
@@ -169,9 +175,16 @@ def read_exit(
         sold_raw=(held if arrived is None else arrived) - remaining,
         back_raw=after - before + _gas_between(results, gas, out, environment),
         buy_gas=start.buy_gas,
-        sell_gas=sells[completed[0]].gas_used,
+        sell_gas=max(sells[number].gas_used for number in (completed if pieces else completed[:1])),
         arrived_raw=arrived,
     )
+
+
+def _accepted_raw(held_raw: int, pieces: list[StepResult]) -> int:
+    """The part of the balance that the pieces which succeeded asked for: a sale that moves more than that was
+    not asked to. The last piece takes the rest."""
+    piece_raw, refused = held_raw // len(pieces), sum(not piece.ok for piece in pieces)
+    return held_raw - piece_raw * refused if pieces[-1].ok else piece_raw * (len(pieces) - refused)
 
 
 def read_handed(results: Results | Missing) -> int | None:

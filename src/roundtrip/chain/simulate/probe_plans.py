@@ -18,9 +18,9 @@ from .legs import (
     exit_blocks,
     gas_float,
     late_s,
+    plannable,
     reads,
     route_to,
-    sellable,
     slot_of,
     start_wei,
     token_read,
@@ -87,7 +87,7 @@ def trade_plan(
     """Like ``sell_plan``, with exactly this environment's wallets. ``between``: an extra block after the buy;
     the later blocks keep their times."""
     environment = _with_measured_gas(environment, bought)
-    held_raw = sellable(bought, probe, setting.policy)
+    held_raw = plannable(bought, probe, setting.policy)
     first = buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
     sell_block, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
     if between is None:

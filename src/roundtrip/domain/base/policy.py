@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-7"
+    version: str = "2026-11-8"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -25,6 +25,8 @@ class Policy:
     day_s: int = 86_400
     half_bps: int = 5000
     sliver_bps: int = 100
+    pieces: int = 10
+    """Equal sales, spread over the day, that are tried where no single sale sells enough. Texts say "ten"."""
 
     buy_gas_limit: int = 2**24
     """EIP-7825's cap on one transaction."""
@@ -42,6 +44,8 @@ class Policy:
     """The most pools of either sort that get one buy each to find those."""
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
     """The same for sells of a part, which are the exception."""
+    piece_gas_limit: int = 3_000_000
+    """For each of these sales: together they stay below the gas that nodes allow one simulation."""
     company_gas_limit: int = 3_000_000
     """For buys of other wallets in between."""
     named_gas: int = 3_000_000

@@ -243,10 +243,11 @@ class RefusedCall:
 class Sold:
     """A buy and a later sell that both succeeded, read from balances.
 
-    ``planned_raw``: the amount to sell; ``sold_raw``: the amount that left the wallet; ``held_raw``: the
-    balance before the sell, bought for ``paid_raw``, or, where a receiver sells, the amount that the buyer
-    bought. ``back_raw``: the quote that came back. ``arrived_raw``: the amount that reached a receiver, less
-    than was bought where transfers are taxed; None where the buyer sells.
+    ``planned_raw``: the amount to sell, of pieces those that succeeded; ``sold_raw``: the amount that left
+    the wallet; ``held_raw``: the balance before the sell, bought for ``paid_raw``, or, where a receiver
+    sells, the amount that the buyer bought. ``back_raw``: the quote that came back. ``arrived_raw``: the
+    amount that reached a receiver, less than was bought where transfers are taxed; None where the buyer
+    sells.
     """
 
     wire: ClassVar[str] = "Sold"
@@ -278,7 +279,8 @@ class EnvironmentBuy:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One point of the grid: the size, the delay, the share that is sold, and the seller."""
+    """One point of the grid: the size, the delay, the share that is sold, and the seller. ``pieces``: the
+    buyer sells the share in equal sales, the last of them after the delay."""
 
     wire: ClassVar[str] = "Probe"
 
@@ -286,7 +288,7 @@ class Probe:
     delay_s: int
     share_bps: int
     environment: int
-    seller: Literal["buyer", "receiver"] = "buyer"
+    seller: Literal["buyer", "receiver", "pieces"] = "buyer"
 
 
 @dataclass(frozen=True, slots=True)

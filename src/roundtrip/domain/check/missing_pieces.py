@@ -31,6 +31,8 @@ from .venue_reading import Sale, SellResult, Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
 _LEAST_LOSS = -BPS * BPS
+_SELLS = ("full", "hour", "day", "half", "pieces")
+"""The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
 
@@ -54,7 +56,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
     for reading in readings:
         pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
-        pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps, reading.half]
+        pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps, reading.half, reading.pieces]
         pieces += [reading.pool_fee_bps, reading.first_tax_bps, reading.cross_venue_loss_bps]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
@@ -163,8 +165,7 @@ def _outcomes(
 
 def _complete_badly(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
-    sells = ("full", "hour", "day", "half")
-    changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
+    changes: dict[str, object] = {n: _REFUSED for n in _SELLS if isinstance(getattr(reading, n), Missing)}
     figures = ("fees_bps", "impact_bps", "pool_fee_bps", "first_tax_bps", "cross_venue_loss_bps")
     changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
     if isinstance(reading.inconsistent, Missing):
@@ -222,7 +223,9 @@ class _Venue:
         half_sold = Sale(_LEAST_LOSS, self._policy.half_bps, True)
         laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
-        return product(self._full_sells(), hours, days, _choices(reading.half, (half_sold, _REFUSED)))
+        halves = _choices(reading.half, (half_sold, _REFUSED))
+        pieces = _choices(reading.pieces, (Sale(_LEAST_LOSS, BPS, True), _REFUSED))
+        return product(self._full_sells(), hours, days, halves, pieces)
 
     def _full_sells(self) -> list[SellResult]:
         reading = self._reading
@@ -241,8 +244,7 @@ class _Venue:
         return fulls
 
     def _state(self, *sells: SellResult) -> _State | None:
-        names = ("full", "hour", "day", "half")
-        reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
+        reading = replace(self._reading, **dict(zip(_SELLS, sells, strict=True)))  # type: ignore[arg-type]
         completed = _complete_badly(reading)
         if not takes_sells(completed, self._policy):
             return None
@@ -256,6 +258,8 @@ class _Venue:
         names = ["full", "hour", "day"]
         if not enough(completed.full, self._policy):
             names.append("half")
+        if not any(enough(getattr(completed, name), self._policy) for name in names):
+            names.append("pieces")
         return [name for name in names if enough(getattr(completed, name), self._policy)]
 
     # --- codes -------------------------------------------------------------------------------------

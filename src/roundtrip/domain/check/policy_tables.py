@@ -39,8 +39,9 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("empty_pool", "warn", "venues without liquidity to buy from"),
         Row("cannot_buy", "warn", "every venue refuses a buy of any size"),
         Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
-            f"day; in a deep check also if at least {_percent(policy.caught_share_bps)} of the real "
-            f"holders, and {policy.least_caught} at least, cannot sell within a day or lose {danger}"),
+            f"day, in one sale or in {policy.pieces}; in a deep check also if at least "
+            f"{_percent(policy.caught_share_bps)} of the real holders, and {policy.least_caught} at least, "
+            f"cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", "what the pool or its hook keeps is the largest part of the loss; "
             f"{lines}; at least warn from {toll}"),
         Row("thin_pool", "warn, danger", f"price impact is the largest part of the loss; {lines}"),
@@ -104,6 +105,7 @@ _PURPOSES = MappingProxyType(
         "day_s": "the third sells",
         "half_bps": "the share that a sell of half sells",
         "sliver_bps": "the smallest share that is sold",
+        "pieces": "equal sales over a day, tried where no single sale sells enough",
         "buy_gas_limit": "the gas limit of a buy: the cap of one transaction (EIP-7825)",
         "sell_gas_ladder": "the gas limits of a sell, tried in turn until it succeeds",
         "hook_gas_limit": "the gas limit of a swap in a pool with a stranger's hook",
@@ -111,6 +113,7 @@ _PURPOSES = MappingProxyType(
         "most_hooked": "the same for pools with a stranger's hook",
         "most_scouted": "pools of each kind on which one buy is tried to find these",
         "part_gas_ladder": "the gas limits of a sell of a part, tried in turn",
+        "piece_gas_limit": "the gas limit of each of these sales",
         "company_gas_limit": "the gas limit of the buys of others in between",
         "named_gas": "the text names a buy or sell that uses more gas",
         "approve_gas_limit": "the gas limit of an approval",

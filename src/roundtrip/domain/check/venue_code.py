@@ -23,16 +23,33 @@ def takes_sells(reading: VenueReading, policy: Policy) -> bool:
     return reading.inconsistent is not True and any(enough(sell, policy) for sell in reading.sells())
 
 
+def needs_pieces(reading: VenueReading, policy: Policy) -> bool:
+    """True where the venue refuses, or cuts, the sales that are known, and none of them sold enough: then a
+    larger number of smaller sales decides whether it takes sells."""
+    tried = any(isinstance(sell, Sale | RefusedCall) for sell in reading.single_sells())
+    return (
+        reading.status == "bought" and tried and reading.inconsistent is not True
+        and not any(enough(sell, policy) for sell in reading.single_sells())
+    )  # fmt: skip
+
+
+def sells_in_pieces_only(reading: VenueReading, policy: Policy) -> bool:
+    """True where the pieces sold enough and no single sale did."""
+    return enough(reading.pieces, policy) and needs_pieces(reading, policy)
+
+
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     """The largest loss that is not price impact: of the small round trip, a launch's first tax, and the sells
     that count.
 
     These are the sells of all at once, after an hour and after a day, and of half where not enough sells at
-    once.
+    once. Pieces count where none of these sells enough.
     """
     counted: list[SellResult] = [reading.full, reading.hour, reading.day]
     if not enough(reading.full, policy):
         counted.append(reading.half)
+    if not any(enough(sell, policy) for sell in counted):
+        counted.append(reading.pieces)
     losses = [s.loss_bps for s in counted if isinstance(s, Sale) and enough(s, policy)]
     return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
 

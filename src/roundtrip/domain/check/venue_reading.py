@@ -55,7 +55,8 @@ class VenueReading:
     ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
     the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
     that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
-    environments. Where one of them is Missing, ``full_at_best`` is the result of the other.
+    environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
+    of it in equal sales over a day, tried only where no single sale sold enough.
     ``first_tax_bps``: what a curve takes of a fresh wallet's buy at the pinned block, in a launch's first
     seconds. ``inconsistent``: it sold in one environment and was refused in the other. ``refused_elsewhere``:
     one environment bought, and this is why the other did not.
@@ -79,6 +80,7 @@ class VenueReading:
     day: SellResult = None
     half: SellResult = None
     sliver: SellResult = None
+    pieces: SellResult = None
     handed_on: SellResult = None
     large: SellResult = None
     fees_bps: int | Missing | None = None
@@ -88,6 +90,10 @@ class VenueReading:
 
     def sells(self) -> tuple[SellResult, ...]:
         """Every probe that may show that the buyer can sell within a day."""
+        return (*self.single_sells(), self.pieces)
+
+    def single_sells(self) -> tuple[SellResult, ...]:
+        """Those of them that are one sale."""
         return (self.full, self.hour, self.day, self.half, self.sliver)
 
 
@@ -162,6 +168,7 @@ def read_venue(
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
+        pieces=_worst(results(policy.day_s, BPS, "pieces")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         large=_worst(results(policy.later_s, BPS, at="large")),
         fees_bps=measured,

@@ -6,7 +6,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 from .evidence import Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
-from .venue_code import enough, fee_like_bps, parts
+from .venue_code import enough, fee_like_bps, parts, sells_in_pieces_only
 from .venue_reading import Sale, VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
@@ -254,8 +254,30 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     if enough(reading.half, policy):
         share = _supply_share(evidence, reading)
         return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
+    if sells_in_pieces_only(reading, policy):
+        return _pieces_text(reading, why)
     when = "an hour" if enough(reading.hour, policy) else "a day"
     return f"You cannot sell it at once{why}; you can after {when}"
+
+
+def _pieces_text(reading: VenueReading, why: str) -> str:
+    """Which single sale failed, and what the ten sales sold. ``why``: the reason, in brackets."""
+    pieces = reading.pieces
+    assert isinstance(pieces, Sale)
+    single = [sell for sell in (reading.full, reading.half) if isinstance(sell, Sale)]
+    if single:
+        one_sale = f"One sale sells at most {format_percent(max(sell.share_bps for sell in single))} of it"
+    else:
+        part = "half" if isinstance(reading.half, RefusedCall) else "all"
+        one_sale = f"A sale of {part} of it is refused{why}"
+    loss_bps = pieces.loss_bps
+    lost = (
+        f"a loss of {format_percent(loss_bps)}" if loss_bps >= 0 else f"a gain of {format_percent(-loss_bps)}"
+    )
+    if pieces.share_bps >= BPS:
+        return f"{one_sale}; ten sales of a tenth went through within a day for {lost}"
+    share = format_percent(pieces.share_bps)
+    return f"{one_sale}; ten sales of a tenth within a day sold {share} of it for {lost}"
 
 
 def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:

@@ -20,7 +20,7 @@ from roundtrip.domain.check.evidence import (
     Sold,
     VenueEvidence,
 )
-from roundtrip.domain.check.venue_code import Level, enough, takes_sells
+from roundtrip.domain.check.venue_code import Level, enough, sells_in_pieces_only, takes_sells
 from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading, read_venue
 from roundtrip.domain.check.verdict import Verdict
 
@@ -132,14 +132,15 @@ class ExitFinding:
 
     def shown_sell(self) -> tuple[Probe, Sold] | None:
         """The sell that an answer shows: all of it straight back, the worse of its environments; where that
-        failed, the first sell of the same wallet that went through."""
+        failed, the first sell of the same wallet that went through, in pieces before any other."""
         if self.venue is None:
             return None
         sold = _buyer_sells(self.venue)
         straight_back = [sell for sell in sold if _straight_back(sell[0])]
         if straight_back:
             return min(straight_back, key=lambda sell: sell[1].back_raw * sell[1].held_raw)
-        return next(iter(sold), None)
+        # Pieces are tried only where no other sell is enough.
+        return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
 
     def sold_straight_back(self) -> bool:
         """True where all of it sold at once, on a venue that was open already."""
@@ -153,12 +154,12 @@ class ExitFinding:
 
 
 def _buyer_sells(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
-    cells = [cell for cell in venue.cells if cell.probe.seller == "buyer"]
+    cells = [cell for cell in venue.cells if cell.probe.seller != "receiver"]
     return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
 
 
 def _straight_back(probe: Probe) -> bool:
-    return probe.share_bps == BPS and probe.delay_s < 60
+    return probe.seller == "buyer" and probe.share_bps == BPS and probe.delay_s < 60
 
 
 def judge_exit(exit_: Exit, policy: Policy) -> ExitFinding:
@@ -233,11 +234,11 @@ def code_of_loss(lost_bps: int, policy: Policy) -> str:
 def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
     """The venue with the buyer's missing sells filled in: sold at a gain, refused, sold for nothing, sold in
     the least part; of two environments also sold in the first and refused in the second."""
-    groups: dict[tuple[int, int], list[int]] = {}
+    groups: dict[tuple[int, int, str], list[int]] = {}
     for number, cell in enumerate(venue.cells):
         probe = cell.probe
-        if isinstance(cell.outcome, Missing) and probe.seller == "buyer":
-            groups.setdefault((probe.delay_s, probe.share_bps), []).append(number)
+        if isinstance(cell.outcome, Missing) and probe.seller != "receiver":
+            groups.setdefault((probe.delay_s, probe.share_bps, probe.seller), []).append(number)
     ways = [_sold_once, _as_refused, _best, _worst, _least]
     extremes = ((way,) * len(groups) for way in ways)
     for choice in chain(extremes, product(ways, repeat=len(groups))):
@@ -274,7 +275,7 @@ def _sold_once(probe: Probe) -> CellOutcome:
     return _as_refused(probe) if probe.environment else _best(probe)
 
 
-_SELLS = ("full", "hour", "day", "half")
+_SELLS = ("full", "hour", "day", "half", "pieces")
 
 
 def _gaps(reading: VenueReading) -> list[Missing]:
@@ -287,13 +288,14 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 
 def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
     """The worst loss of the sells that count: all of it straight back, an hour and a day later; what did not
-    sell counts as lost. Where not enough of it sells at once, half of it. A token that sells now and no
-    longer within a day has a high loss at least."""
+    sell counts as lost. Where not enough of it sells at once, half of it; where no single sale sells enough,
+    the pieces. A token that sells now and no longer within a day has a high loss at least."""
     laters = (reading.hour, reading.day)
     losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
     if not enough(reading.full, policy):
         half = reading.half
         losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
+        losses += [_of_all(reading.pieces)] if sells_in_pieces_only(reading, policy) else []
     elif not all(enough(later, policy) for later in laters):
         losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)

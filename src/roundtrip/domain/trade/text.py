@@ -7,7 +7,7 @@ from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
 from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading
 from roundtrip.domain.check.verdict_text import (
     NO_REASON,
@@ -181,6 +181,9 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
         if is_unknown:
             whole = "we could not find out whether all of what it buys sells at once"
         return f"{whole}{clause}; half of it does, for {lost}"
+    if sells_in_pieces_only(reading, policy):
+        ten = f"ten sales of a tenth went through within a day, for {lost}"
+        return f"what it buys does not sell in one sale{clause}; {ten}"
     if not any(enough(later, policy) for _, later in _laters(reading)):
         return f"what it buys sold only in a small part{clause}"
     whole = "you cannot sell what it buys at once"

@@ -64,8 +64,14 @@ def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> li
 def _label(cell: ProbeCell) -> str:
     probe = cell.probe
     share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
-    seller_text = "" if probe.seller == "buyer" else ", by a wallet that it was sent to"
-    return f"{SIZES[probe.size]}, {share}{seller_text}"
+    return f"{SIZES[probe.size]}, {share}{_SELLERS[probe.seller]}"
+
+
+_SELLERS = {
+    "buyer": "",
+    "receiver": ", by a wallet that it was sent to",
+    "pieces": ", in ten sales over a day",
+}
 
 
 def _grid_cell(cell: ProbeCell, policy: Policy) -> GridCell:

@@ -11,6 +11,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
+    AnyLaunch,
     CellOutcome,
     CompletedBuy,
     DeployerRecord,
@@ -27,6 +28,7 @@ from roundtrip.domain.check.evidence import (
 )
 
 from .buy_round import BuyRoundResult
+from .pieces import pieces_probe, venues_to_ask
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 EVIDENCE_SCHEMA = 4
@@ -69,10 +71,11 @@ _Sell = _ProbeSell | _HandOver | _Pull | _CrossSell
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Sells on every venue that bought, and returns the evidence of both rounds. Where the node fails, the
-    cells are Missing."""
+    """Sells on every venue that bought, and returns the evidence of both rounds. Where a venue refuses every
+    single sale, one more batch sells in pieces. Where the node fails, the cells are Missing."""
     run, data, candidates = replace(bought.run, meter=meter), bought.data, bought.candidates
-    venues = await ask_sell_round(run, bought.venues_to_sell_on())
+    trials = bought.venues_to_sell_on()
+    venues = await _ask_pieces(run, trials, await ask_sell_round(run, trials), data.launch)
     existing = sum(venue.exists() for venue in data.venues)
     return Evidence(
         schema=EVIDENCE_SCHEMA,
@@ -107,6 +110,28 @@ async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[V
     plans = dict(_plan_sells(run, venues))
     results = await _send(run, venues, plans)
     return tuple(_read_venue(run, venues, number, results) for number in range(len(venues)))
+
+
+async def _ask_pieces(
+    run: CheckSession,
+    trials: list[VenueTrial],
+    venues: tuple[VenueEvidence, ...],
+    launch: AnyLaunch | Missing | None,
+) -> tuple[VenueEvidence, ...]:
+    """The venues, with the sells in pieces where they can change the verdict. Sends one batch, or none."""
+    policy = run.means.policy
+    sells: dict[int, _ProbeSell] = {}
+    for number in venues_to_ask(venues, policy, launch):
+        size = trials[number].main_size()
+        assert size is not None
+        sells[number] = _ProbeSell(number, len(venues[number].cells), pieces_probe(policy, size))
+    plans: dict[_Sell, Plan] = {s: _sell_plan(run, trials[n], s.probe) for n, s in sells.items()}
+    results = await _send(run, trials, plans)
+    found = list(venues)
+    for number, sell in sells.items():
+        cell = _cell(run, trials[number], sell.probe, results[sell], None)
+        found[number] = replace(venues[number], cells=(*venues[number].cells, cell))
+    return tuple(found)
 
 
 def _plan_sells(run: CheckSession, venues: list[VenueTrial]) -> Iterator[tuple[_Sell, Plan]]:

@@ -1,5 +1,7 @@
-"""Sells the tokens that a wallet's calls brought straight back, with the probes of a check, in one batch."""
+"""Sells the tokens that a wallet's calls brought straight back, with the probes of a check, in one batch; in
+pieces in one more, where no venue takes a single sale."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import Meter
@@ -29,9 +31,11 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.price import quote_in_wei, quote_raw
-from roundtrip.domain.check.venue_reading import MAIN_SIZES
+from roundtrip.domain.check.venue_code import needs_pieces, takes_sells
+from roundtrip.domain.check.venue_reading import MAIN_SIZES, read_venue
 from roundtrip.domain.trade.judge import BalanceChange, Exit
 from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.pieces import pieces_probe
 from roundtrip.services.check.sell_round import standard_probes
 from roundtrip.services.check.session import CheckSession, PlanResult, VenueTrial, bought_raw
 from roundtrip.services.support.cancel_on_error import at_once
@@ -121,6 +125,19 @@ class SellBackResult:
             tuple(ProbeCell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
         )
 
+    def ways_for_pieces(self) -> list[SellWay]:
+        """The ways to sell on in pieces; none where some way took a single sale."""
+        policy = _policy(self.brought)
+        readings = [(way, read_venue(self._venue(way, cells, 0), policy)) for way, cells in self.ways]
+        if any(takes_sells(reading, policy) for _, reading in readings):
+            return []
+        return [way for way, reading in readings if needs_pieces(reading, policy)]
+
+    def with_cells(self, more: Mapping[SellWay, ProbeCell]) -> "SellBackResult":
+        """The result with one more sell of some ways."""
+        ways = [(way, (*cells, more[way]) if way in more else cells) for way, cells in self.ways]
+        return replace(self, ways=tuple(ways))
+
     def has_closed_curve(self) -> bool:
         """True where the sells show that the calls closed a curve, which was not known before."""
         return any(_is_closed(way, cells) for way, cells in self.ways)
@@ -189,12 +206,13 @@ async def sell_all(
 ) -> list[SellBackResult]:
     """Sells every token on every way at once, on as many ways as ``gas`` for the calls allows. A missing
     answer of the node is Missing. If the calls turn out to have closed a curve, the token is sold again, in
-    the pool that opens."""
+    the pool that opens. What no venue buys in a single sale is sold in pieces."""
     if not tokens:
         return []
     first = await _sell_back(wallet_calls, tokens, (), meter, gas)
     closed = tuple(result.brought for result in first if result.has_closed_curve())
-    return await _sell_back(wallet_calls, tokens, closed, meter, gas) if closed else first
+    results = await _sell_back(wallet_calls, tokens, closed, meter, gas) if closed else first
+    return await _sell_in_pieces(wallet_calls, results, meter)
 
 
 async def _sell_back(
@@ -220,9 +238,47 @@ async def _sell_back(
     ]
 
 
+async def _sell_in_pieces(
+    wallet_calls: WalletCalls, results: list[SellBackResult], meter: Meter
+) -> list[SellBackResult]:
+    """The results, with sells in pieces for each token that no way took in a single sale. The calls run once
+    more on each of its ways: at most an eleventh of what the single sales may use."""
+    runs = [
+        [
+            _plan_probe(wallet_calls, result.brought, way, pieces_probe(_policy(result.brought), "probe"))
+            for way in result.ways_for_pieces()
+        ]
+        for result in results
+    ]
+    meters = [Meter() for _ in results]
+    tokens = [result.brought for result in results]
+    answers = await at_once(*map(_send, tokens, runs, meters))
+    meter.add(*meters)
+    return [
+        result.with_cells(_read_cells(own_runs, own_answers))
+        for result, own_runs, own_answers in zip(results, runs, answers, strict=True)
+    ]
+
+
+def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, ProbeCell]:
+    """The cell of each way."""
+    cells = {}
+    for run, result in zip(runs, results, strict=True):
+        assert run.probe is not None
+        policy = _policy(run.brought)
+        cells[run.way] = ProbeCell(run.probe, _outcome(run.brought.moved, run, result, None, policy))
+    return cells
+
+
+def _policy(token: BroughtToken) -> Policy:
+    return token.buy_round.run.means.policy
+
+
 async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> list[PlanResult]:
     """The results in order, through the token's own session, which knows what this token's code may read."""
     plans = {number: (run.way.place, run.plan) for number, run in enumerate(runs)}
+    if not plans:
+        return []
     try:
         return list((await replace(token.buy_round.run, meter=meter).ask_later(plans)).values())
     except NodeFault as fault:
@@ -240,14 +296,20 @@ def _ways(
     wet = [trial for trial in trials if trial not in dry]
     room = max(0, token.buy_round.run.means.policy.most_venues - len(wet))
     ways = [_way(token, trial, closed) for trial in (*wet, *dry[:room])]
-    max_ways = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.buy_round.run.means.policy)))
+    max_ways = max(1, gas // max(1, _gas_of_sells(wallet_calls.gas_limits, _policy(token))))
     return ways[:max_ways], len(ways) > max_ways
 
 
 def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
     """The gas that calls with these limits may use while ``tokens`` are sold, each on one venue: the calls
-    run before each sell, and before the transfer to another wallet."""
-    return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
+    also run before the sells in pieces."""
+    return (_gas_of_sells(gas_limits, policy) + sum(gas_limits)) * tokens
+
+
+def _gas_of_sells(gas_limits: tuple[int, ...], policy: Policy) -> int:
+    """The gas that the calls may use on one venue without pieces: they run before each sell, and before the
+    transfer to another wallet."""
+    return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1)
 
 
 def _is_absent(trial: VenueTrial) -> bool:
@@ -275,28 +337,26 @@ def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
 
 def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
     run = token.buy_round.run
-    policy, setting = run.means.policy, run.setting
+    env = _trader(run, wallet_calls, way, 0, "handed")
+    plan = calls.passed_on_plan(wallet_calls, run.setting, env, token.moved.raw, way.opening)
+    probes = standard_probes(run.means.policy, "probe")
+    return [
+        _SellBackRun(token, way, env, None, plan),
+        *(_plan_probe(wallet_calls, token, way, probe) for probe in probes),
+    ]
+
+
+def _plan_probe(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay, probe: Probe) -> _SellBackRun:
+    run = token.buy_round.run
+    env = _trader(
+        run, wallet_calls, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}"
+    )
     # The balance of a token that rebases is known at the nominal delays only.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
-    env = _trader(run, wallet_calls, way, 0, "handed")
-    runs = [
-        _SellBackRun(
-            token,
-            way,
-            env,
-            None,
-            calls.passed_on_plan(wallet_calls, setting, env, token.moved.raw, way.opening),
-        )
-    ]
-    for probe in standard_probes(policy, "probe"):
-        env = _trader(
-            run, wallet_calls, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}"
-        )
-        env = replace(env, late_s=0) if rebases else env
-        held = held_raw(token.moved, probe, policy)
-        plan = calls.after_plan(wallet_calls, way.place, setting, env, probe, held, way.opening)
-        runs.append(_SellBackRun(token, way, env, probe, plan))
-    return runs
+    env = replace(env, late_s=0) if rebases else env
+    held = _plannable_raw(token.moved, probe, run.means.policy)
+    plan = calls.after_plan(wallet_calls, way.place, run.setting, env, probe, held, way.opening)
+    return _SellBackRun(token, way, env, probe, plan)
 
 
 def _trader(
@@ -324,6 +384,15 @@ def held_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
         return moved.raw
     later = moved.later_raw[calls.held_delays_s(policy).index(probe.delay_s)]
     return later * moved.raw // max(1, moved.before_raw + moved.raw)
+
+
+def _plannable_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
+    """The received amount that the probe's sells may ask for (``legs.plannable``)."""
+    if probe.seller != "pieces":
+        return held_raw(moved, probe, policy)
+    delays = calls.held_delays_s(policy) if moved.later_raw else ()
+    balances = [held_raw(moved, replace(probe, delay_s=delay_s), policy) for delay_s in delays]
+    return min([moved.raw, *balances])
 
 
 def _read(

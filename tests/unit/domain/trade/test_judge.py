@@ -19,9 +19,10 @@ from roundtrip.domain.trade.judge import (
     code_of_loss,
     judge_exit,
     judge_trade,
+    level_of,
 )
 from roundtrip.domain.trade.text import sentence
-from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, sold
+from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, pieces_cell, sold
 from unit.domain.judged_trades import DONE, FAILED, TRADED, Seeds, of
 from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, some_exit, way
 
@@ -99,6 +100,54 @@ def test_what_sells_now_and_not_within_a_day_is_a_high_loss_at_least(names: tupl
     found = judge_exit(received(way(cells=grid(60, **gone))), POLICY)
     assert (found.code, found.loss_bps) == ("high_loss", 1500)
     assert code(received(way(cells=grid(5000, **gone)))) == "heavy_loss"
+
+
+def in_pieces(outcome: CellOutcome, **outcomes: CellOutcome) -> Exit:
+    """Every single sale refused, but for the named ones, and these ten sales."""
+    return received(way(cells=(*refused_grid(**outcomes), pieces_cell(outcome))))
+
+
+@pytest.mark.parametrize(
+    ("loss_bps", "expected"), [(60, "ok"), (1499, "ok"), (1500, "high_loss"), (5000, "heavy_loss")]
+)
+def test_where_no_single_sale_is_enough_ten_sales_decide(loss_bps: int, expected: str) -> None:
+    found = judge_exit(in_pieces(sold(loss_bps)), POLICY)
+    assert (found.code, found.loss_bps) == (expected, loss_bps)
+    assert level_of(found.code, found) != "ok"
+
+
+def test_what_ten_sales_do_not_sell_is_lost() -> None:
+    assert code(in_pieces(sold(0, 8600))) == "ok"
+    assert code(in_pieces(sold(0, 8500))) == "high_loss"
+    assert code(in_pieces(sold(0, 4999))) == "cannot_sell"
+    assert code(in_pieces(NO_MONEY)) == "cannot_sell"
+
+
+@pytest.mark.parametrize("name", ["half", "hour", "day"])
+def test_ten_sales_decide_nothing_where_one_is_enough(name: str) -> None:
+    every = {name: sold(60, GRID[name].share_bps)}
+    every |= {f"{name}_again": every[name]} if name != "half" else {}
+    for outcome in (NO_MONEY, NODE, sold(9000)):
+        assert code(in_pieces(outcome, **every)) == "ok"
+
+
+def test_lost_ten_sales_leave_it_unproven_where_no_single_sale_is_enough() -> None:
+    found = judge_exit(in_pieces(NODE), POLICY)
+    assert (found.code, found.missing) == ("unproven", NODE)
+    found = judge_exit(in_pieces(NODE, sliver=sold(60, 100)), POLICY)
+    assert (found.code, found.missing) == ("unproven", NODE)
+
+
+def test_ten_sales_are_shown_where_they_decide_and_are_no_sale_straight_back() -> None:
+    found = judge_exit(in_pieces(sold(60), sliver=sold(60, 100)), POLICY)
+    probe, sale = found.shown_sell() or (None, None)
+    assert probe is not None
+    assert (probe.seller, probe.delay_s, sale) == ("pieces", POLICY.day_s, sold(60))
+    assert not found.sold_straight_back()
+    outcome = judge_trade(ran(), (found,), TRADED, POLICY)
+    assert (outcome.code, outcome.level()) == ("ok", "warn")
+    text = sentence(outcome, ran(), None, POLICY)
+    assert "ten sales of a tenth went through within a day" in text
 
 
 def test_what_sells_later_only_is_judged_by_the_later_sells() -> None:
