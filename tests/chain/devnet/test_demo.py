@@ -199,7 +199,7 @@ def test_a_taken_port_is_a_clear_error(demo: Demo, setting: str) -> None:
             output, _ = process.communicate(timeout=WAIT_S)
         assert process.returncode == 1
         assert output.startswith(
-            f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is taken or cannot be used"
+            f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is in use or not available"
         )
         assert setting in output
         assert "Traceback" not in output

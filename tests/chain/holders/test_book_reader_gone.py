@@ -47,7 +47,7 @@ async def test_of_a_token_with_too_many_transfers_no_more_are_read(
         assert process.node.spans == []
         assert (found["status"], found["transfersRead"]) == ("partial", kept.transfers)
         assert found["holders"]["countIsFloor"] is True
-        assert "more transfers than are read" in found["text"]
+        assert "more transfers than we read" in found["text"]
         assert found["block"] == service.stage.number()
         for top in found["top"]:
             assert int(float(top["balance"])) == held.balance(top["address"]) // 10**18

@@ -122,7 +122,7 @@ async def row(fair: Crowded, flag_id: int) -> Any:
 
 async def test_a_token_can_be_flagged_once_it_counts(fair: Crowded) -> None:
     account = await fair.account()
-    with pytest.raises(CallerFault, match="cannot be flagged"):
+    with pytest.raises(CallerFault, match="cannot flag this token yet"):
         await flagged(fair, account, "runs")
     await fair.work("winners", 4)
     received = (await bought(fair, account, fair.token, "0.1"))["receivedRaw"]

@@ -49,7 +49,7 @@ async def test_a_deep_answer_is_shared_apart_from_the_plain_one(
         async with session.get(URL(url + query, encoded=True)) as response:
             assert response.status == 200
             text = (await response.json())["verdict"]["text"]
-            came.append((response.headers["x-cache"], "its owner" in text))
+            came.append((response.headers["x-cache"], "Its owner" in text))
     plain, deep = ("hit", False), ("hit", True)
     assert came == [("miss", False), ("miss", True), deep, plain, plain, plain, deep]
 

@@ -152,7 +152,7 @@ async def test_an_error_that_quotes_strangers_opens_with_the_note(
     trade = {"token": built.tokens["paused"], "from": "0x" + "77" * 20, "amount": "0.1", "fund": True}
     async with session.post(f"{base_url}/v1/prepare/buy", json=trade) as response:
         error = (await response.json())["error"]
-    assert (error["code"], '("' in error["message"], QUOTED_NOTE in error["message"]) == (
+    assert (error["code"], '"' in error["message"], QUOTED_NOTE in error["message"]) == (
         "would_fail",
         True,
         False,

@@ -176,7 +176,7 @@ async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
     counts = {(what, labels): count for what, labels, count in measures.counts()}
     assert counts["spans", ("lost",)] >= 3
     assert counts["spans", ("sent",)] == 0
-    assert len([event for event in logged if event["event"].startswith("spans")]) == 1
+    assert len([event for event in logged if event["event"].startswith("sending spans")]) == 1
 
 
 async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

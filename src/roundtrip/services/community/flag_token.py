@@ -146,7 +146,7 @@ async def _read_subject(connection: Connection, token: Address, account: Account
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
         raise _CannotFlag(
             "You cannot flag this token yet. A token must be older than a day, at least "
-            f"{FAIRNESS.least_buyers} different people, judged by who first paid their wallets, must have "
+            f"{FAIRNESS.least_buyers} different people (wallets that one wallet funded count once) must have "
             "bought it, and at least one wallet must have sold out of it."
         )
     flagger_id = (await ids_of(connection, [account.wallet])).get(account.wallet)

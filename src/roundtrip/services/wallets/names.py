@@ -19,7 +19,7 @@ MOST_BEARERS = 200
 """Limit of wallets with one name."""
 _DESCRIBED = 3
 _RULE = (
-    f"At least {PEOPLE} different people, judged by who first paid their wallets, gave each name or mark. "
+    f"At least {PEOPLE} different people (wallets that one wallet funded count once) gave each name or mark. "
     f"Their accounts are {OLD.days} days old and their wallets have traded. Names and marks are strangers' "
     "words, not proof."
 )
