@@ -199,7 +199,7 @@ async def test_without_a_quote_there_is_no_buy_of_a_taxed_token(
     """A minimum taken from what arrives would let a third be taken by who trades in front."""
     open_, shuns = (swindles.fickle(3000, who) for who in ("0x" + "0" * 40, built.contracts["quoterV2"]))
     assert (await prepared(ctx, "buy", open_, wallet.address, amount="0.1")).code == "high_loss"
-    with pytest.raises(CallerFault, match="does not tell what it puts out") as fault:
+    with pytest.raises(CallerFault, match="does not say how much it pays out") as fault:
         await prepared(ctx, "buy", shuns, wallet.address, amount="0.1")
     assert fault.value.code == "would_fail"
 
