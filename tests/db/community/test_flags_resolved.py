@@ -250,10 +250,9 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [account.id]))[account.id].is_ahead
     (waiting,) = of_token.waiting
     assert (waiting.kind, waiting.ends_at.timestamp()) == ("dead", flagged_s + WEEK_S)
-    assert "1. mite-test flagged " in of_all.text
+    assert "1. mite-test predicted that " in of_all.text
     assert (
-        "as drains 1 hour before half of its liquidity left. 1 of 1 decided flag of that account"
-        in of_all.text
+        "drains, 1 hour before half of its liquidity left. 1 of 1 decided flag of that account" in of_all.text
     )
     assert "1 flag on it is still waiting: 1 dead." in of_token.text
     nothing = (await proven_calls(ground.ctx, ProvenParams(OTHER))).answer

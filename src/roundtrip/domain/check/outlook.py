@@ -99,8 +99,8 @@ def _code(evidence: Evidence) -> Prospect:
         text = f"A proxy admin, {admin}, can replace its code."
         return Prospect("code", "may", text)
     text = (
-        f"We found no account that can replace its code through a proxy (ERC-1967). {_NO_PROMISE}: other "
-        "ways were not checked."
+        f"We found no proxy admin that can replace the token's code (ERC-1967). {_NO_PROMISE}: other ways "
+        "were not checked."
     )
     return Prospect("code", "not_found", text)
 

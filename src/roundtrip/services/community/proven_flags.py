@@ -1,6 +1,8 @@
 """Lists flags that were proved right; for one token also its waiting flags."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
@@ -27,6 +29,7 @@ from roundtrip.store.index.tokens import Label
 SHOWN = 50
 _QUOTED = 3
 """The most proved flags that the text describes."""
+_PREDICTED: Mapping[Kind, str] = MappingProxyType({"runs": "runs", "drains": "drains", "dead": "dies"})
 _NO_ADVICE = (
     "A flag is an opinion, and one that was right says nothing about the next. Compare accuracy with "
     "baseRate, which is what chance alone gives."
@@ -233,8 +236,8 @@ def _sentence(flag: PublicFlag, score: FlagScore) -> str:
         "deployer": "its deployer sold half of what it held",
     }[proof.by]
     return (
-        f"{flag.designation} flagged {quote_token(_label(flag))} as {flag.kind}"
-        f" {format_duration(proof.at_s - flag.at_s)} before {event}. "
+        f"{flag.designation} predicted that {quote_token(_label(flag))} {_PREDICTED[flag.kind]}, "
+        f"{format_duration(proof.at_s - flag.at_s)} before {event}. "
         f"{score.proved:,} of {format_count(score.decided, 'decided flag')} of that account "
         f"{'was' if score.proved == 1 else 'were'} right{_chance_text(score)}."
     )

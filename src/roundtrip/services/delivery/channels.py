@@ -222,12 +222,12 @@ async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> 
             await deliveries.hurry(connection, channel_id, now)
         stored = await channels.channel(connection, channel_id)
     assert stored is not None
-    text = f"The test arrived at {new.shown}. Alerts now go there."
+    text = f"Alerts now go to {new.shown}: the test arrived."
     if secret is not None:
-        text += " Keep the secret, which signs deliveries: it is not shown again."
+        text += " Keep the secret, which signs them: it is not shown again."
     if stored.proven_at is None:
         text += (
-            " Your receiver did not echo the challenge. Until it does, its host gets at most "
+            " Your receiver did not echo the challenge; until it does, its host gets at most "
             f"{HOST_ROWS} alerts a minute."
         )
     if same_id is not None:

@@ -57,16 +57,16 @@ def flag(by: By | None) -> PublicFlag:
 @pytest.mark.parametrize(
     ("by", "event"),
     [
-        ("price", "as runs 3 hours before what 0.1 eth had bought sold for 0.3123 eth."),
-        ("liquidity", "as drains 3 hours before half of its liquidity left."),
-        ("deployer", "as drains 3 hours before its deployer sold half of what it held."),
+        ("price", "runs, 3 hours before what 0.1 eth had bought sold for 0.3123 eth."),
+        ("liquidity", "drains, 3 hours before half of its liquidity left."),
+        ("deployer", "drains, 3 hours before its deployer sold half of what it held."),
     ],
 )
 def test_a_proved_flag_is_a_line(by: By, event: str) -> None:
     said = proven_flags._text(None, [flag(by)], [], {1: FlagScore(2, 3, 1, 5)})
     assert said.split("\n") == [
         "The latest flag on any token that proved right:",
-        f'1. mite-a flagged "FRSH" ({TOKEN}) {event} 2 of 3 decided flags of that account were right; by '
+        f'1. mite-a predicted that "FRSH" ({TOKEN}) {event} 2 of 3 decided flags of that account were right; by '
         "chance 1 of 5.",
         "A flag is an opinion, and one that was right says nothing about the next. Compare accuracy "
         "with baseRate, "
