@@ -66,8 +66,8 @@ def test_a_proved_flag_is_a_line(by: By, event: str) -> None:
     said = proven_flags._text(None, [flag(by)], [], {1: FlagScore(2, 3, 1, 5)})
     assert said.split("\n") == [
         "The latest flag on any token that proved right:",
-        f'1. mite-a predicted that "FRSH" ({TOKEN}) {event} 2 of 3 decided flags of that account were right; by '
-        "chance 1 of 5.",
+        f'1. mite-a predicted that "FRSH" ({TOKEN}) {event} 2 of 3 decided flags of that account were right; '
+        "by chance 1 of 5.",
         "A flag is an opinion, and one that was right says nothing about the next. Compare accuracy "
         "with baseRate, "
         "which is what chance alone gives.",
