@@ -15,7 +15,6 @@ import msgspec
 
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.deploy import calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
 
 from .steps import Answer
 from .walk import NothingToShow, ServiceUrls, WalkedStep
@@ -25,8 +24,6 @@ PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
 PAYER = 0
 """The index of the local chain's account that pays: it has usdg."""
 _ONE_USDG = 10**6
-_FINAL_BLOCKS = "0x41"
-"""A block of the local chain is final once 64 blocks follow it."""
 _MOST_TRIES, _AGAIN_S = 30, 1.0
 _MOST_ROWS, _MOST_CHARACTERS, _CUT = 2, 400, "…"
 _NEVER_SHOWN = {"key": "rt_<your key>", "secret": "whsec_<your secret>", "claim": "0" * 64}
@@ -65,21 +62,9 @@ def write_examples(examples: dict[str, Answer]) -> bytes:
 def _pay(rpc_url: str, payer: DemoWallet, pay: dict[str, Any]) -> str:
     """Pays one usdg and makes its block final; returns the transaction's hash."""
     data = calldata("transfer(address,uint256)", pay["payTo"], _ONE_USDG)
-    with SyncRpc(rpc_url) as chain:
-        payer.send(rpc_url, [{"n": 1, "to": pay["asset"], "data": data, "value": "0", "gas": 100_000}])
-        mined = chain.call("eth_getTransactionCount", payer.address, "latest")
-        tx = _find_sent(chain, payer.address, int(mined, 16) - 1)
-        chain.call("anvil_mine", _FINAL_BLOCKS)
-    return tx
-
-
-def _find_sent(chain: SyncRpc, sender: str, nonce: int) -> str:
-    number = int(chain.call("eth_blockNumber"), 16)
-    for block in range(number, max(0, number - 20), -1):
-        for sent in chain.call("eth_getBlockByNumber", hex(block), True)["transactions"]:
-            if sent["from"] == sender and int(sent["nonce"], 16) == nonce:
-                return str(sent["hash"])
-    raise NothingToShow("the payment is in none of the newest blocks")
+    return payer.send_finally(
+        rpc_url, {"n": 1, "to": pay["asset"], "data": data, "value": "0", "gas": 100_000}
+    )
 
 
 @dataclass(frozen=True, slots=True)

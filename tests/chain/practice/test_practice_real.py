@@ -94,7 +94,7 @@ def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[ContractDeployer, str
 REFUSED = {
     "blacklist_after_buy": ' not now, not within a day. The token says "blacklisted".',
     "owner_only_sell": ' not now, not within a day. The token says "trading not open".',
-    "fee_on_sell": "its pool refuses to receive less than was sent.",
+    "fee_on_sell": "its pool rejects a sell that arrives short.",
     "cooldown": 'Selling this much of it fails at this block with "cooldown".',
     "max_transaction": 'Selling this much of it fails at this block with "max transaction".',
 }

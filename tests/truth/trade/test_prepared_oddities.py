@@ -115,10 +115,10 @@ async def test_a_step_promises_no_more_than_the_minimum(
 ) -> None:
     wallet = Signer(rpc, built.contracts, "reader")
     trade = await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")
-    found = re.search(r"(for|puts out) at least ([0-9.]+) ", trade.does[-1])
+    found = re.search(r"(for|pays out) at least ([0-9.]+) ", trade.does[-1])
     assert found is not None
     least, taxed = float(found.group(2)), key == "fee_on_buy"
-    assert (found.group(1) == "puts out") is taxed
+    assert (found.group(1) == "pays out") is taxed
     assert least * (0.8 if taxed else 1) <= float(trade.answer["expect"]["min"]) * 1.000001
 
 

@@ -10,6 +10,8 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 
 _PRIORITY_WEI = 10**9
+_FINAL_BLOCKS = "0x41"
+"""A block of the local chain is final once 64 blocks follow it."""
 
 
 class DemoWallet:
@@ -23,9 +25,10 @@ class DemoWallet:
         """The signature of a text, as from ``personal_sign``."""
         return "0x" + bytes(self._account.sign_message(encode_defunct(text=text)).signature).hex()
 
-    def send(self, rpc_url: str, steps: list[dict[str, Any]]) -> None:
-        """Signs and sends the steps of a prepared trade, each after the previous one succeeded. Raises
-        DeployError, RpcFailure or OSError."""
+    def send(self, rpc_url: str, steps: list[dict[str, Any]]) -> str:
+        """Signs and sends the steps of a prepared trade, each after the previous one succeeded. Returns the
+        hash of the last transaction. Raises DeployError, RpcFailure or OSError."""
+        sent = ""
         with SyncRpc(rpc_url) as chain:
             for step in steps:
                 transaction = {
@@ -42,3 +45,11 @@ class DemoWallet:
                 sent = chain.call("eth_sendRawTransaction", "0x" + signed.hex())
                 if await_receipt(chain, sent)["status"] != "0x1":
                     raise DeployError(f"step {step['n']} of the prepared trade failed")
+        return str(sent)
+
+    def send_finally(self, rpc_url: str, step: dict[str, Any]) -> str:
+        """Sends one step and makes its block final; returns and raises like ``send``."""
+        sent = self.send(rpc_url, [step])
+        with SyncRpc(rpc_url) as chain:
+            chain.call("anvil_mine", _FINAL_BLOCKS)
+        return sent

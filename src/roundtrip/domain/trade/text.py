@@ -137,7 +137,7 @@ def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
     if sold_bps:
         return f"you can sell at most {format_percent(sold_bps)} of what it buys within a day{handed_on}"
     if _pool_got_less(reading):
-        cut = "the token takes a cut of every sell, and its pool refuses to receive less than was sent"
+        cut = "the token takes a cut of every sell, and its pool rejects a sell that arrives short"
         return f"you cannot sell what it buys: {cut}{handed_on}"
     return f"you cannot sell what it buys: not now, not within a day{handed_on}"
 
