@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncpg
 
+from roundtrip.app.supervisor import FOLLOWS
 from roundtrip.devnet.deploy import COINBASE
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -149,6 +150,8 @@ class Program:
     var: Path
     log: Path
     process: asyncio.subprocess.Process | None = field(default=None)
+    said: int = 0
+    """Bytes of the log before the last start."""
 
     def environment(self) -> dict[str, str]:
         """Ours, with its settings and nobody else's."""
@@ -187,7 +190,16 @@ class Program:
     async def start(self) -> None:
         """Starts the sync."""
         assert not self.runs
+        self.said = self.log.stat().st_size
         self.process = await self.launched("sync")
+
+    async def begun(self) -> None:
+        """Waits until a sync that was started follows: before that, it ends where the database is away."""
+
+        async def follows() -> bool:
+            return not self.runs or FOLLOWS.encode() in self.log.read_bytes()[self.said :]
+
+        await until(follows, START_S)
 
     async def kill(self) -> None:
         """As by the kernel, in the middle of whatever it does."""
