@@ -199,7 +199,8 @@ class Program:
         async def follows() -> bool:
             return not self.runs or FOLLOWS.encode() in self.log.read_bytes()[self.said :]
 
-        await until(follows, START_S)
+        if not await until(follows, START_S):
+            raise WentWrong(f"the sync does not begin: {self.tail()}")
 
     async def kill(self) -> None:
         """As by the kernel, in the middle of whatever it does."""

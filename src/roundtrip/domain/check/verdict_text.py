@@ -39,7 +39,9 @@ def unproven(missing: Missing) -> str:
     """The sentences for code unproven, with the reason."""
     why = names.reason(missing.why).rstrip(".")
     if missing.fault == "token":
-        return f"The token prevented the check: {why}. This is not a pass."
+        # A fault of the node's answer is a sentence of its own.
+        cause = f"{'.' if why[:1].isupper() else ':'} {why}" if why else ""
+        return f"The token prevented the check{cause}. This is not a pass."
     if not why[:1].isupper():
         why = f"The node did not give all of the answer: {why}" if why else "The node gave no answer"
     return f"{why}. This is not a pass: ask again."
@@ -255,12 +257,12 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
         share = _supply_share(evidence, reading)
         return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
     if sells_in_pieces_only(reading, policy):
-        return _pieces_text(reading, why)
+        return _sold_in_pieces_text(reading, why)
     when = "an hour" if enough(reading.hour, policy) else "a day"
     return f"You cannot sell it at once{why}; you can after {when}"
 
 
-def _pieces_text(reading: VenueReading, why: str) -> str:
+def _sold_in_pieces_text(reading: VenueReading, why: str) -> str:
     """Which single sale failed, and what the ten sales sold. ``why``: the reason, in brackets."""
     pieces = reading.pieces
     assert isinstance(pieces, Sale)
@@ -274,10 +276,14 @@ def _pieces_text(reading: VenueReading, why: str) -> str:
     lost = (
         f"a loss of {format_percent(loss_bps)}" if loss_bps >= 0 else f"a gain of {format_percent(-loss_bps)}"
     )
+    return f"{one_sale}; {pieces_text(pieces, lost)}"
+
+
+def pieces_text(pieces: Sale, lost: str) -> str:
+    """The result of the ten sales. ``lost``: their loss or gain in words."""
     if pieces.share_bps >= BPS:
-        return f"{one_sale}; ten sales of a tenth went through within a day for {lost}"
-    share = format_percent(pieces.share_bps)
-    return f"{one_sale}; ten sales of a tenth within a day sold {share} of it for {lost}"
+        return f"ten sales of a tenth went through within a day for {lost}"
+    return f"ten sales of a tenth within a day sold {format_percent(pieces.share_bps)} of it for {lost}"
 
 
 def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
@@ -293,8 +299,6 @@ def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
     if not full.whole:
         return f"Only {format_percent(full.share_bps)} of what was bought sold straight back"
     for when, later in (("an hour", reading.hour), ("a day", reading.day)):
-        if isinstance(later, Missing):
-            return f"It sells now for a loss of {loss}; we could not find out whether it does after {when}"
         if not isinstance(later, Sale):
             return f"It sells now for a loss of {loss}, but not at all after {when}"
         if not later.whole:

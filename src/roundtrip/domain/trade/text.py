@@ -14,6 +14,7 @@ from roundtrip.domain.check.verdict_text import (
     POOL_GOT_LESS,
     ROUTER_REASONS,
     TRANSFER_REFUSED,
+    pieces_text,
     sell_refusal_clause,
     sell_refusal_text,
     unproven,
@@ -24,7 +25,7 @@ from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 _NAMED_IMPACT_BPS = 10
 
 _NOT_THE_TOKENS = frozenset({"WrappedError"})
-"""Router reasons behind which a pool's hook may be, so that nothing is said of the token."""
+"""Router reasons that a pool's hook can cause, too: they say nothing about the token."""
 
 
 def sentence(
@@ -91,7 +92,7 @@ def opening(
     return " ".join(sentences)
 
 
-def reason(given: str | None) -> str:
+def describe_reason(given: str | None) -> str:
     """Why a call failed, cleaned. A router's code for a refused transfer is replaced by what it means.
     ``given``: the reason as decoded."""
     text = names.reason(given or "")
@@ -103,7 +104,7 @@ def reason(given: str | None) -> str:
 def failure_clause(given: str | None) -> str:
     """Why something fails, for the end of a sentence: `` with "paused"``, and the like where the call gave no
     reason of its own. ``given``: the reason as decoded."""
-    text = reason(given)
+    text = describe_reason(given)
     if text == NO_REASON:
         return "; it gives no reason"
     return f": {TRANSFER_REFUSED}" if text == TRANSFER_REFUSED else f' with "{text}"'
@@ -181,9 +182,8 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
         if is_unknown:
             whole = "we could not find out whether all of what it buys sells at once"
         return f"{whole}{clause}; half of it does, for {lost}"
-    if sells_in_pieces_only(reading, policy):
-        ten = f"ten sales of a tenth went through within a day, for {lost}"
-        return f"what it buys does not sell in one sale{clause}; {ten}"
+    if isinstance(reading.pieces, Sale) and sells_in_pieces_only(reading, policy):
+        return f"what it buys does not sell in one sale{clause}; {pieces_text(reading.pieces, lost)}"
     if not any(enough(later, policy) for _, later in _laters(reading)):
         return f"what it buys sold only in a small part{clause}"
     whole = "you cannot sell what it buys at once"

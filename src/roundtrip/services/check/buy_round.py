@@ -258,7 +258,7 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan, 
 
 def _check_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
     if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
-        raise NodeFault(f"it does not answer for chain {chain_id}")
+        raise NodeFault(f"the node does not answer for chain {chain_id}")
 
 
 # --- contracts that may read the block number ------------------------------------------------------

@@ -21,7 +21,7 @@ from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import NO_REASON
-from roundtrip.domain.trade.text import reason
+from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import CodeText
 from roundtrip.services.check.schema import present as checked
@@ -331,7 +331,7 @@ def _present_row(
 
 
 def _refusal_reason(refused: RefusedCall) -> str | None:
-    text = reason(refused.reason)
+    text = describe_reason(refused.reason)
     return None if text == NO_REASON else text
 
 

@@ -495,7 +495,7 @@ def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
 
 
 def _reason(call: CallResult) -> str | None:
-    return None if call.ok else trade_text.reason(call.reason)
+    return None if call.ok else trade_text.describe_reason(call.reason)
 
 
 def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount]:

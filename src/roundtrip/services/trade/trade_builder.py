@@ -85,7 +85,7 @@ def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...]
     NodeFault when the node is of another chain, or gives no balance."""
     chain, eth, balance, *rest = answers
     if quantity(chain) != chain_id:
-        raise NodeFault(f"it does not answer for chain {chain_id}")
+        raise NodeFault(f"the node does not answer for chain {chain_id}")
     if isinstance(balance, RpcError) and balance.code != REVERTED:
         raise NodeFault(f"it returned no balance ({describe_error(balance)})")
     words = [_words(answer) for answer in rest]

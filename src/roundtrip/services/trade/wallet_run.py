@@ -185,7 +185,7 @@ async def _run_first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _Fi
     ]
     chain, balance, estimate, *answers = await case.ctx.node.batch(requests, meter)
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
-        raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
+        raise NodeFault(f"the node does not answer for chain {case.ctx.chain_id}")
     reads = _results(case, read_plan, answers[0])
     run = _read(case, calls, look, wallet_calls.together(reads, _results(case, run_plan, answers[1])))
     touched = tuple(address for answer in answers[2:] for address in _touched_contracts(answer))

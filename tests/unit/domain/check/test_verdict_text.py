@@ -17,6 +17,7 @@ from roundtrip.domain.check.verdict_text import (
     TRANSFER_REFUSED,
     buy_reason_text,
     sell_reason_text,
+    unproven,
 )
 from unit.domain.builders import (
     ABSENT,
@@ -237,3 +238,18 @@ def test_a_tiny_part_of_the_half_sell_is_not_told_as_half() -> None:
 def test_the_part_that_is_told_as_the_most_is_the_most() -> None:
     third = sold(60, 3000, BPS)
     assert "Only 30.00 %" not in says(evidence(venue(cells(full=third, full_again=third))))
+
+
+@pytest.mark.parametrize(
+    ("why", "text"),
+    [
+        ("it loops", "The token prevented the check: it loops. This is not a pass."),
+        ("", "The token prevented the check. This is not a pass."),
+        (
+            "The chain did not answer in time.",
+            "The token prevented the check. The chain did not answer in time. This is not a pass.",
+        ),
+    ],
+)
+def test_what_the_token_prevented_reads_as_sentences(why: str, text: str) -> None:
+    assert unproven(Missing("token", why)) == text

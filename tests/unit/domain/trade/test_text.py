@@ -9,8 +9,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, judge_exit, judge_trade
-from roundtrip.domain.trade.text import failure_clause, opening, reason, sentence
-from unit.domain.builders import NO_MONEY, NODE, TOKEN, sold
+from roundtrip.domain.trade.text import describe_reason, failure_clause, opening, sentence
+from unit.domain.builders import NO_MONEY, NODE, TOKEN, pieces_cell, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
 from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way
 
@@ -75,8 +75,8 @@ def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> N
     assert "\n" not in said
     assert "\u202e" not in said
     assert len(said) < 110
-    assert reason(nasty) == said[len('It would fail with "') : -len('".')]
-    assert reason("") == "no reason given"
+    assert describe_reason(nasty) == said[len('It would fail with "') : -len('".')]
+    assert describe_reason("") == "no reason given"
 
 
 @pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
@@ -101,6 +101,15 @@ TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
     "half": (
         refused_grid(half=sold(60, 5000), **LATER),
         "not all of what it buys sells at once; half of it does, for a loss of 0.60 %.",
+    ),
+    "ten sales": (
+        (*refused_grid(), pieces_cell(sold(60))),
+        "what it buys does not sell in one sale; "
+        "ten sales of a tenth went through within a day for a loss of",
+    ),
+    "seven of ten sales": (
+        (*refused_grid(), pieces_cell(sold(0, 7000))),
+        "what it buys does not sell in one sale; ten sales of a tenth within a day sold 70.00 % of it for",
     ),
     "handed on": (refused_grid(handed_on=sold(60)), "; a wallet that you send it to can sell it."),
     "later": (
