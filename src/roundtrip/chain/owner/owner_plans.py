@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast, sellable
@@ -10,14 +9,12 @@ from roundtrip.chain.simulate.probe_plans import trade_plan
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
-from roundtrip.domain.check.evidence import CellOutcome, CompletedBuy, Environment, OwnerCall, Probe
+from roundtrip.domain.check.evidence import Caller, CellOutcome, CompletedBuy, Environment, OwnerCall, Probe
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
 from .known_setters import Manner
 from .owner_setters import Setter, bits, is_number
-
-By = Literal["owner", "proxy admin"]
 
 STAND_IN_CODE = "0x60003560e01c6352d1902d14601357600080fd5b7f" + IMPLEMENTATION_SLOT[2:] + "60005260206000f3"
 """Code that reverts on every call but proxiableUUID(), which upgrades call (EIP-1822). Any owner can deploy
@@ -37,17 +34,19 @@ _BESIDE_ADDRESSES = (99, 10_000, 2**128)
 class Actor:
     """The account that makes a hostile call."""
 
-    by: By
+    by: Caller
     address: Address
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerTry:
-    """One simulation: a function, how it is called, and the caller."""
+    """One simulation: a function, how it is called, and the caller. ``target``: the contract that is called;
+    None: the token."""
 
     setter: Setter
     manner: Manner
     actor: Actor
+    target: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,12 @@ def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> Planne
     policy, token, place = sell.setting.policy, sell.setting.token, sell.place
     passed: tuple[CallData, ...] = (CallData(_TOTAL_SUPPLY, ""),)
     if attempt is not None:
-        passed = _calls(attempt, env, sell)
+        passed = hostile_calls(attempt, env, sell)
     limit = policy.owner_call_gas_limit
     sender = (attempt.actor if attempt is not None else actor).address
+    target = token if attempt is None or attempt.target is None else attempt.target
     steps = (
-        SimulatedStep(f"owner-{n}", sender, Call(token, call.data), limit) for n, call in enumerate(passed)
+        SimulatedStep(f"owner-{n}", sender, Call(target, call.data), limit) for n, call in enumerate(passed)
     )
     # The receiver takes no part in this trade, so its address can carry the code.
     codes = ((env.receiver, STAND_IN_CODE),) if attempt is not None and attempt.manner == "code" else ()
@@ -134,6 +134,7 @@ def read(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> OwnerCa
         calls=tuple(call.data for call in succeeded),
         outcome=_read_sell(planned, sell, results) if succeeded else None,
         stand_in=planned.stand_in if attempt.manner == "code" else None,
+        target=attempt.target,
     )
 
 
@@ -145,7 +146,7 @@ def _read_sell(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> C
 # --- hostile values -------------------------------------------------------------------------------
 
 
-def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[CallData, ...]:
+def hostile_calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[CallData, ...]:
     """The calls of one manner, in order; a call that reverts changes nothing."""
     setter, manner = attempt.setter, attempt.manner
     held_raw = max(1, sellable(sell.bought, sell.probe, sell.setting.policy))

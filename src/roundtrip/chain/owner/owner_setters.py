@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from roundtrip.venues.erc20 import TRANSFER, TRANSFER_FROM
+
 from . import selectors
 from .known_setters import HOLDERS, KNOWN, UPGRADES, Manner
-from .state_changing import find_changing
+from .state_changing import find_calling, find_changing
 
 _MOST_NAME = 60
 _PLAIN = re.compile(r"(address|bool|bytes|string|u?int\d{0,3}|bytes\d{1,2})(\[\])?")
@@ -45,10 +47,12 @@ class Setter:
 
 @dataclass(frozen=True, slots=True)
 class OwnerSetters:
-    """Functions, the most hostile first. ``unread``: how many more have unknown arguments."""
+    """Functions, the most hostile first. ``unread``: how many more have unknown arguments. ``calls_out``:
+    transfers may call other contracts, or are in no code that was read."""
 
     setters: tuple[Setter, ...]
     unread: int = 0
+    calls_out: bool = False
 
 
 def is_number(part: str) -> bool:
@@ -68,19 +72,24 @@ def find(*codes: bytes) -> OwnerSetters:
     ``selectors.UnreadableCode``."""
     setters: dict[str, Setter] = {}
     unread: set[str] = set()
+    transfers: list[bool] = []
     for code in codes:
         code_setters = _read_code(code)
+        transfers += [] if code_setters.calls_out is None else [code_setters.calls_out]
         for setter in code_setters.setters:
             setters.setdefault(setter.selector, setter)
         unread |= code_setters.unread
     ordered = sorted(setters.values(), key=_hostility)
-    return OwnerSetters(tuple(ordered), len(unread - setters.keys()))
+    return OwnerSetters(tuple(ordered), len(unread - setters.keys()), any(transfers) or not transfers)
 
 
 @dataclass(frozen=True, slots=True)
 class _CodeSetters:
+    """``calls_out``: of its transfers; None: it has none."""
+
     setters: tuple[Setter, ...]
     unread: frozenset[str]
+    calls_out: bool | None
 
 
 def _read_code(code: bytes) -> _CodeSetters:
@@ -110,9 +119,11 @@ def _select_setters(code: bytes, functions: tuple[selectors.Function, ...]) -> _
         for selector in sorted(UPGRADES)
         if b"\x63" + bytes.fromhex(selector[2:]) in code
     ]
+    moving = [function.offset for function in functions if function.selector in (TRANSFER, TRANSFER_FROM)]
     return _CodeSetters(
         tuple(setter for setter in setters if isinstance(setter, Setter)),
         frozenset(setter for setter in setters if isinstance(setter, str) and setter not in HOLDERS),
+        bool(find_calling(code, moving)) if moving else None,
     )
 
 

@@ -11,7 +11,8 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 
-from .evidence import Curve, Evidence, LaunchRecord, Missing, OwnerCalls
+from .account_rights import is_complete, rights_sentence
+from .evidence import AccountRights, Curve, Evidence, LaunchRecord, Missing, OwnerCalls
 from .holder_sells import gaps, holder_sentence
 from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
@@ -72,6 +73,17 @@ def _owner(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
     elif _acts(owner) or _acts(evidence.facts.proxy_admin):
         text = "This check did not try what that account can do: stop sells, set taxes, block wallets."
         yield Prospect("owner", "not_tried", text)
+    if evidence.account_rights is not None and (sentence := rights_sentence(evidence, policy)):
+        yield _rights_prospect(evidence.account_rights, sentence, policy)
+
+
+def _rights_prospect(rights: AccountRights | Missing, sentence: str, policy: Policy) -> Prospect:
+    """The result of other accounts' calls."""
+    if not isinstance(rights, Missing) and change(rights, policy) is not None:
+        return Prospect("owner", "can", sentence)
+    if not is_complete(rights):
+        return Prospect("owner", "not_known", sentence)
+    return Prospect("owner", "not_found", f"{sentence} {_NO_PROMISE}: what was not tried may do harm.")
 
 
 def _owner_prospect(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:

@@ -8,8 +8,8 @@ from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
-from .evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Sold
-from .venue_reading import loss_bps, sold_after_buy
+from .evidence import AccountRights, CellOutcome, Missing, OwnerCall, OwnerCalls, Sold
+from .sales import loss_bps, sold_after_buy
 
 _STEPS_AFTER_CALL = ("approve", "transfer", "sell")
 
@@ -32,7 +32,7 @@ def lost_bps(outcome: CellOutcome) -> int | Missing | None:
     return loss_bps(cost_raw, sold.back_raw)
 
 
-def change(owner_calls: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
+def change(owner_calls: OwnerCalls | AccountRights, policy: Policy) -> OwnerCallEffect | None:
     """The first call that stops the sell; else the one with the largest loss. None: no tried call is known to
     do harm."""
     before = lost_bps(owner_calls.control)
@@ -52,9 +52,9 @@ def change(owner_calls: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
     return worst
 
 
-def node_kept_back(owner_calls: OwnerCalls | Missing | None) -> bool:
+def node_kept_back(owner_calls: OwnerCalls | AccountRights | Missing | None) -> bool:
     """True where a node error hid a result, so that trying again may help."""
-    if not isinstance(owner_calls, OwnerCalls):
+    if not isinstance(owner_calls, OwnerCalls | AccountRights):
         return isinstance(owner_calls, Missing) and owner_calls.fault == "node"
     outcomes = (owner_calls.control, *(call.outcome for call in owner_calls.tried))
     return any(isinstance(outcome, Missing) and outcome.fault == "node" for outcome in outcomes)
@@ -64,32 +64,39 @@ def owner_sentence(owner_calls: OwnerCalls | Missing | None, policy: Policy) -> 
     """One sentence, or two where results are missing; empty where no call was tried."""
     if owner_calls is None:
         return ""
-    gap = owner_calls if isinstance(owner_calls, Missing) else _control_gap(owner_calls)
+    gap = owner_calls if isinstance(owner_calls, Missing) else control_gap(owner_calls)
     if gap is not None:
         return f"We could not find out what its owner can change: {names.reason(gap.why).rstrip('.')}."
     assert isinstance(owner_calls, OwnerCalls)
     effect = change(owner_calls, policy)
     if effect is None:
         return _no_harm_text(owner_calls)
-    call = effect.call
+    return f"Its {effect.call.by} {harm_text(effect)}."
+
+
+def harm_text(effect: OwnerCallEffect) -> str:
+    """The predicate of a sentence about who makes the call: the harm, and the function."""
+    function = _name(effect.call.function)
+    if effect.call.target is not None:
+        function = f"{function}, of {effect.call.target}"
     if effect.loss_bps is None:
-        return f"Its {call.by} can stop you from selling ({_name(call.function)})."
-    loss = format_percent(min(BPS, effect.loss_bps))
-    return f"Its {call.by} can raise your loss to {loss} ({_name(call.function)})."
+        return f"can stop you from selling ({function})"
+    return f"can raise your loss to {format_percent(min(BPS, effect.loss_bps))} ({function})"
 
 
 def _name(function: str) -> str:
     """A function as sentences name it: its signature, or its selector where no name is known."""
-    unknown = ", name unknown" if function.startswith("0x") else ""
-    return f"function {function.partition('(')[0] if unknown else function}{unknown}"
+    if function.startswith("0x"):
+        return f"a function whose name is not known, {function.partition('(')[0]}"
+    return f"function {function}"
 
 
-def _control_gap(owner_calls: OwnerCalls) -> Missing | None:
+def control_gap(owner_calls: OwnerCalls | AccountRights) -> Missing | None:
     """Why the sell without a call failed: then the sells after a call prove nothing. None: it succeeded."""
     before = lost_bps(owner_calls.control)
     if isinstance(before, Missing):
         return before
-    return Missing("token", "the same sell failed without any call of its owner") if before is None else None
+    return Missing("token", "the same sell failed without any call") if before is None else None
 
 
 def _no_harm_text(owner_calls: OwnerCalls) -> str:

@@ -1,83 +1,62 @@
 """The deep round: the owner's functions called with hostile values, each before a sell of its own, and the
 sells of wallets that hold the token already."""
 
-import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from roundtrip.chain.owner import owner_plans, owner_setters
-from roundtrip.chain.owner.owner_plans import Actor, By, OwnerProbeSell, PlannedTry
-from roundtrip.chain.owner.selectors import UnreadableCode
-from roundtrip.chain.rpc.client import CodeFault, Meter, RpcError
+from roundtrip.chain.owner import owner_plans
+from roundtrip.chain.owner.owner_plans import Actor, OwnerProbeSell
+from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, RefusedCall
+from roundtrip.domain.check.evidence import Caller, Evidence, Missing, OwnerCalls, Probe, RefusedCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
 from roundtrip.venues.base import Contracts
 
-from . import holder_sells
+from . import account_rights, holder_sells
+from .account_rights import AccountInputs, RightsPlan
 from .buy_round import BuyRoundResult
+from .hostile_calls import READING, DeepPlanName, PlannedCalls, control_of
 from .session import CheckSession
-
-
-class _CodeReading:
-    """Reads the functions of contracts, two at a time, in its own threads: a contract can make this slow."""
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(2, "reading")
-        self._waiting = 0
-
-    def full(self) -> bool:
-        """Whether ``_MOST_WAITING`` readings wait already."""
-        return self._waiting >= _MOST_WAITING
-
-    async def find(self, *codes: bytes) -> owner_setters.OwnerSetters:
-        """Like ``owner_setters.find``, in a thread."""
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, owner_setters.find, *codes)
-        finally:
-            self._waiting -= 1
-
-
-_MOST_WAITING = 8
-_READING = _CodeReading()
 
 
 @dataclass(frozen=True, slots=True)
 class DeepRoundInputs:
     """The reads beside the sell round. ``implementation_code``: of a proxy's implementation, empty where the
-    token is no proxy. ``holders``: None where no holder is known."""
+    token is no proxy. ``holders``: None where no holder is known. ``accounts``: None where other accounts
+    than the owner are not tried."""
 
     implementation_code: bytes | Missing
     holders: holder_sells.HolderWallets | Missing | None
+    accounts: AccountInputs | Missing | None
 
 
 async def read_deep_inputs(bought: BuyRoundResult, meter: Meter) -> DeepRoundInputs:
-    """Sends one batch, or none. Missing where the node fails."""
+    """Sends one trip, or none; the token's logs in batches of their own, as a token can fill the answer.
+    Missing where the node fails."""
     run, implementation = bought.run, bought.data.implementation
-    reads = holder_sells.reads(bought)
+    reads = holder_sells.reads(bought) | account_rights.reads(bought)
     if isinstance(implementation, str):
         reads = {_IMPLEMENTATION: token_facts.code_call(implementation, run.head.block), **reads}
     no_code = implementation if isinstance(implementation, Missing) else b""
-    answers: dict[str, msgspec.Raw | RpcError] = {}
-    try:
-        if reads:
-            batch = await run.means.node.batch(list(reads.values()), meter)
-            answers = dict(zip(reads, batch, strict=True))
-    except NodeFault as fault:
-        gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
+    groups = [list(reads.values()), *account_rights.log_calls(bought)]
+    batch, *logs = await run.means.node.batches(groups, meter) if reads else [[]]
+    if isinstance(batch, NodeFault):
+        gap = Missing("token" if isinstance(batch, CodeFault) else "node", batch.message)
         is_known = _IMPLEMENTATION not in reads
-        return DeepRoundInputs(no_code if is_known else gap, gap if bought.indexed.holders else None)
+        return DeepRoundInputs(
+            no_code if is_known else gap,
+            gap if bought.indexed.holders else None,
+            gap if account_rights.is_due(bought) else None,
+        )
+    answers = dict(zip(reads, batch, strict=True))
     code = token_facts.read_code(answers[_IMPLEMENTATION]) if _IMPLEMENTATION in answers else no_code
-    return DeepRoundInputs(code, holder_sells.read(bought, answers))
+    accounts = account_rights.read(bought, answers, logs)
+    return DeepRoundInputs(code, holder_sells.read(bought, answers), accounts)
 
 
 _IMPLEMENTATION = "implementation"
@@ -86,21 +65,28 @@ _IMPLEMENTATION = "implementation"
 async def run_deep_round(
     bought: BuyRoundResult, evidence: Evidence, inputs: DeepRoundInputs, meter: Meter
 ) -> Evidence:
-    """The evidence with the sells after each owner's call and the holders' sells; unchanged where there is
-    nothing to try. Sends one batch."""
+    """The evidence with the sells after each call of an owner or of another account, and the holders' sells.
+    Sends one batch, and one before it where accounts other than an owner are tried."""
     run = replace(bought.run, meter=meter)
     judgement = judge(evidence, run.means.policy)
     best = judgement.best
-    if judgement.missing is not None or best is None:
-        return evidence
-    if not takes_sells(judgement.readings[best], run.means.policy):
+    if best is None or not takes_sells(judgement.readings[best], run.means.policy):
+        no_sell = Missing("token", "no sell of it succeeded")
+        return replace(evidence, account_rights=no_sell if account_rights.is_ownerless(bought) else None)
+    if judgement.missing is not None:
         return evidence
     sell = _completed_sell(bought, evidence, best)
     calls = await _plan_owner_calls(bought, evidence, best, inputs.implementation_code, sell)
     holders = holder_sells.plan_holder_sells(bought, evidence, best, sell, inputs.holders)
+    codes = (bought.data.code, inputs.implementation_code)
+    accounts = await account_rights.plan(
+        replace(bought, run=run), evidence, best, sell, codes, inputs.accounts
+    )
     plans: dict[DeepPlanName, Plan] = {}
     if isinstance(calls, OwnerCallPlan):
-        plans |= calls.plans()
+        plans |= calls.calls.plans()
+    if isinstance(accounts, RightsPlan):
+        plans |= accounts.calls.plans()
     if isinstance(holders, holder_sells.HolderSellPlan):
         plans |= holders.plans()
     results = await _send(run, sell, plans)
@@ -108,11 +94,8 @@ async def run_deep_round(
         evidence,
         owner_calls=calls.read(results) if isinstance(calls, OwnerCallPlan) else calls,
         holder_sells=holders.read(results) if isinstance(holders, holder_sells.HolderSellPlan) else holders,
+        account_rights=accounts.read(results) if isinstance(accounts, RightsPlan) else accounts,
     )
-
-
-DeepPlanName = tuple[str, int]
-"""The purpose of a plan of the deep round, and its number among those."""
 
 
 async def _send(
@@ -138,28 +121,16 @@ async def _send(
 
 @dataclass(frozen=True, slots=True)
 class OwnerCallPlan:
-    """Simulations of an owner's calls, the control first. ``left_out``: the number of functions not tried."""
+    """Simulations of an owner's calls. ``left_out``: the number of functions not tried."""
 
     best: int
-    sell: OwnerProbeSell
-    planned: tuple[PlannedTry, ...]
+    calls: PlannedCalls
     left_out: int
-
-    def plans(self) -> dict[DeepPlanName, Plan]:
-        """The simulations by name."""
-        return {("owner call", number): attempt.plan for number, attempt in enumerate(self.planned)}
 
     def read(self, results: Mapping[DeepPlanName, Results | Missing]) -> OwnerCalls | Missing:
         """Reads the sell after each call. Missing where the control failed: then nothing can be compared."""
-        control, *attempts = [results["owner call", number] for number in range(len(self.planned))]
-        if isinstance(control, Missing):
-            return control
-        calls = [
-            _read_call(planned, self.sell, result)
-            for planned, result in zip(self.planned[1:], attempts, strict=True)
-        ]
-        outcome = owner_plans.read_control(self.planned[0], self.sell, control)
-        return OwnerCalls(self.best, outcome, tuple(calls), self.left_out)
+        read = self.calls.read(results)
+        return read if isinstance(read, Missing) else OwnerCalls(self.best, *read, self.left_out)
 
 
 async def _plan_owner_calls(
@@ -182,19 +153,15 @@ async def _plan_owner_calls(
     assert isinstance(code, bytes)
     assert isinstance(implementation_code, bytes)
     assert isinstance(sell, OwnerProbeSell)
-    if _READING.full():
-        return Missing("node", "this service is reading too many contracts at once")
-    try:
-        functions = await _READING.find(code, implementation_code)
-    except UnreadableCode:
-        return Missing("token", "its functions could not be read")
+    functions = await READING.find(code, implementation_code)
+    if isinstance(functions, Missing):
+        return functions
     if not functions.setters:
-        control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
-        return OwnerCalls(best, control, (), functions.unread)
+        return OwnerCalls(best, control_of(evidence, best, sell), (), functions.unread)
     attempts = owner_plans.tries(functions.setters, actors.owner, actors.upgrader, policy.most_owner_calls)
-    planned = tuple(owner_plans.plan(sell, actors.owner, attempt) for attempt in (None, *attempts))
+    calls = PlannedCalls.of("owner call", sell, actors.owner, attempts)
     tried = {attempt.setter for attempt in attempts}
-    return OwnerCallPlan(best, sell, planned, len(functions.setters) - len(tried) + functions.unread)
+    return OwnerCallPlan(best, calls, len(functions.setters) - len(tried) + functions.unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +181,7 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> OwnerActor
         return gap
     keyless = BURN_ADDRESSES | contracts.all_addresses() | {evidence.token, venue.pool, venue.hook}
 
-    def actor(by: By, address: Address | Missing | None) -> Actor | None:
+    def actor(by: Caller, address: Address | Missing | None) -> Actor | None:
         return Actor(by, address) if isinstance(address, str) and address not in keyless else None
 
     by_owner, by_admin = actor("owner", facts.owner), actor("proxy admin", facts.proxy_admin)
@@ -242,12 +209,3 @@ def _completed_sell(bought: BuyRoundResult, evidence: Evidence, best: int) -> Ow
 
 def _is_by_buyer(probe: Probe) -> bool:
     return probe.environment == 0 and probe.seller == "buyer"
-
-
-def _read_call(planned: PlannedTry, sell: OwnerProbeSell, result: Results | Missing) -> OwnerCall:
-    if not isinstance(result, Missing):
-        return owner_plans.read(planned, sell, result)
-    attempt = planned.attempt
-    assert attempt is not None
-    buyer = planned.plan.environment.buyer
-    return OwnerCall(attempt.setter.name, "", attempt.actor.by, attempt.actor.address, buyer, (), result)

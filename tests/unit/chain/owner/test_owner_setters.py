@@ -187,6 +187,22 @@ def test_a_reader_that_dies_has_told_what_it_told(
     assert all(one.arguments is None for one in short.value.functions)
 
 
+@pytest.mark.parametrize(
+    ("sources", "calls"),
+    [
+        (["tokens/plain.vy"], False),
+        (["zoo/pausable_owner.vy"], False),
+        (["rights/controlled.vy"], True),
+        (["zoo/transfer_callback.vy"], True),
+        (["zoo/proxy.vy"], True),
+        (["zoo/proxy.vy", "zoo/owned_implementation.vy"], False),
+    ],
+)
+def test_a_transfer_that_may_call_another_contract_is_known(sources: list[str], calls: bool) -> None:
+    """Where no code has a transfer, it is unknown what one does."""
+    assert find(*map(runtime, sources)).calls_out is calls
+
+
 def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut short because the machine had much to do, it was kept so for good."""
     code = b"\0cut short once"
@@ -195,9 +211,9 @@ def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> No
         find(code)
     with monkeypatch.context() as idle:
         idle.setattr(functions, "_PROGRAM", "print('[]'); print('{}')")
-        assert find(code) == OwnerSetters((), 0)
+        assert find(code) == OwnerSetters((), 0, calls_out=True)
         idle.setattr(functions, "_PROGRAM", "")
-        assert find(code) == OwnerSetters((), 0), "what was read in whole is kept"
+        assert find(code) == OwnerSetters((), 0, calls_out=True), "what was read in whole is kept"
 
 
 @settings(deadline=None, max_examples=200)

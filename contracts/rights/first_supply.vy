@@ -1,0 +1,55 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+"""
+@title The account with the first supply can stop it
+@notice It has no owner(). Who got the first tokens can stop all transfers, and only a
+        hash of that account is stored.
+"""
+
+from ..tokens.lib import erc20
+
+initializes: erc20
+
+exports: (
+    erc20.name,
+    erc20.symbol,
+    erc20.decimals,
+    erc20.totalSupply,
+    erc20.balanceOf,
+    erc20.allowance,
+    erc20.approve,
+)
+
+_hashed: bytes32
+stopped: public(bool)
+
+
+@deploy
+def __init__(name: String[64], symbol: String[32], supply: uint256):
+    erc20.__init__(name, symbol, 18, supply)
+    self._hashed = keccak256(convert(msg.sender, bytes32))
+
+
+@external
+def stop():
+    assert keccak256(convert(msg.sender, bytes32)) == self._hashed, "no"
+    self.stopped = True
+
+
+@internal
+def _move(source: address, to: address, amount: uint256):
+    assert not self.stopped, "stopped"
+    erc20._move(source, to, amount)
+
+
+@external
+def transfer(to: address, amount: uint256) -> bool:
+    self._move(msg.sender, to, amount)
+    return True
+
+
+@external
+def transferFrom(source: address, to: address, amount: uint256) -> bool:
+    erc20._spend(source, msg.sender, amount)
+    self._move(source, to, amount)
+    return True
