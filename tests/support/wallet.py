@@ -217,7 +217,32 @@ class Wallet:
         unwrap = calldata("unwrapWETH9(uint256,address)", 0, self.address)
         return [approve, Step(router, _multicall(swap, unwrap))]
 
-    def _v4(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> Step:
+    def second_sell_steps(
+        self, token: str, place: Place, amount_raw: int, approve_raw: int | None = None
+    ) -> list[Step]:
+        """The same by the pool's other way: in v3 by the Universal Router, in v4 settled after the swap."""
+        allowed = amount_raw if approve_raw is None else approve_raw
+        if place.version == 3:
+            return self.universal_sell_steps(token, place, amount_raw, allowed)
+        swap = self._v4_swap(token, place, amount_raw, buys=False)
+        settle = (0x0C, encode(["address", "uint256"], [token, amount_raw]))
+        take = (0x0F, encode(["address", "uint256"], [self._contracts.get(place.quote, _ZERO), 0]))
+        return [*self._permit2(token, allowed), self._execute([_actions(swap, settle, take)])]
+
+    def universal_sell_steps(self, token: str, place: Place, amount_raw: int, approve_raw: int) -> list[Step]:
+        """The same in a v3 pool, but by Permit2 and the Universal Router; it pays what SwapRouter02 pays."""
+        path = b"".join(
+            (_bytes(token), place.fee_pips.to_bytes(3, "big"), _bytes(self._contracts[place.quote]))
+        )
+        wraps = place.quote == "weth"
+        swap = encode(
+            ["address", "uint256", "uint256", "bytes", "bool"],
+            [_ROUTER if wraps else _CALLER, amount_raw, 0, path, True],
+        )
+        unwrap = (0x0C, encode(["address", "uint256"], [_CALLER, 0]))
+        return [*self._permit2(token, approve_raw), self._execute([(0x00, swap), *[unwrap] * wraps])]
+
+    def _execute(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> Step:
         signature = "execute(bytes,bytes[],uint256)"
         codes, inputs = bytes(code for code, _ in commands), [data for _, data in commands]
         return Step(self._contracts["universalRouter"], calldata(signature, codes, inputs, _LATE), value_wei)
@@ -248,14 +273,14 @@ class Wallet:
         steps = [Step(money, calldata("deposit()"), amount_raw)] if place.quote == "weth" else []
         if place.quote != "eth":
             steps += self._permit2(money, amount_raw)
-        buy = self._v4([_actions(swap, settle, take)], amount_raw if place.quote == "eth" else 0)
+        buy = self._execute([_actions(swap, settle, take)], amount_raw if place.quote == "eth" else 0)
         return [*steps, buy]
 
     def _sell_v4(self, token: str, place: Place, amount_raw: int, allowed_raw: int) -> list[Step]:
         settle = (0x0B, encode(["address", "uint256", "bool"], [token, amount_raw, True]))
         swap = self._v4_swap(token, place, 0, buys=False)
         take = (0x0F, encode(["address", "uint256"], [self._contracts.get(place.quote, _ZERO), 0]))
-        return [*self._permit2(token, allowed_raw), self._v4([_actions(settle, swap, take)])]
+        return [*self._permit2(token, allowed_raw), self._execute([_actions(settle, swap, take)])]
 
 
 def paid_out_in(place: Place) -> str:
@@ -266,6 +291,10 @@ def paid_out_in(place: Place) -> str:
 def _receipt(told: dict[str, Any]) -> Receipt:
     gas_used = int(told["gasUsed"], 16)
     return Receipt(told["status"] == "0x1", gas_used * int(told["effectiveGasPrice"], 16), gas_used)
+
+
+def _bytes(address: str) -> bytes:
+    return bytes.fromhex(address[2:])
 
 
 def _multicall(*calls: str) -> str:
