@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
 from roundtrip.domain.check.evidence import LaunchRecord, QuoteHop
 
-from . import abi, erc20
+from . import abi, amm_v4, erc20
 from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTerms, VenueListing, quote_name
 
 KIND: VenueKind = "amm_v3"
@@ -42,6 +42,9 @@ MINT = "0x7a53080ba414158be7ec69b987b5fb7d07dee101fe85488f0853ae16239d0bde"
 """Mint(address,address,int24,int24,uint128,uint256,uint256)."""
 BURN = "0x0c396cd989a39f4459b5fa1aed6a9a8dcdbc45908acfd67e028cd568da98982c"
 """Burn(address,int24,int24,uint128,uint256,uint256)."""
+
+V3_SWAP_EXACT_IN = "00"
+"""A command of the Universal Router (Commands.sol)."""
 
 _ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 """SwapRouter02's Constants.ADDRESS_THIS: the output stays in the router, to be unwrapped there."""
@@ -239,6 +242,28 @@ def plan_sell(
     swap = encode_exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, min_raw)
     unwrap = abi.call(UNWRAP_WETH9, min_raw, seller)
     return approve, Call(router, encode_multicall([swap, unwrap], terms.deadline_s))
+
+
+def plan_second_sell(
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
+) -> tuple[Call, ...]:
+    """Through Permit2 and the Universal Router."""
+    quote = venue.quote_address
+    path = f"0x{token[2:]}{venue.fee_pips:06x}{quote[2:]}"
+    by_weth = venue.quote == "weth"
+    tail = abi.bytes_tail(path)
+    head = amm_v4.encode(amm_v4.ROUTER_ITSELF if by_weth else amm_v4.CALLER, amount_raw, 0)
+    # Routers of 2.1 read an array of minimum prices after the flag; an empty one sets none.
+    head += amm_v4.encode(6 * abi.WORD, True, 6 * abi.WORD + len(tail) // 2)
+    commands = [(V3_SWAP_EXACT_IN, head + tail + abi.word(0))]
+    commands += [(amm_v4.UNWRAP_WETH, amm_v4.encode(amm_v4.CALLER, 0))] if by_weth else []
+    approvals = amm_v4.approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw)
+    return (*approvals, amm_v4.plan_execute(contracts, tuple(commands)))
 
 
 def _bind_deadline(swap: str, terms: TradeTerms) -> str:

@@ -303,6 +303,26 @@ def plan_sell(
     return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
 
+def plan_second_sell(
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
+) -> tuple[Call, ...]:
+    """Swaps first and settles then, as interfaces do. It fails where less than the amount arrives."""
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, amount_raw))
+    settle = (SETTLE_ALL, encode(token, amount_raw))
+    if venue.quote == "weth":
+        take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
+        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, 0)),)
+    else:
+        take, after = (TAKE_ALL, encode(venue.quote_address, 0)), ()
+    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(swap, settle, take)), *after))
+    return (*approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
+
+
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
     """The pool manager's transfer of one unit to the buyer."""
     return contracts.v4_pool_manager, erc20.plan_transfer(token, buyer, 1)

@@ -200,6 +200,18 @@ class VenueFile(ListingFile, Protocol):
         ``approve_raw``, then the sell."""
         ...
 
+    def plan_second_sell(
+        self,
+        venue: Venue,
+        token: Address,
+        contracts: Contracts,
+        amount_raw: int,
+        seller: Address,
+        approve_raw: int | None = None,
+    ) -> tuple[Call, ...]:
+        """The same sell by another usual route. Empty: the venue has one route."""
+        ...
+
     def spender(self, venue: Venue, contracts: Contracts) -> tuple[Address, str]:
         """The contract that a wallet approves before it trades here, and its name in a sentence."""
         ...

@@ -230,6 +230,18 @@ def plan_sell(
     return approve, Call(venue.pool, abi.call(SELL, amount_raw, terms.min_raw, seller))
 
 
+def plan_second_sell(
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
+) -> tuple[Call, ...]:
+    """None: a wallet sells to the curve itself."""
+    return ()
+
+
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
     """The curve's transfer of one unit to the buyer."""
     assert venue.pool is not None

@@ -148,7 +148,9 @@ def exit_blocks(
     if probe.seller == "receiver":
         return _transfer_and_sell_blocks(out, setting, environment, probe, (held_raw, planned_raw))
     buyer, whole = environment.buyer, probe.share_bps == BPS
-    approvals, sells = sell_steps(out, setting, environment, buyer, planned_raw, whole)
+    approvals, sells = sell_steps(
+        out, setting, environment, buyer, planned_raw, whole, probe.seller == "second route"
+    )
     if clear_first:
         clearing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
@@ -255,13 +257,15 @@ def sell_steps(
     seller: Address,
     amount_raw: int,
     whole: bool,
+    by_second_route: bool = False,
 ) -> tuple[list[SimulatedStep], list[SimulatedStep]]:
     """The approvals, and one sell per gas limit, each with a read of the seller's balance after it. The first
     sell that succeeds is the one a wallet would send; later attempts are ignored.
     """
     policy = setting.policy
     approve_raw = abi.MAX_UINT256 if environment.approves_all else None
-    *approvals, sell = place.file.plan_sell(
+    plan_sell = place.file.plan_second_sell if by_second_route else place.file.plan_sell
+    *approvals, sell = plan_sell(
         place.venue, setting.token, setting.contracts, max(1, amount_raw), seller, approve_raw
     )
     gas = environment.approve_gas_limit

@@ -4,7 +4,7 @@ Gas is added back. The quote side is read in wei for venues paid in eth, else in
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
@@ -25,6 +25,7 @@ from .legs import VenuePlace, planned_sell_raw, sellable
 from .request import Results, StepResult
 
 NO_ROUTE = "no route to the money side"
+BROUGHT_LESS = "a buy brought less after other trades"
 
 
 def _quote_at(results: Results, moment: str) -> int | Missing:
@@ -112,6 +113,42 @@ def read_sell(
     buy_gas = results["buy"].gas_used
     return read_exit(
         results, sell_at or place, environment, probe, SellStart(paid, held, buy_gas, handed_raw)
+    )
+
+
+def read_measured_trip(
+    results: Results | Missing,
+    place: VenuePlace,
+    environment: Environment,
+    probe: Probe,
+    amount_raw: int,
+    known: CompletedBuy,
+    policy: Policy,
+) -> CellOutcome:
+    """The outcome of ``probe_plans.measured_trip_plan``. ``known``: the same buy in the buy round. Missing
+    where the trades before it kept its buy from bringing enough: then its sell says nothing."""
+    if isinstance(results, Missing):
+        return results
+    bought = read_buy(results, place, environment, amount_raw)
+    if isinstance(bought, Missing):
+        return bought
+    held_raw = sellable(known, probe, policy)
+    asked_raw = planned_sell_raw(probe, held_raw)
+    if isinstance(bought, RefusedCall):
+        return Missing("node", BROUGHT_LESS)
+    # What is held changes until the sell as it did in the buy round.
+    held_raw = bought.received_raw * held_raw // max(1, known.received_raw)
+    if held_raw < asked_raw:
+        return Missing("node", BROUGHT_LESS)
+    outcome = read_exit(results, place, environment, probe, SellStart(bought.paid_raw, held_raw, bought.gas))
+    if not isinstance(outcome, Sold):
+        return outcome
+    # What is left of a token that pays its holders grows in the sell itself: that was sold all the same.
+    is_all = 10 * outcome.sold_raw >= 9 * asked_raw
+    return replace(
+        outcome,
+        planned_raw=asked_raw,
+        sold_raw=max(outcome.sold_raw, asked_raw) if is_all else outcome.sold_raw,
     )
 
 

@@ -35,14 +35,20 @@ _BUY_DELAY_S = 1
 
 
 def buy_plan(
-    place: VenuePlace, setting: Setting, environment: Environment, size: Size, amount_raw: int
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    size: Size,
+    amount_raw: int,
+    crowd: list[PlannedBlock] | None = None,
 ) -> Plan:
     """Buy round: only the buy, in the next block. For sizes that may be sold, also later reads of the
-    balance, and the approvals, to measure their gas."""
+    balance, and the approvals, to measure their gas. ``crowd``: blocks of other wallets' buys after it."""
     block = buy_block(place, setting, environment, size, amount_raw)
     if size not in MAIN_SIZES:
         return Plan(environment, (block,))
-    policy, watched, passed_s = setting.policy, [], 0
+    policy, watched = setting.policy, list(crowd or ())
+    passed_s = sum(crowd_block.delay_s for crowd_block in watched)
     for round_s in (policy.later_s, policy.hour_s, policy.day_s):
         delay_s = round_s + late_s(environment, round_s)
         call = Call(setting.token, abi.call(erc20.BALANCE_OF, environment.buyer))
@@ -55,6 +61,23 @@ def buy_plan(
         SimulatedStep(f"approve-{n}", environment.buyer, call, limit) for n, call in enumerate(approvals)
     ]
     return Plan(environment, (block, *watched, PlannedBlock(1, tuple(steps))))
+
+
+def measured_trip_plan(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    amount_raw: int,
+    bought: CompletedBuy,
+) -> Plan:
+    """Sell round: a round trip in a pool that others traded in before, so that the buy brings another amount
+    than in the buy round. That amount is read; its sell asks for the probe's share of ``bought``."""
+    alone = replace(cast(environment, f"{probe.size} {probe.delay_s}"), approve_gas_limit=0)
+    environment = _with_measured_gas(alone, bought)
+    first = buy_block(place, setting, environment, probe.size, amount_raw)
+    held_raw = plannable(bought, probe, setting.policy)
+    return Plan(environment, (first, *exit_blocks(place, setting, environment, probe, held_raw, place)))
 
 
 def sell_plan(
@@ -70,8 +93,14 @@ def sell_plan(
 
     ``bought``: the outcome of the buy round, with the balances. ``sell_at``: another venue to sell on.
     """
-    part = f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}"
-    return trade_plan(place, setting, cast(environment, part), probe, amount_raw, bought, sell_at)
+    return trade_plan(place, setting, main_wallet(environment), probe, amount_raw, bought, sell_at)
+
+
+def main_wallet(environment: Environment) -> Environment:
+    """The main wallet: the same in every sell that is compared with another one of its own, so that only the
+    sell differs. It approves with half as much gas again as was measured, as wallets do: some tokens sell
+    only after an approval with more."""
+    return replace(cast(environment, "main"), approve_gas_limit=0)
 
 
 def trade_plan(
@@ -116,7 +145,7 @@ def handed_plan(
 ) -> Plan:
     """Sell round: the same buy, transferred to another wallet, and a read of what arrived. Plans that sell do
     not read this: a token may react to a read."""
-    environment = cast(environment, f"{size} handed")
+    environment = main_wallet(environment)
     receiver, policy = environment.receiver, setting.policy
     transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
@@ -172,7 +201,7 @@ def pull_plan(
     return Plan(environment, (first, pull_block))
 
 
-def pay_out_plan(places: tuple[VenuePlace, ...], setting: Setting, environment: Environment) -> Plan:
+def pay_out_block(places: tuple[VenuePlace, ...], setting: Setting, environment: Environment) -> PlannedBlock:
     """Buy round: each candidate's own transfer of one unit, to read the token's revert reason on buys."""
     steps, payers = [], {}
     for number, place in enumerate(places):
@@ -181,7 +210,7 @@ def pay_out_plan(places: tuple[VenuePlace, ...], setting: Setting, environment: 
         )
         payers[payer] = WEI_PER_ETH
         steps.append(SimulatedStep(f"pay-out-{number}", payer, call, setting.policy.approve_gas_limit))
-    return Plan(environment, (PlannedBlock(_BUY_DELAY_S, tuple(steps), tuple(payers.items())),))
+    return PlannedBlock(_BUY_DELAY_S, tuple(steps), tuple(payers.items()))
 
 
 def buy_block(
@@ -191,9 +220,11 @@ def buy_block(
     size: Size,
     amount_raw: int,
     known_gas: int | None = None,
+    most_gas: int | None = None,
 ) -> PlannedBlock:
     """Sweeps the router, funds the wallet, and buys. Once the buy's gas is known, its limit is 1.5 times
-    that, as in a real wallet, and the token's balances are not read."""
+    that, as in a real wallet, and the token's balances are not read. ``most_gas``: a lower limit than the
+    policy's."""
     policy, buyer = setting.policy, environment.buyer
     sweep = place.file.plan_sweep(setting.contracts, environment.reader)
     steps = (
@@ -211,6 +242,7 @@ def buy_block(
         for n, call in enumerate(calls[:-1])
     ]
     max_gas = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
+    max_gas = max_gas if most_gas is None else min(max_gas, most_gas)
     limit = max_gas if known_gas is None else min(max_gas, known_gas * 3 // 2)
     steps.append(SimulatedStep("buy", buyer, calls[-1], limit))
     steps += reads("bought", place, setting, environment, buyer)[:calls_count]

@@ -3,7 +3,8 @@
 Every block and call states number, time, gas, fees and coinbase: nodes differ in what they assume.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -21,12 +22,13 @@ from .revert_reason import reason_in
 
 @dataclass(frozen=True, slots=True)
 class SimulatedStep:
-    """One call of a simulation. ``label`` is unique in its plan."""
+    """One call of a simulation. ``label`` is unique in its plan. ``tip_wei`` None: the environment's."""
 
     label: str
     sender: Address
     call: Call
     gas_limit: int
+    tip_wei: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,32 @@ class Plan:
     blocks: tuple[PlannedBlock, ...]
 
 
+def join_plans(plans: Mapping[str, Plan]) -> Plan:
+    """One simulation of several plans, one after the other, in the first one's environment. The name of its
+    plan opens every label (``results_of``)."""
+    blocks = tuple(
+        replace(block, steps=tuple(replace(step, label=f"{name}/{step.label}") for step in block.steps))
+        for name, plan in plans.items()
+        for block in plan.blocks
+    )
+    return Plan(next(iter(plans.values())).environment, blocks)
+
+
+def merge_blocks(blocks: Iterable[PlannedBlock]) -> PlannedBlock:
+    """One block with the calls of several, in their order."""
+    first, *rest = blocks
+    for block in rest:
+        first = PlannedBlock(
+            first.delay_s,
+            first.steps + block.steps,
+            first.balances + block.balances,
+            first.nonces + block.nonces,
+            first.storage + block.storage,
+            first.codes + block.codes,
+        )
+    return first
+
+
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """The result of one call. ``data``: its return or revert data."""
@@ -71,6 +99,14 @@ class StepResult:
 
 Results = dict[str, StepResult]
 """Results by the label of their step."""
+
+
+def results_of(results: Results, name: str) -> Results:
+    """The results of one plan of ``join_plans``."""
+    prefix = f"{name}/"
+    return {
+        label.removeprefix(prefix): result for label, result in results.items() if label.startswith(prefix)
+    }
 
 
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
@@ -103,7 +139,6 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
 def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, object]:
     block, (number, time_s) = plan.blocks[index], spot
     environment = plan.environment
-    fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
     overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
     for address, nonce in block.nonces:
         overrides.setdefault(address, {})["nonce"] = hex(nonce)
@@ -127,11 +162,18 @@ def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> d
                 "gas": hex(step.gas_limit),
                 "input": step.call.data,
                 **({"value": hex(step.call.value_wei)} if step.call.value_wei else {}),
-                **fees,
+                **_fees(step, environment),
             }
             for step in block.steps
         ],
     }
+
+
+def _fees(step: SimulatedStep, environment: Environment) -> dict[str, str]:
+    most_wei, tip_wei = environment.max_fee_wei, environment.tip_wei
+    if step.tip_wei is not None:
+        most_wei, tip_wei = most_wei - tip_wei + step.tip_wei, step.tip_wei
+    return {"maxFeePerGas": hex(most_wei), "maxPriorityFeePerGas": hex(tip_wei)}
 
 
 class _CallError(msgspec.Struct):

@@ -32,6 +32,8 @@ _VIEWS = (
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )
+GET_CHAIN_ID = "0x3408e470"
+"""Multicall3.getChainId()."""
 _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
 _MOST_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
@@ -52,7 +54,16 @@ def facts_plan(
         reads[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
     for label, calls in reads.items():
         steps += [SimulatedStep(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
+    steps.append(SimulatedStep("chain-id", env.reader, Call(contracts.multicall3, GET_CHAIN_ID), limit))
     return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
+
+
+def read_chain_id(results: Results | Missing) -> int | Missing:
+    """The chain that the simulation ran on."""
+    if isinstance(results, Missing):
+        return results
+    chain_id = _uint(results["chain-id"])
+    return Missing("node", "the node does not say which chain it is on") if chain_id is None else chain_id
 
 
 def code_call(token: Address, pinned: BlockRef) -> RpcCall:

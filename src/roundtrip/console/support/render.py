@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_percent
-from roundtrip.domain.check.verdict_text import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 
 _LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-8"
+    version: str = "2026-11-9"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -25,9 +25,14 @@ class Policy:
     day_s: int = 86_400
     half_bps: int = 5000
     sliver_bps: int = 100
+    most_bps: int = 9800
+    """The share that a round trip sells after others in the same simulation: they change what its buy brings,
+    and its sell is planned before."""
     pieces: int = 10
     """Equal sales, spread over the day, that are tried where no single sale sells enough. Texts say "ten"."""
 
+    side_buy_gas_limit: int = 3_000_000
+    """For the small and the large buy, which share a simulation with the token's facts."""
     buy_gas_limit: int = 2**24
     """EIP-7825's cap on one transaction."""
     sell_gas_ladder: tuple[int, ...] = (400_000, 1_200_000, 3_000_000, 2**24)
@@ -54,6 +59,31 @@ class Policy:
     read_gas_limit: int = 300_000
     """Limits what a hostile token can return: memory for about 370 KB costs this much gas."""
     transfer_gas_limit: int = 1_200_000
+
+    crowd_sizes_wei: tuple[tuple[int, int], ...] = (
+        (10**16, 2 * 10**16),
+        (2 * 10**16, 6 * 10**16),
+        (6 * 10**16, 3 * 10**17),
+        (3 * 10**17, 10**18),
+        (10**18, 3 * 10**18),
+    )
+    """The crowd's buys are drawn between these bounds, smallest first."""
+    crowd_counts: tuple[int, ...] = (13, 6, 4, 2, 2)
+    """How many are drawn between each pair of bounds. Most are small, so that most trade in a thin pool."""
+    crowd_purse_wei: tuple[int, int] = (5 * 10**15, 30 * 10**18)
+    """The least and the most eth that a wallet of the crowd holds beyond its buys."""
+    crowd_most_tip_wei: int = 3 * 10**9
+    crowd_buy_blocks: int = 4
+    crowd_depth_divisor: int = 10
+    """Together the crowd buys for at most this part of the venue's depth."""
+    crowd_gas_limit: int = 1_000_000
+    """The most gas of one of the crowd's buys or sells."""
+    crowd_gas: int = 48_000_000
+    """The most gas that the crowd's buys and sells may use together. Nodes allow one simulation 50 M."""
+    crowd_margin_bps: int = 500
+    """A wallet of the crowd that loses this much more than the main one met something else."""
+    most_isolated: int = 3
+    """Wallets of one venue that are tried alone."""
 
     warn_loss_bps: int = 1500
     danger_loss_bps: int = 5000
@@ -94,6 +124,9 @@ class Policy:
     ``danger_loss_bps``: no lasting holder can."""
 
     most_venues: int = 8
+    most_alone: tuple[int, int] = (1, 4)
+    """On so many of the best venues each of the main wallet's sells has a simulation of its own; on so many
+    its first sell has. Further venues have one simulation for all of them."""
     node_fault_ttl_ms: int = 2000
     answer_ttl_ms: int = 15_000
     deep_ttl_ms: int = 60_000

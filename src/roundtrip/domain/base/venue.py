@@ -21,7 +21,8 @@ class VenueTraits:
     is on a curve, but in a pool. ``is_launchpad``: the launchpad's own code; its fees are the launchpad's
     terms, not a toll. ``is_contract``: each venue emits its own logs; otherwise one contract holds all of the
     kind. ``takes_hooks``: the creator of a pool may attach a contract that acts in swaps. ``by_router``: a
-    wallet sells through a router that it approves.
+    wallet sells through a router that it approves. ``second_route``: another usual way to sell there; empty:
+    there is none.
     """
 
     label: str
@@ -32,16 +33,26 @@ class VenueTraits:
     is_contract: bool = False
     takes_hooks: bool = False
     by_router: bool = False
+    second_route: str = ""
 
 
+_SETTLED_LAST = "a router that settles the swap last"
 TRAITS: Mapping[VenueKind, VenueTraits] = MappingProxyType(
     {
         "launchpad_curve": VenueTraits(
             "curve", "the launchpad curve", "on", is_curve=True, is_launchpad=True, is_contract=True
         ),
-        "launchpad_pool": VenueTraits("launchpad pool", "the launchpad pool", is_launchpad=True),
-        "amm_v3": VenueTraits("v3 pool", "a v3 pool", is_contract=True, by_router=True),
-        "amm_v4": VenueTraits("v4 pool", "a v4 pool", takes_hooks=True),
+        "launchpad_pool": VenueTraits(
+            "launchpad pool", "the launchpad pool", is_launchpad=True, second_route=_SETTLED_LAST
+        ),
+        "amm_v3": VenueTraits(
+            "v3 pool",
+            "a v3 pool",
+            is_contract=True,
+            by_router=True,
+            second_route="Permit2 and the Universal Router",
+        ),
+        "amm_v4": VenueTraits("v4 pool", "a v4 pool", takes_hooks=True, second_route=_SETTLED_LAST),
     }
 )
 LAUNCHPAD_KINDS: frozenset[VenueKind] = frozenset(

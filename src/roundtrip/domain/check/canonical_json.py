@@ -3,7 +3,8 @@
 Keys are sorted, there is no white space, and integers beyond 2**53 are decimal strings, which
 readers without big integers would otherwise round. Each object names its class under ``kind_of``: the
 class's ``wire`` tag. A field may name its key in its metadata. So classes and fields can be renamed without
-changing a document.
+changing a document. A field whose metadata has ``added`` (True) is left out where it has its default: so
+documents from before the field stay the same.
 """
 
 import dataclasses
@@ -16,6 +17,7 @@ T = TypeVar("T")
 
 _EXACT = 2**53
 _TAG = "kind_of"
+_NONE = object()
 
 
 def dump(value: object) -> bytes:
@@ -39,7 +41,9 @@ def _refuse(text: str) -> None:
 
 def _plain(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        plain = {key: _plain(getattr(value, name)) for key, name, _ in _fields(type(value))}
+        defaults = _added_defaults(type(value))
+        values = ((key, getattr(value, name)) for key, name, _ in _fields(type(value)))
+        plain = {key: _plain(v) for key, v in values if key not in defaults or v != defaults[key]}
         return {_TAG: _tag(type(value)), **plain}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -67,6 +71,16 @@ def _fields(kind: type) -> tuple[tuple[str, str, Any], ...]:
     return tuple((field.metadata.get("wire", field.name), field.name, hints[field.name]) for field in fields)
 
 
+@cache
+def _added_defaults(kind: type) -> dict[str, object]:
+    """The default of each field that documents may leave out, by its key."""
+    return {
+        field.metadata.get("wire", field.name): field.default
+        for field in dataclasses.fields(kind)
+        if field.metadata.get("added")
+    }
+
+
 def _build(kind: Any, plain: Any) -> Any:
     if isinstance(kind, NewType):
         kind = kind.__supertype__
@@ -82,17 +96,24 @@ def _build(kind: Any, plain: Any) -> Any:
             raise ValueError(f"{plain!r} is no list")
         return tuple(_build(get_args(kind)[0], item) for item in plain)
     if dataclasses.is_dataclass(kind):
-        if plain[_TAG] != _tag(kind):  # type: ignore[arg-type]
-            raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
-        fields = _fields(kind)  # type: ignore[arg-type]
-        if plain.keys() != {_TAG, *(key for key, _, _ in fields)}:
-            raise ValueError(f"{kind} has other fields")
-        return kind(**{name: _build(hint, plain[key]) for key, name, hint in fields})  # type: ignore[operator]
+        return _build_object(kind, plain)  # type: ignore[arg-type]
     if kind is int:
         return _int(plain)
     if isinstance(plain, kind):
         return plain
     raise ValueError(f"{plain!r} is no {kind}")
+
+
+def _build_object(kind: type, plain: Any) -> Any:
+    if plain[_TAG] != _tag(kind):
+        raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
+    fields, defaults = _fields(kind), _added_defaults(kind)
+    if plain.keys() | defaults.keys() != {_TAG, *(key for key, _, _ in fields)}:
+        raise ValueError(f"{kind} has other fields")
+    values = {name: _build(hint, plain[key]) for key, name, hint in fields if key in plain}
+    if any(key in plain and values[name] == defaults.get(key, _NONE) for key, name, _ in fields):
+        raise ValueError(f"{kind} has a default that documents leave out")
+    return kind(**values)
 
 
 def _int(plain: Any) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import PoolFacts
 
+from .buy_math import outputs_of_buys
 from .curve import MOST_TAKEN_BPS
 from .evidence import (
     AnyLaunch,
@@ -17,9 +18,9 @@ from .evidence import (
     Size,
     VenueEvidence,
 )
-from .venue_reading import PIPS, Sale, VenueReading
+from .sales import Sale
+from .venue_reading import VenueReading
 
-_Q96 = 2**96
 ROUNDING_BPS = 3
 """The most that rounding adds: losses are rounded up, leg by leg."""
 
@@ -144,18 +145,6 @@ def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
     bought = next(outcomes, None)
     if not isinstance(bought, CompletedBuy) or not isinstance(venue.facts, PoolFacts):
         return None
-    net_raw = bought.paid_raw * (PIPS - venue.venue.fee_pips) // PIPS
-    given_raw = _given_raw(venue.facts, token < venue.venue.quote_address, net_raw)
+    given = outputs_of_buys(venue.venue, venue.facts, None, token, [bought.paid_raw])
+    given_raw = given[0] if given else 0
     return None if given_raw <= 0 else _round_share(BPS - bought.received_raw * BPS // given_raw)
-
-
-def _given_raw(pool: PoolFacts, token_is_zero: bool, net_raw: int) -> int:
-    """What a pool gives for ``net_raw`` of the quote within one tick; 0 where the pool is empty."""
-    price, liquidity = pool.sqrt_price_x96, pool.liquidity
-    if price <= 0 or liquidity <= 0:
-        return 0
-    if token_is_zero:
-        after = price + net_raw * _Q96 // liquidity
-        return liquidity * _Q96 * (after - price) // (after * price)
-    after = liquidity * _Q96 * price // (liquidity * _Q96 + net_raw * price)
-    return liquidity * (price - after) // _Q96

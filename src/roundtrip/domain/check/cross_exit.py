@@ -12,8 +12,9 @@ from roundtrip.domain.base.types import BPS
 
 from .evidence import CellOutcome, Evidence, Missing, Sold
 from .price import quote_in_wei
+from .sales import loss_bps
 from .venue_code import takes_sells
-from .venue_reading import VenueReading, loss_bps
+from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
 

@@ -3,7 +3,7 @@
 Amounts are base units of the asset they name. ``_raw`` is the token's or the quote's smallest unit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
@@ -280,7 +280,8 @@ class EnvironmentBuy:
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One point of the grid: the size, the delay, the share that is sold, and the seller. ``pieces``: the
-    buyer sells the share in equal sales, the last of them after the delay."""
+    buyer sells the share in equal sales, the last of them after the delay. ``second route``: it sells by the
+    venue's second route."""
 
     wire: ClassVar[str] = "Probe"
 
@@ -288,7 +289,7 @@ class Probe:
     delay_s: int
     share_bps: int
     environment: int
-    seller: Literal["buyer", "receiver", "pieces"] = "buyer"
+    seller: Literal["buyer", "receiver", "pieces", "second route"] = "buyer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +315,94 @@ class HookCarry:
     received_raw: int
 
 
+CrowdWay = Literal["usual", "second route", "pieces"]
+"""How a wallet of the crowd sells: as the main wallet does, through the venue's second route, or in equal
+sales over the day."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdWallet:
+    """A drawn wallet that trades among others. ``purse_wei``: eth beyond what its buys cost; it also holds
+    ``weth_wei`` and ``usdg_raw``. It buys for ``size_wei``, and later for ``again_wei`` (0: not again), worth
+    in the venue's quote. It sells ``share_bps`` of that ``after_s`` after its last buy.
+    """
+
+    wire: ClassVar[str] = "CrowdWallet"
+
+    wallet: Address
+    nonce: int
+    size_wei: int
+    again_wei: int
+    purse_wei: int
+    weth_wei: int
+    usdg_raw: int
+    tip_wei: int
+    approves_all: bool
+    after_s: int
+    share_bps: int
+    way: CrowdWay
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdSale:
+    """A sale among others, from balances and the venue's own logs. The venue gave ``given_raw`` of the token,
+    and ``received_raw`` arrived. Of ``planned_raw`` sold the venue got ``taken_raw``; it paid ``paid_raw``,
+    and ``back_raw`` arrived. Others' trades move the price between buy and sell: a loss can only be read from
+    these pairs."""
+
+    wire: ClassVar[str] = "CrowdSale"
+
+    given_raw: int
+    received_raw: int
+    planned_raw: int
+    taken_raw: int
+    paid_raw: int
+    back_raw: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdTrade:
+    """A wallet of the crowd and the outcome of its trade; RefusedCall: its buy or its sell was refused."""
+
+    wire: ClassVar[str] = "CrowdTrade"
+
+    wallet: CrowdWallet
+    outcome: CrowdSale | RefusedCall | Missing
+
+
+Difference = Literal[
+    "as drawn", "wallet", "others", "others sold",
+    "size", "time", "share", "pieces", "route", "approval", "tip",
+]  # fmt: skip
+"""In what an isolated trade differs from the main wallet's. ``as drawn``: in all that the wallet of the crowd
+does; ``wallet``: only in what the wallet is and has; ``others``, ``others sold``: only in that others buy
+before, or buy and sell; the rest: only in this choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedTrade:
+    """A trade of the isolation round: of trade number ``of`` of the crowd only one difference is kept. The
+    wallet is alone but for ``others``. Sold: ``held_raw`` as read after the buy."""
+
+    wire: ClassVar[str] = "IsolatedTrade"
+
+    of: int
+    difference: Difference
+    outcome: "CellOutcome"
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The crowd of one venue. ``left_out``: wallets that did not trade, because the venue is too thin or the
+    trades use too much gas. ``isolated``: empty where no wallet met anything else than the main one."""
+
+    wire: ClassVar[str] = "Crowd"
+
+    trades: tuple[CrowdTrade, ...]
+    left_out: int
+    isolated: tuple[IsolatedTrade, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class VenueEvidence:
     """The evidence of one venue. ``told_on_buy`` and ``told_on_sell``: the token's refusal of the direct
@@ -332,28 +421,41 @@ class VenueEvidence:
     told_on_sell: RefusedCall | Missing | None = None
     carried: HookCarry | RefusedCall | Missing | None = None
     crossed: CellOutcome | None = None
+    crowd: Crowd | Missing | None = None
+    """None: no crowd traded here."""
+
+
+Caller = Literal[
+    "owner", "proxy admin", "deployer", "role", "storage", "code", "supply", "event", "contract",
+    "contract owner", "contract account", "anyone",
+]  # fmt: skip
+"""Who makes a call: the owner or the proxy admin; the deployer; an account that an event gives a role; an
+account in the token's storage, in its code, with supply, or in another event of it; a contract that it names;
+such a contract's owner, or an account in its storage; a new wallet."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerCall:
-    """An owner's function, called with one kind of values between a buy and the sell after it.
+    """A function of an owner or of another account, called with one kind of values between a buy and the sell
+    after it.
 
     ``function`` and ``passed`` (the last accepted values) are this service's own texts. ``calls``: the
     accepted calldata, in order, from ``sender``; then ``buyer`` sold. ``stand_in``: where a contract was
     passed, an address with code that has none of a token's functions. ``outcome``: of that sell; None: every
-    call was refused.
+    call was refused. ``target``: the contract that was called; None: the token.
     """
 
     wire: ClassVar[str] = "OwnerCall"
 
     function: str
     passed: str
-    by: Literal["owner", "proxy admin"]
+    by: Caller
     sender: Address
     buyer: Address
     calls: tuple[str, ...]
     outcome: CellOutcome | None
     stand_in: Address | None = None
+    target: Address | None = field(default=None, metadata={"added": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +470,34 @@ class OwnerCalls:
     control: CellOutcome
     tried: tuple[OwnerCall, ...]
     left_out: int = 0
+
+
+RightsGap = Literal["events", "storage", "contracts", "calls"]
+"""What a search for accounts with rights could not read or follow: all of the token's events, its storage, a
+contract that a sale may call, the simulation of some calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRights:
+    """What accounts other than an owner could change, by trial. ``venue``, ``control``: as in ``OwnerCalls``.
+
+    Each of ``functions`` functions was called by each of ``accounts`` accounts and by a new wallet.
+    ``tried``: the functions that an account could call, and those of contracts that the token names, with
+    hostile values. ``accounts_left_out``, ``left_out``: the numbers of accounts and functions that were found
+    and not tried. ``beside_owner``: the token has an owner who can act.
+    """
+
+    wire: ClassVar[str] = "AccountRights"
+
+    venue: int
+    control: CellOutcome
+    accounts: int
+    functions: int
+    tried: tuple[OwnerCall, ...]
+    accounts_left_out: int = 0
+    left_out: int = 0
+    unread: tuple[RightsGap, ...] = ()
+    beside_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +527,11 @@ class HolderSells:
     control: Sold
     known: int
     tried: tuple[HolderSell, ...]
+
+
+CodeSign = Literal["balance", "gas_price", "code_hash", "block_hash", "origin"]
+"""What a token's code can read in a transfer: another account's eth, the gas price, the hash of another
+account's code, a block's hash, and the transaction's sender, unless it is only compared with the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,3 +570,7 @@ class Evidence:
     """None: not tried, or there is no owner, or nothing sells."""
     holder_sells: HolderSells | Missing | None = None
     """None: not tried, or no holder is known, or the buyer's wallet cannot sell."""
+    code_signs: tuple[CodeSign, ...] = field(default=(), metadata={"added": True})
+    """Sorted; empty also where the code was not read."""
+    account_rights: AccountRights | Missing | None = field(default=None, metadata={"added": True})
+    """None: not tried, or the owner is not known."""

@@ -13,7 +13,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Sold
-from .venue_reading import loss_bps, sold_after_buy
+from .sales import loss_bps, sold_after_buy
 
 _STEPS_AFTER_BUY = ("approve", "sell")
 

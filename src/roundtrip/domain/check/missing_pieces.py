@@ -15,6 +15,7 @@ from roundtrip.domain.base.types import BPS
 
 from . import holder_sells
 from .evidence import Evidence, Missing, RefusedCall
+from .sales import Sale, SellResult
 from .venue_code import (
     Rank,
     code_of_parts,
@@ -27,11 +28,11 @@ from .venue_code import (
     split,
     takes_sells,
 )
-from .venue_reading import Sale, SellResult, Status, VenueReading
+from .venue_reading import Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
 _LEAST_LOSS = -BPS * BPS
-_SELLS = ("full", "hour", "day", "half", "pieces")
+_SELLS = ("full", "hour", "day", "half", "pieces", "route")
 """The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
@@ -56,7 +57,8 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
     for reading in readings:
         pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
-        pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps, reading.half, reading.pieces]
+        pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps]
+        pieces += [reading.half, reading.pieces, reading.route]
         pieces += [reading.pool_fee_bps, reading.first_tax_bps, reading.cross_venue_loss_bps]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
@@ -224,8 +226,11 @@ class _Venue:
         laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
         halves = _choices(reading.half, (half_sold, _REFUSED))
-        pieces = _choices(reading.pieces, (Sale(_LEAST_LOSS, BPS, True), _REFUSED))
-        return product(self._full_sells(), hours, days, halves, pieces)
+        pieces, routes = (
+            _choices(sell, (Sale(_LEAST_LOSS, BPS, True), _REFUSED))
+            for sell in (reading.pieces, reading.route)
+        )
+        return product(self._full_sells(), hours, days, halves, pieces, routes)
 
     def _full_sells(self) -> list[SellResult]:
         reading = self._reading
@@ -259,7 +264,7 @@ class _Venue:
         if not enough(completed.full, self._policy):
             names.append("half")
         if not any(enough(getattr(completed, name), self._policy) for name in names):
-            names.append("pieces")
+            names += ["pieces", "route"]
         return [name for name in names if enough(getattr(completed, name), self._policy)]
 
     # --- codes -------------------------------------------------------------------------------------

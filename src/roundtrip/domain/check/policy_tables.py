@@ -39,7 +39,8 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("empty_pool", "warn", "venues without liquidity to buy from"),
         Row("cannot_buy", "warn", "every venue refuses a buy of any size"),
         Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
-            f"day, in one sale or in {policy.pieces}; in a deep check also if at least "
+            f"day, in one sale or in {policy.pieces}, or a wallet of the crowd cannot for what it is or for "
+            "what others did; in a deep check also if at least "
             f"{_percent(policy.caught_share_bps)} of the real holders, and {policy.least_caught} at least, "
             f"cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", "what the pool or its hook keeps is the largest part of the loss; "
@@ -49,7 +50,7 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("heavy_fees", "danger", f"the same, from {danger}; also if you pay and get nothing"),
         Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
             "sells in a later block, after an hour and after a day, and what "
-            f"{_eth(policy.large_wei)} buys sells, too"),
+            f"{_eth(policy.large_wei)} buys sells, too, and no wallet of the crowd met anything else"),
         Row("unproven", "unknown", "a result is missing, and some value of it would change the code"),
     )  # fmt: skip
 
@@ -106,6 +107,8 @@ _PURPOSES = MappingProxyType(
         "half_bps": "the share that a sell of half sells",
         "sliver_bps": "the smallest share that is sold",
         "pieces": "equal sales over a day, tried where no single sale sells enough",
+        "most_bps": "the share that a round trip sells after others in the same simulation",
+        "side_buy_gas_limit": "the gas limit of the small and the large buy beside the token's facts",
         "buy_gas_limit": "the gas limit of a buy: the cap of one transaction (EIP-7825)",
         "sell_gas_ladder": "the gas limits of a sell, tried in turn until it succeeds",
         "hook_gas_limit": "the gas limit of a swap in a pool with a stranger's hook",
@@ -115,6 +118,17 @@ _PURPOSES = MappingProxyType(
         "part_gas_ladder": "the gas limits of a sell of a part, tried in turn",
         "piece_gas_limit": "the gas limit of each of these sales",
         "company_gas_limit": "the gas limit of the buys of others in between",
+        "crowd_sizes_wei": "the crowd's buys are drawn between these pairs of bounds",
+        "crowd_counts": "how many are drawn between each pair",
+        "crowd_purse_wei": "the least and the most eth that a wallet of the crowd holds beyond its buys",
+        "crowd_most_tip_wei": "the highest tip of a wallet of the crowd",
+        "crowd_buy_blocks": "the blocks in which the crowd buys first",
+        "crowd_depth_divisor": "the crowd buys for at most this part of a venue's depth",
+        "crowd_gas_limit": "the most gas of one of the crowd's buys or sells",
+        "crowd_gas": "the most gas of all of them in one simulation",
+        "crowd_margin_bps": "a wallet of the crowd that loses so much more than the main one is isolated",
+        "most_isolated": "wallets of one venue that are tried alone",
+        "most_alone": "of so many of the best venues all, or the first, of the main wallet's sells are alone",
         "named_gas": "the text names a buy or sell that uses more gas",
         "approve_gas_limit": "the gas limit of an approval",
         "read_gas_limit": "the gas limit of a view call to a token",

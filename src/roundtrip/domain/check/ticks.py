@@ -1,6 +1,9 @@
 """Ticks and prices of concentrated liquidity, exact to the unit like the pools' contracts. A price is
 ``sqrt(amount1 / amount0) * 2**96``; tick ``n`` is the price ``sqrt(1.0001**n)``."""
 
+import math
+from functools import lru_cache
+
 MIN_TICK, MAX_TICK = -887272, 887272
 
 _Q96 = 1 << 96
@@ -32,6 +35,7 @@ _POWERS = (
 """``2**128 / sqrt(1.0001**n)`` for n = 1, 2, 4, ..., each rounded to the nearest (TickMath.sol)."""
 
 
+@lru_cache(4096)
 def sqrt_price_x96_at(tick: int) -> int:
     """The price at a tick, like TickMath.getSqrtRatioAtTick: one factor per bit of the tick, cut to 128 bits
     after each, inverted for a tick above zero, then rounded up. Raises ValueError for a tick that no pool can
@@ -45,6 +49,20 @@ def sqrt_price_x96_at(tick: int) -> int:
     if tick > 0:
         ratio = _MAX_UINT256 // ratio
     return -(-ratio >> 32)
+
+
+def tick_at(sqrt_price_x96: int) -> int:
+    """The greatest tick whose price is at most this one, like TickMath.getTickAtSqrtRatio. Raises ValueError
+    for a price that no pool can have."""
+    if not sqrt_price_x96_at(MIN_TICK) <= sqrt_price_x96 < sqrt_price_x96_at(MAX_TICK):
+        raise ValueError("no such price")
+    tick = math.floor(2 * (math.log(sqrt_price_x96) - math.log(_Q96)) / math.log(1.0001))
+    tick = min(max(tick, MIN_TICK), MAX_TICK - 1)
+    while sqrt_price_x96_at(tick) > sqrt_price_x96:
+        tick -= 1
+    while sqrt_price_x96_at(tick + 1) <= sqrt_price_x96:
+        tick += 1
+    return tick
 
 
 def amounts(sqrt_price_x96: int, tick_lower: int, tick_upper: int, liquidity_delta: int) -> tuple[int, int]:

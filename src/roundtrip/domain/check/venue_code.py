@@ -7,7 +7,8 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 from .evidence import Missing, RefusedCall
-from .venue_reading import Sale, SellResult, VenueReading
+from .sales import Sale, SellResult
+from .venue_reading import VenueReading
 
 Level = Literal["ok", "warn", "danger", "unknown"]
 Rank = tuple[int, int, bool]
@@ -38,19 +39,28 @@ def sells_in_pieces_only(reading: VenueReading, policy: Policy) -> bool:
     return enough(reading.pieces, policy) and needs_pieces(reading, policy)
 
 
+def sells_by_second_route_only(reading: VenueReading, policy: Policy) -> bool:
+    """True where the second route sold enough and nothing else did."""
+    return enough(reading.route, policy) and not any(
+        enough(sell, policy) for sell in (*reading.single_sells(), reading.pieces)
+    )
+
+
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     """The largest loss that is not price impact: of the small round trip, a launch's first tax, and the sells
     that count.
 
     These are the sells of all at once, after an hour and after a day, and of half where not enough sells at
-    once. Pieces count where none of these sells enough.
+    once. Pieces and the second route count where none of these sells enough. What a wallet of the crowd loses
+    for what it is, or for what others do, counts always.
     """
     counted: list[SellResult] = [reading.full, reading.hour, reading.day]
     if not enough(reading.full, policy):
         counted.append(reading.half)
     if not any(enough(sell, policy) for sell in counted):
-        counted.append(reading.pieces)
+        counted += [reading.pieces, reading.route]
     losses = [s.loss_bps for s in counted if isinstance(s, Sale) and enough(s, policy)]
+    losses.append(0 if reading.crowd is None else reading.crowd.loss_bps)
     return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
 
 
@@ -99,6 +109,8 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing
+    is_unsure = is_unsure or (reading.crowd is not None and reading.crowd.warns())
+    is_unsure = is_unsure or isinstance(reading.inconsistent, Missing)
     if code == "ok" and (is_unsure or group_of(reading, policy) != 0):
         return code, "warn"
     return code, level

@@ -1,6 +1,5 @@
 """Reads one venue's evidence into the figures of a verdict. Losses are in bps."""
 
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,11 +7,13 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
 
+from .buy_math import PIPS
+from .crowd_reading import CrowdReading, MainSells, read_crowd
 from .evidence import (
     AnyLaunch,
     BuyOutcome,
-    CellOutcome,
     CompletedBuy,
+    Crowd,
     Curve,
     HookCarry,
     Missing,
@@ -22,26 +23,11 @@ from .evidence import (
     Sold,
     VenueEvidence,
 )
-
-PIPS = 1_000_000
+from .sales import Sale, SellResult, loss_bps, sell_result
 
 MAIN_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
 """The sizes a venue may be judged at, best first."""
 
-
-@dataclass(frozen=True, slots=True)
-class Sale:
-    """A sell that succeeded. ``share_bps``: the share of the bought amount that was sold, at most the
-    requested one; ``whole``: all that was requested. ``loss_bps``: against the cost of the sold tokens,
-    rounded up; below zero is a gain."""
-
-    loss_bps: int
-    share_bps: int
-    whole: bool
-
-
-SellResult = Sale | RefusedCall | Missing | None
-"""None: not tried, because there was no buy of that size."""
 
 Status = Literal["absent", "dry", "refused", "keeps", "bought"]
 
@@ -56,10 +42,11 @@ class VenueReading:
     the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
     that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
     environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
-    of it in equal sales over a day, tried only where no single sale sold enough.
-    ``first_tax_bps``: what a curve takes of a fresh wallet's buy at the pinned block, in a launch's first
-    seconds. ``inconsistent``: it sold in one environment and was refused in the other. ``refused_elsewhere``:
-    one environment bought, and this is why the other did not.
+    of it in equal sales over a day; ``route``: all of it by the venue's second route; both are tried only
+    where no single sale sold enough. ``first_tax_bps``: what a curve takes of a fresh wallet's buy at the
+    pinned block, in a launch's first seconds. ``inconsistent``: it sold in one environment and was refused in
+    the other. ``refused_elsewhere``: one environment bought, and this is why the other did not. ``crowd``:
+    what the crowd met; where it shows a trap, the reading is inconsistent, too.
     """
 
     status: Status | Missing
@@ -81,33 +68,22 @@ class VenueReading:
     half: SellResult = None
     sliver: SellResult = None
     pieces: SellResult = None
+    route: SellResult = None
     handed_on: SellResult = None
     large: SellResult = None
     fees_bps: int | Missing | None = None
     first_tax_bps: int | Missing = 0
     impact_bps: int | Missing | None = None
     most_gas: int = 0
+    crowd: CrowdReading | None = None
 
     def sells(self) -> tuple[SellResult, ...]:
         """Every probe that may show that the buyer can sell within a day."""
-        return (*self.single_sells(), self.pieces)
+        return (*self.single_sells(), self.pieces, self.route)
 
     def single_sells(self) -> tuple[SellResult, ...]:
         """Those of them that are one sale."""
         return (self.full, self.hour, self.day, self.half, self.sliver)
-
-
-def loss_bps(paid_raw: int, back_raw: int) -> int:
-    """The loss of ``paid_raw`` when ``back_raw`` comes back, rounded up. ``paid_raw`` must be above zero."""
-    return -((back_raw - paid_raw) * BPS // paid_raw)
-
-
-def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missing | None:
-    """The sell after a buy that succeeded before. None: it was refused at one of ``steps``, or brought
-    nothing. Missing where an earlier step was refused."""
-    if isinstance(outcome, RefusedCall):
-        return None if outcome.step in steps else Missing("token", "a buy that had worked before was refused")
-    return None if isinstance(outcome, Sold) and outcome.back_raw <= 0 else outcome
 
 
 def pool_keep_bps(fee_pips: int) -> int:
@@ -123,19 +99,13 @@ def read_venue(
 
     In a launch's first seconds the curve's snipe tax counts where it exceeds the measured fees.
     """
-    rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
-        refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, RefusedCall))
-        refusal = None if status == "keeps" else next(refusals, None)
-        pool_fee = 0 if venue.venue.keeps_by_hook() else _plain_pool_fee(venue.venue)
-        return VenueReading(
-            status=status, may_be=may_be, pool_fee_bps=pool_fee, rival_hook=rival, buy_refusal=refusal
-        )
+        return _read_without_buy(venue, status, may_be)
 
     def results(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> list[SellResult]:
         return [
-            _sell_result(cell.outcome, policy)
+            sell_result(cell.outcome, policy)
             for cell in venue.cells
             if (cell.probe.size, cell.probe.delay_s, cell.probe.share_bps, cell.probe.seller)
             == (at, delay_s, share_bps, seller)
@@ -143,15 +113,19 @@ def read_venue(
 
     bought, small = _buy(venue, size), _buy(venue, "thousandth")
     assert isinstance(bought, CompletedBuy)
-    small_round_trip = results(policy.later_s, BPS, at="thousandth")
-    hour, _ = _where_bought(results(policy.hour_s, BPS))
-    day, _ = _where_bought(results(policy.day_s, BPS))
+    small_round_trip = results(policy.later_s, policy.most_bps, at="thousandth")
+    hour, day = (
+        _where_bought(results(delay_s, BPS) or results(delay_s, policy.most_bps))[0]
+        for delay_s in (policy.hour_s, policy.day_s)
+    )
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     measured = small if isinstance(small, Missing) else _fees(small_round_trip)
+    main = MainSells(_worst(full), _worst(hour), _worst(day))
+    crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
         pool_fee_bps=_pool_fee(venue, measured, _worst(full)),
-        rival_hook=rival,
+        rival_hook=venue.venue.rival_hook(),
         brought_raw=brought_raw(venue),
         closing=any(
             isinstance(buy.outcome, CompletedBuy) and buy.outcome.closes
@@ -162,20 +136,40 @@ def read_venue(
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
         full_at_best=_at_best(full),
-        inconsistent=_is_any_inconsistent([full, hour, day]),
+        inconsistent=_is_trap(_is_any_inconsistent([full, hour, day]), crowd),
         refused_elsewhere=elsewhere,
         hour=_worst(hour) or _NOT_ASKED,
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         pieces=_worst(results(policy.day_s, BPS, "pieces")),
+        route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
-        large=_worst(results(policy.later_s, BPS, at="large")),
+        large=_worst(results(policy.later_s, policy.most_bps, at="large")),
         fees_bps=measured,
         first_tax_bps=_first_tax(venue.venue, launch),
         impact_bps=_impact(bought, _smallest(venue, size)),
         most_gas=_most_gas(venue, size),
+        crowd=crowd if isinstance(crowd, CrowdReading) else None,
     )
+
+
+def _read_without_buy(
+    venue: VenueEvidence, status: Status | Missing, may_be: frozenset[Status]
+) -> VenueReading:
+    refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, RefusedCall))
+    return VenueReading(
+        status=status,
+        may_be=may_be,
+        pool_fee_bps=0 if venue.venue.keeps_by_hook() else _plain_pool_fee(venue.venue),
+        rival_hook=venue.venue.rival_hook(),
+        buy_refusal=None if status == "keeps" else next(refusals, None),
+    )
+
+
+def main_sells(reading: VenueReading) -> MainSells:
+    """What the crowd is compared with."""
+    return MainSells(reading.full, reading.hour, reading.day)
 
 
 def _plain_pool_fee(venue: Venue) -> int:
@@ -286,24 +280,6 @@ def _brought_nothing(buy: BuyOutcome | None) -> bool:
     return isinstance(buy, RefusedCall) and buy.step == "arrive"
 
 
-def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
-    if not isinstance(outcome, Sold):
-        return outcome
-    if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
-        return RefusedCall("sell", "the sell succeeded but moved no tokens", outcome.sell_gas)
-    # The tax on a transfer to the seller is part of the cost of the tokens that could be sold.
-    had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
-    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
-    slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
-    # Tokens taken beyond the requested amount were not sold: they are part of the loss.
-    share_raw = min(outcome.sold_raw, outcome.planned_raw)
-    return Sale(
-        loss_bps=loss_bps(cost_raw, outcome.back_raw),
-        share_bps=min(BPS, -(-share_raw * BPS // outcome.held_raw)),
-        whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
-    )
-
-
 def _worst(results: list[SellResult]) -> SellResult:
     """The worst of several environments: refused, then unknown, then the worst of each figure."""
     for kind in (RefusedCall, Missing):
@@ -369,6 +345,14 @@ def _is_any_inconsistent(groups: list[list[SellResult]]) -> bool | Missing:
     if True in verdicts:
         return True
     return next((verdict for verdict in verdicts if isinstance(verdict, Missing)), False)
+
+
+def _is_trap(inconsistent: bool | Missing, crowd: CrowdReading | Missing | None) -> bool | Missing:
+    """True when equal blocks gave unequal results, or the crowd shows a trap."""
+    trapped = crowd.trapped if isinstance(crowd, CrowdReading) else crowd or False
+    if inconsistent is True or trapped is True:
+        return True
+    return inconsistent if isinstance(inconsistent, Missing) else trapped
 
 
 def _fees(results: list[SellResult]) -> int | Missing | None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from roundtrip.domain.base.policy import Policy
 
 from . import holder_sells, verdict_text
+from .account_rights import rights_sentence
 from .cross_exit import with_exits
 from .evidence import Evidence, Missing
 from .missing_pieces import gaps, possible_codes
 from .owner_calls import owner_sentence
+from .sales import Sale
 from .venue_code import Level, code_of, rank, takes_sells
-from .venue_reading import Sale, VenueReading, read_venue
+from .venue_reading import VenueReading, read_venue
 
 CODES = (
     "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees", "no_pool",
@@ -77,6 +79,8 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         text,
         holder_sells.holder_sentence(held, policy),
         owner_sentence(evidence.owner_calls, policy),
+        verdict_text.code_sentence(finding.code, evidence.code_signs),
+        rights_sentence(evidence, policy),
     )
     text = " ".join(filter(None, sentences))
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)

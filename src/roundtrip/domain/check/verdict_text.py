@@ -5,29 +5,14 @@ from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
-from .evidence import Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
-from .venue_code import enough, fee_like_bps, parts, sells_in_pieces_only
-from .venue_reading import Sale, VenueReading
+from .crowd_text import differing_text, trap_reason, trap_text, victims_text
+from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
+from .refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from .sales import Sale
+from .venue_code import enough, fee_like_bps, parts, sells_by_second_route_only, sells_in_pieces_only
+from .venue_reading import VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
-
-NO_REASON = "no reason given"
-TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
-
-ROUTER_REASONS = frozenset(
-    {
-        "ERC20TransferFailed",
-        "ST",
-        "STF",
-        "TF",
-        "TRANSFER_FAILED",
-        "TRANSFER_FROM_FAILED",
-        "TransferHelper::transferFrom: transferFrom failed",
-        "TransferHelper: TRANSFER_FROM_FAILED",
-        "WrappedError",
-    }
-)
-"""Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
 
 _OUT_OF_GAS = "out of gas"
 
@@ -141,6 +126,8 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
 
 
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+    if reading.crowd is not None and (trap := trap_text(reading.crowd)):
+        return f"{trap}.{trap_reason(reading.crowd)}"
     refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
         return f"The same sell worked in one simulated block and failed in another.{refusal}"
@@ -236,12 +223,16 @@ def _cost_text(
         worst = fee_like_bps(reading, policy)
         small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
         for when, later in (("an hour", reading.hour), ("a day", reading.day)):
-            at_once = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
-            if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, small):
+            if isinstance(later, Sale) and later.loss_bps == worst > max(_full_loss_bps(reading), small):
                 left = format_percent(max(0, BPS - worst))
                 return f"It loses value while you hold it: after {when} you get {left} of your money back"
-        return f"Fees and taxes take {format_percent(worst)} of a round trip"
+        victims = victims_text(reading.crowd, worst) if worst > max(small, _full_loss_bps(reading)) else ""
+        return f"Fees and taxes take {format_percent(worst)} of a round trip{victims}"
     return _ok_text(evidence, venue, reading, policy)
+
+
+def _full_loss_bps(reading: VenueReading) -> int:
+    return reading.full.loss_bps if isinstance(reading.full, Sale) else 0
 
 
 def _bps_or_zero(figure: object) -> int:
@@ -251,15 +242,26 @@ def _bps_or_zero(figure: object) -> int:
 def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     """For code ok: which sells succeeded, and which did not."""
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
-        return _sells_at_once_text(reading.full, reading)
+        return f"{_sells_at_once_text(reading.full, reading)}{_crowd_clause(venue, reading)}"
     why = sell_refusal_clause(venue, reading)
     if enough(reading.half, policy):
         share = _supply_share(evidence, reading)
         return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
     if sells_in_pieces_only(reading, policy):
         return _sold_in_pieces_text(reading, why)
+    if sells_by_second_route_only(reading, policy) and isinstance(reading.route, Sale):
+        route, loss = venue.venue.traits.second_route, format_percent(reading.route.loss_bps)
+        return f"The usual sell is refused{why}; a sell through {route} went through for a loss of {loss}"
     when = "an hour" if enough(reading.hour, policy) else "a day"
     return f"You cannot sell it at once{why}; you can after {when}"
+
+
+def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:
+    """`` ; a sell ... is refused``; empty where all wallets met the same."""
+    if reading.crowd is None:
+        return ""
+    clause = differing_text(reading.crowd, venue.venue.traits.second_route)
+    return f"; {clause}" if clause else ""
 
 
 def _sold_in_pieces_text(reading: VenueReading, why: str) -> str:
@@ -340,3 +342,22 @@ def _gas_text(reading: VenueReading, policy: Policy) -> str:
     if reading.most_gas <= policy.named_gas:
         return ""
     return f"; one step uses {reading.most_gas:,} gas"
+
+
+_SIGNS: dict[CodeSign, str] = {
+    "balance": "how much eth an account has",
+    "gas_price": "the gas price",
+    "code_hash": "the hash of an account's code",
+    "block_hash": "the hash of a block",
+    "origin": "which wallet sent the transaction",
+}
+_NOTHING_TRIED = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
+
+
+def code_sentence(code: str, signs: tuple[CodeSign, ...]) -> str:
+    """The sentence for a verdict's code; empty where there is no sign or no trade was tried."""
+    if not signs or code in _NOTHING_TRIED:
+        return ""
+    *others, last = (name for sign, name in _SIGNS.items() if sign in signs)
+    read = f"{', '.join(others)} and {last}" if others else last
+    return f"In a transfer its code can look at {read}, so it can treat trades differently."

@@ -20,8 +20,9 @@ from roundtrip.domain.check.evidence import (
     Sold,
     VenueEvidence,
 )
+from roundtrip.domain.check.sales import Sale, SellResult
 from roundtrip.domain.check.venue_code import Level, enough, sells_in_pieces_only, takes_sells
-from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading, read_venue
+from roundtrip.domain.check.venue_reading import VenueReading, read_venue
 from roundtrip.domain.check.verdict import Verdict
 
 LEVELS: Mapping[str, Level] = MappingProxyType(

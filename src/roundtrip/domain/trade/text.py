@@ -7,13 +7,12 @@ from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.sales import Sale, SellResult
 from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
-from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading
+from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
-    NO_REASON,
     POOL_GOT_LESS,
-    ROUTER_REASONS,
-    TRANSFER_REFUSED,
     pieces_text,
     sell_refusal_clause,
     sell_refusal_text,

@@ -2,19 +2,18 @@
 pinned block. One batch to the node; one more for each thing that only the node knows (rates of other quotes,
 a new launch)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
+from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, venue_amounts
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
-from roundtrip.chain.simulate.request import Plan
+from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
@@ -22,7 +21,9 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
     CompletedBuy,
+    CrowdWallet,
     Curve,
+    Environment,
     EnvironmentBuy,
     LaunchRecord,
     Missing,
@@ -32,12 +33,14 @@ from roundtrip.domain.check.evidence import (
     TokenFacts,
 )
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs
+from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.context import CheckContext
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, unseen_venues
+from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys
 from .session import (
     BlockDependent,
     CheckSession,
@@ -50,10 +53,12 @@ from .session import (
 
 Role = Literal["token", "weth", "usdg"]
 
-_BUYS: tuple[tuple[Size, int], ...] = (
-    ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
-)  # fmt: skip
-"""The buys on every candidate: sizes and environments. The sell round sells some of them."""
+_SIDE_SIZES: tuple[Size, ...] = ("thousandth", "large")
+"""The buys beside the main one, on the pinned state: they share the simulation of the facts, or have one of
+their own in a pool with a stranger's hook."""
+_OUT_OF_GAS = "out of gas"
+_SMALLER_SIZES: tuple[Size, ...] = ("tenth", "hundredth")
+"""Tried where a venue does not fill the main buy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class CheckInputs:
 
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
     ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
+    ``crowd``: also let drawn wallets trade; without it only the main wallet does.
     """
 
     head: ChainHead
@@ -70,6 +76,7 @@ class CheckInputs:
     candidates: Candidates
     deep: bool = False
     indexed: IndexInputs = NOTHING
+    crowd: bool = True
 
     def for_proof(self) -> ProofInputs:
         """The inputs as a proof stores them; its evidence has the head and the token."""
@@ -109,11 +116,10 @@ class BuyRoundResult:
 
 
 class BuyTrial(NamedTuple):
-    """One buy: its place, size and environment."""
+    """One buy alone: its place and size."""
 
     place: VenuePlace
     size: Size
-    environment: int
 
 
 async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
@@ -130,6 +136,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         environments=environments.draw(inputs.seed, inputs.head, means.policy),
         meter=meter,
         deep=inputs.deep,
+        crowd_seed=inputs.seed if inputs.crowd else None,
     )
     candidates = inputs.candidates.venues
     run = await _with_rates(run, candidates)
@@ -197,55 +204,80 @@ def _is_unfunded(venue: VenueTrial) -> bool:
 
 
 async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
-    """Sends one batch: facts and buys. Raises NodeFault when no answer is usable, or for another chain."""
-    reader, contracts = run.environments[0], run.means.contracts
-    facts_plan = token_facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
-    pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
-    trials = [BuyTrial(place, *buy) for place in places for buy in _BUYS]
+    """Sends one batch: facts and buys; one more where these make other buys necessary. Raises NodeFault when
+    no answer is usable, or for another chain."""
+    facts_plan = _facts_plan(run, places)
+    trials = [BuyTrial(place, "probe") for place in places]
+    trials += [trial for place in places if place.venue.rival_hook() for trial in _side_trials(place)]
     plans = {trial: _buy_plan(run, trial) for trial in trials}
-    sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if not isinstance(plan, Missing)}
-    answers, results = await run.ask(_reads(run, places, facts_plan, pay_out_plan), sendable)
-    _check_chain(answers["chain id"], run.means.chain_id)
+    sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if isinstance(plan, Plan)}
+    answers, sent = await run.ask(_reads(run, places, facts_plan), sendable)
+    results = {trial: plan for trial, plan in plans.items() if isinstance(plan, Missing)} | sent
 
     facts = run.results(facts_plan, answers["facts"])
-    pay_outs = run.results(pay_out_plan, answers["pay out"])
-    launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), contracts)
-    outcomes_of = {
-        trial: plan if isinstance(plan, Missing) else _read_buy(run, trial, results[trial], launch)
-        for trial, plan in plans.items()
-    }
+    _check_chain(facts, run.means.chain_id)
+    launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), run.means.contracts)
     venues = []
     for number, place in enumerate(places):
-        pool = token_facts.read_pool_facts(facts, number, place, run.token, contracts)
+        pool = token_facts.read_pool_facts(facts, number, place, run.token, run.means.contracts)
         if not isinstance(pool, Missing) and not pool.exists:
             venues.append(VenueTrial(place, pool, (), None))
             continue
-        buys = tuple(
-            EnvironmentBuy(size, env, outcomes_of[BuyTrial(place, size, env)]) for size, env in _BUYS
+        main = BuyTrial(place, "probe")
+        outcomes_of = {main: _read_buy(run, main, results[main], launch)}
+        for trial in _side_trials(place):
+            result = results[trial] if trial in results else _side_results(facts, number, trial.size)
+            outcomes_of[trial] = _read_buy(run, trial, result, launch)
+        refusal = outcomes.read_told(facts, f"pay-out-{number}")
+        given_raw = _given_raw(run, place, results[main])
+        venues.append(
+            VenueTrial(place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place))
         )
-        refusal = outcomes.read_told(pay_outs, f"pay-out-{number}")
-        venues.append(VenueTrial(place, pool, buys, refusal))
     code = token_facts.read_code(answers["code"])
     return BuyRoundData(
         facts=token_facts.read_token_facts(facts, answers["code"], answers["proxy admin"]),
         launch=launch,
-        venues=venues,
+        venues=await _with_more_buys(run, venues, launch),
         block_dependent=_block_dependent(run, places, answers, launch),
         code=code,
         implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
     )
 
 
-def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan, pay_out_plan: Plan) -> Reads:
+def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
+    """What the venue gave for the main buy, by its own logs."""
+    if isinstance(result, Missing | RefusedCall) or not result["buy"].ok:
+        return 0
+    amounts = venue_amounts(result["buy"], place, run.setting)
+    return 0 if amounts is None else amounts.token_raw
+
+
+def _draw_crowd(run: CheckSession, place: VenuePlace) -> tuple[CrowdWallet, ...]:
+    if run.crowd_seed is None:
+        return ()
+    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
+
+
+def _place_of(name: VenuePlace | BuyTrial) -> VenuePlace:
+    return name if isinstance(name, VenuePlace) else name.place
+
+
+def _side_trials(place: VenuePlace) -> list[BuyTrial]:
+    return [BuyTrial(place, size) for size in _SIDE_SIZES]
+
+
+def _buys(outcomes_of: Mapping[BuyTrial, BuyOutcome]) -> tuple[EnvironmentBuy, ...]:
+    return tuple(EnvironmentBuy(trial.size, 0, outcome) for trial, outcome in outcomes_of.items())
+
+
+def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) -> Reads:
     """The reads beside the buys, by name; the code of other contracts by their address."""
     block = run.head.block
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
-        "chain id": RpcCall("eth_chainId", []),
         "code": token_facts.code_call(run.token, block),
         "proxy admin": token_facts.admin_call(run.token, block),
         "facts": run.request(facts_plan),
-        "pay out": run.request(pay_out_plan),
     }
     if curve is not None:
         reads["snipe tax"] = token_facts.snipe_call(curve, run.environments[0], block)
@@ -256,9 +288,123 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan, 
     }
 
 
-def _check_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
-    if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
+def _check_chain(facts: Results | Missing, chain_id: int) -> None:
+    answered = token_facts.read_chain_id(facts)
+    if answered != chain_id and not (isinstance(facts, Missing) and isinstance(answered, Missing)):
         raise NodeFault(f"the node does not answer for chain {chain_id}")
+
+
+# --- the facts, and the buys beside the main one -----------------------------------------------------
+
+
+def _facts_plan(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
+    """The token's facts, and after them the small and the large buys of all pools without a stranger's hook:
+    each is the first trade of its pool but for a thousandth. Last the pay-outs."""
+    reader, setting = run.environments[0], run.setting
+    plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
+    blocks = list(plan.blocks)
+    for size in _SIDE_SIZES:
+        buys = [
+            (number, _side_buy_plan(run, place, size))
+            for number, place in enumerate(places)
+            if not place.venue.rival_hook()
+        ]
+        named = {f"{size}-{number}": buy for number, buy in buys if isinstance(buy, Plan)}
+        if named:
+            blocks.append(merge_blocks(join_plans(named).blocks))
+    if places:
+        blocks.append(probe_plans.pay_out_block(places, setting, reader))
+    return Plan(reader, tuple(blocks))
+
+
+def _side_environment(run: CheckSession, place: VenuePlace, size: Size) -> Environment:
+    return legs.cast(run.environments[0], f"{place.venue.at()} {size} beside")
+
+
+def _side_buy_plan(run: CheckSession, place: VenuePlace, size: Size) -> Plan | Missing:
+    env, policy = _side_environment(run, place, size), run.means.policy
+    amount_raw = legs.size_raw(size, place, run.setting, env)
+    if isinstance(amount_raw, Missing):
+        return amount_raw
+    block = probe_plans.buy_block(
+        place, run.setting, env, size, amount_raw, most_gas=policy.side_buy_gas_limit
+    )
+    return Plan(env, (block,))
+
+
+def _side_results(facts: Results | Missing, number: int, size: Size) -> Results | Missing:
+    if isinstance(facts, Missing):
+        return facts
+    results = results_of(facts, f"{size}-{number}")
+    return results or Missing("node", "the price of eth in the money side is not known")
+
+
+async def _with_more_buys(
+    run: CheckSession, venues: list[VenueTrial], launch: AnyLaunch | Missing | None
+) -> list[VenueTrial]:
+    """The venues with the buys that the first batch makes necessary, each in a simulation of its own. Sends
+    one batch, or none."""
+    trials = [trial for venue in venues if venue.exists() for trial in _more_buys(venue)]
+    plans: dict[VenuePlace | BuyTrial, Plan | Missing] = {trial: _buy_plan(run, trial) for trial in trials}
+    measured = [venue for venue in venues if _is_to_measure(run, venue, launch)]
+    plans |= {venue.place: _crowd_buy_plan(run, venue) for venue in measured}
+    sendable = {name: (_place_of(name), plan) for name, plan in plans.items() if isinstance(plan, Plan)}
+    if not sendable:
+        return venues
+    try:
+        _, results = await run.ask({}, sendable)
+    except NodeFault as fault:
+        gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
+        results = dict.fromkeys(sendable, gap)
+    more = []
+    for venue in venues:
+        found = {
+            trial.size: _read_buy(run, trial, results[trial], launch)
+            for trial in trials
+            if trial.place == venue.place and trial in results
+        }
+        by_size = {buy.size: buy.outcome for buy in venue.buys} | found
+        buys = tuple(EnvironmentBuy(size, 0, outcome) for size, outcome in by_size.items())
+        crowd = _read_crowd(run, venue, results[venue.place]) if venue.place in results else None
+        more.append(replace(venue, buys=buys, crowd=crowd))
+    return more
+
+
+def _read_crowd(run: CheckSession, venue: VenueTrial, result: PlanResult) -> CrowdBuys | Missing:
+    if isinstance(result, Missing):
+        return result
+    if isinstance(result, RefusedCall):
+        return Missing("token", result.reason or "")
+    return read_crowd_buys(run, venue.place, venue.crowd_wallets, result)
+
+
+def _is_to_measure(run: CheckSession, venue: VenueTrial, launch: AnyLaunch | Missing | None) -> bool:
+    """True where a crowd is to trade, and the venue's formula does not say what its buys bring."""
+    if not venue.crowd_wallets or venue.main_size() != "probe":
+        return False
+    return quote_crowd_buys(run, venue, launch, ()) is None
+
+
+def _crowd_buy_plan(run: CheckSession, venue: VenueTrial) -> Plan | Missing:
+    """The main wallet's buy, and the crowd's after it."""
+    env = probe_plans.main_wallet(run.environments[0])
+    amount_raw = legs.size_raw("probe", venue.place, run.setting, env)
+    if isinstance(amount_raw, Missing):
+        return amount_raw
+    blocks = crowd_blocks(run, venue.place, venue.crowd_wallets)
+    return probe_plans.buy_plan(venue.place, run.setting, env, "probe", amount_raw, blocks)
+
+
+def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
+    """Smaller buys where the main one was not filled, and side buys that ran out of gas."""
+    by_size = {buy.size: buy.outcome for buy in venue.buys}
+    main = by_size.get("probe")
+    if not isinstance(main, CompletedBuy) or not is_filled(main):
+        yield from (BuyTrial(venue.place, size) for size in _SMALLER_SIZES)
+    for size in _SIDE_SIZES:
+        outcome = by_size.get(size)
+        if isinstance(outcome, RefusedCall) and outcome.reason == _OUT_OF_GAS:
+            yield BuyTrial(venue.place, size)
 
 
 # --- contracts that may read the block number ------------------------------------------------------
@@ -327,7 +473,7 @@ async def choose_places(
 
 async def _received_raw(run: CheckSession, places: list[VenuePlace]) -> dict[VenuePlace, int]:
     """Base units that one buy brings on each place; larger than any amount where that is unknown."""
-    plans = {trial: _buy_plan(run, trial) for trial in (BuyTrial(place, "probe", 0) for place in places)}
+    plans = {trial: _buy_plan(run, trial) for trial in (BuyTrial(place, "probe") for place in places)}
     sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if not isinstance(plan, Missing)}
     _, results = await run.ask({}, sendable)
     received = dict.fromkeys(places, _UNKNOWN_RAW)
@@ -345,7 +491,7 @@ _UNKNOWN_RAW = 2**256
 
 
 def _buy_plan(run: CheckSession, trial: BuyTrial) -> Plan | Missing:
-    place, size, env = trial.place, trial.size, run.environments[trial.environment]
+    place, size, env = trial.place, trial.size, probe_plans.main_wallet(run.environments[0])
     amount_raw = legs.size_raw(size, place, run.setting, env)
     if isinstance(amount_raw, Missing):
         return amount_raw
@@ -357,7 +503,7 @@ def _read_buy(
 ) -> BuyOutcome:
     if isinstance(result, Missing | RefusedCall):
         return result
-    env = run.environments[trial.environment]
+    env = run.environments[0]
     amount_raw = legs.size_raw(trial.size, trial.place, run.setting, env)
     assert isinstance(amount_raw, int)
     outcome = outcomes.read_buy(result, trial.place, env, amount_raw)
@@ -368,4 +514,7 @@ def _read_buy(
         or not isinstance(curve, Curve)
     ):
         return outcome
-    return replace(outcome, closes=outcome.received_raw >= curve.token_raw - curve.reserved_raw)
+    # The small buy before the large one leaves a little less to buy: then the curve refunds a part.
+    is_refunded = outcome.paid_raw * 100 < outcome.offered_raw * 99
+    closes = is_refunded or outcome.received_raw >= curve.token_raw - curve.reserved_raw
+    return replace(outcome, closes=closes)

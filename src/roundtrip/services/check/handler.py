@@ -108,7 +108,8 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
     """How long the answer is shared: at most until the snipe tax in it ends."""
     most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
     is_partial = any(gap.fault == "node" for gap in gaps(evidence.holder_sells))
-    if node_fault or is_partial or node_kept_back(evidence.owner_calls):
+    kept_back = node_kept_back(evidence.owner_calls) or node_kept_back(evidence.account_rights)
+    if node_fault or is_partial or kept_back:
         most_ms = policy.node_fault_ttl_ms
     launch = evidence.launch
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None

@@ -1,5 +1,7 @@
 """The rounds of a check: inputs, buy round, sell round, deep round. Together they produce the evidence."""
 
+from dataclasses import replace
+
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
@@ -17,15 +19,17 @@ from .sell_round import run_sell_round
 async def gather_evidence(ctx: Context, token: Address, meter: Meter, *, deep: bool = False) -> Evidence:
     """Runs a check at the followed head, up to its evidence. Raises NodeFault when the buy round has no
     usable answer."""
-    bought = await start_check(ctx, ctx.heads.current(), token, meter, deep)
+    bought = await start_check(ctx, ctx.heads.current(), token, meter, deep, crowd=True)
     return await run_later_rounds(bought, meter)
 
 
 async def start_check(
-    ctx: Context, head: ChainHead, token: Address, meter: Meter, deep: bool = False
+    ctx: Context, head: ChainHead, token: Address, meter: Meter, deep: bool = False, *, crowd: bool = False
 ) -> BuyRoundResult:
-    """Prepares the inputs and runs the buy round. Raises like ``gather_evidence``."""
-    bought = await run_buy_round(ctx.means(), await prepare_inputs(ctx, head, token, deep), meter)
+    """Prepares the inputs and runs the buy round. ``crowd``: for a verdict; prices need no crowd. Raises like
+    ``gather_evidence``."""
+    inputs = replace(await prepare_inputs(ctx, head, token, deep), crowd=crowd)
+    bought = await run_buy_round(ctx.means(), inputs, meter)
     remember_launch(ctx, bought)
     return bought
 

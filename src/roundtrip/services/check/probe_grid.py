@@ -5,9 +5,19 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Evidence, Missing, ProbeCell, RefusedCall
+from roundtrip.domain.check.crowd_reading import taken_bps
+from roundtrip.domain.check.evidence import (
+    Crowd,
+    CrowdSale,
+    CrowdTrade,
+    Evidence,
+    Missing,
+    ProbeCell,
+    RefusedCall,
+)
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
@@ -45,9 +55,37 @@ class CheckGrid(msgspec.Struct, frozen=True, rename="camel"):
 def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGrid:
     """The grid of the deciding venue."""
     index = shown_index(judgement)
-    cells = () if index is None else evidence.venues[index].cells
-    delays = sorted({cell.probe.delay_s for cell in cells})
-    return CheckGrid(delays, _rows(cells, delays, policy))
+    if index is None:
+        return CheckGrid([], [])
+    venue = evidence.venues[index]
+    delays = sorted({cell.probe.delay_s for cell in venue.cells})
+    crowd = venue.crowd.trades if isinstance(venue.crowd, Crowd) else ()
+    company = [_crowd_row(crowd, delays, policy)] if crowd else []
+    return CheckGrid(delays, _rows(venue.cells, delays, policy) + company)
+
+
+def _crowd_row(crowd: tuple[CrowdTrade, ...], delays: list[int], policy: Policy) -> GridRow:
+    """The worst that a wallet of the crowd met at each delay. The losses are what was taken of both trades:
+    the pool's own fee and the moves of the price do not count."""
+    cells = [_crowd_cell(crowd, delay_s, policy) for delay_s in delays]
+    return GridRow(f"by {format_count(len(crowd), 'test wallet')}, in company", cells)
+
+
+def _crowd_cell(crowd: tuple[CrowdTrade, ...], delay_s: int, policy: Policy) -> GridCell | None:
+    found = None
+    for trade in crowd:
+        if trade.wallet.after_s != delay_s or trade.wallet.way != "usual":
+            continue
+        outcome = trade.outcome
+        if isinstance(outcome, CrowdSale):
+            lost_bps = taken_bps(outcome)
+            cell = GridCell(delay_s, "sells", _level(lost_bps, policy), lost_bps, None)
+        elif isinstance(outcome, RefusedCall):
+            cell = GridCell(delay_s, "refused", "danger", None, names.reason(outcome.reason or "") or None)
+        else:
+            cell = GridCell(delay_s, "unknown", "unknown", None, outcome.why)
+        found = cell if found is None or _badness(cell) > _badness(found) else found
+    return found
 
 
 def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
@@ -71,6 +109,7 @@ _SELLERS = {
     "buyer": "",
     "receiver": ", by a wallet that it was sent to",
     "pieces": ", in ten sales over a day",
+    "second route": ", by the venue's second route",
 }
 
 

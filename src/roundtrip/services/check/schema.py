@@ -16,6 +16,7 @@ from roundtrip.domain.base.types import (
     plain_decimal,
 )
 from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.buy_math import PIPS
 from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
@@ -30,8 +31,9 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.flags import FLAGS, JudgedCheck, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
+from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
+from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
 from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol

@@ -1,12 +1,12 @@
-"""The sell round: sells on every venue that bought, after each delay, whole and in part, by the buyer and by
-a receiver."""
+"""The sell round: on every venue that bought the main wallet sells alone after each delay, and the crowd
+sells in company. The isolation round after it tries alone what deviated."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
-from roundtrip.chain.simulate.request import Plan
+from roundtrip.chain.simulate.code_signs import code_signs
+from roundtrip.chain.simulate.request import Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -14,10 +14,12 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     CellOutcome,
     CompletedBuy,
+    Crowd,
     DeployerRecord,
     Environment,
     Evidence,
     HookCarry,
+    IsolatedTrade,
     LaunchRecord,
     Missing,
     Probe,
@@ -26,20 +28,30 @@ from roundtrip.domain.check.evidence import (
     Size,
     VenueEvidence,
 )
+from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
+from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
-from .pieces import pieces_probe, venues_to_ask
+from .crowd import (
+    CrowdSells,
+    Isolation,
+    choose_sellers,
+    crowd_plan,
+    isolation_plan,
+    isolations,
+    read_crowd_sells,
+    read_isolation,
+)
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
-EVIDENCE_SCHEMA = 4
+EVIDENCE_SCHEMA = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _ProbeSell:
-    """A probe, the ``number``-th of its venue: it sells a share of the bought amount after a delay."""
+    """A probe of a venue: it sells a share of the bought amount after a delay."""
 
     venue: int
-    number: int
     probe: Probe
 
 
@@ -66,16 +78,33 @@ class _CrossSell:
     venue: int
 
 
-_Sell = _ProbeSell | _HandOver | _Pull | _CrossSell
-"""One simulation of the sell round; ``venue``: the number of its venue."""
+@dataclass(frozen=True, slots=True)
+class _CrowdSell:
+    """The crowd's buys and sells."""
+
+    venue: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Isolated:
+    """One trade of the isolation round."""
+
+    venue: int
+    isolation: Isolation
+
+
+_Sell = _ProbeSell | _HandOver | _Pull | _CrossSell | _CrowdSell | _Isolated
+"""One trade, or one crowd, of the sell round; ``venue``: the number of its venue."""
+_Plans = dict[_Sell, Plan]
+_SellResults = dict[_Sell, PlanResult]
+_Crowds = dict[int, CrowdSells | Missing]
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Sells on every venue that bought, and returns the evidence of both rounds. Where a venue refuses every
-    single sale, one more batch sells in pieces. Where the node fails, the cells are Missing."""
+    """Sells on every venue that bought, and returns the evidence of both rounds. One more batch, the
+    isolation round, only where something deviates. Where the node fails, the cells are Missing."""
     run, data, candidates = replace(bought.run, meter=meter), bought.data, bought.candidates
-    trials = bought.venues_to_sell_on()
-    venues = await _ask_pieces(run, trials, await ask_sell_round(run, trials), data.launch)
+    venues = await ask_sell_round(run, bought.venues_to_sell_on(), data.launch)
     existing = sum(venue.exists() for venue in data.venues)
     return Evidence(
         schema=EVIDENCE_SCHEMA,
@@ -95,6 +124,7 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
         launch=data.launch,
         given=tuple(slot.asset for slot in run.setting.slots),
         deployer=_deployer_record(bought),
+        code_signs=code_signs(data.code) if isinstance(data.code, bytes) else (),
     )
 
 
@@ -105,91 +135,304 @@ def _deployer_record(bought: BuyRoundResult) -> DeployerRecord | None:
     return indexed.record if is_same else None
 
 
-async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[VenueEvidence, ...]:
-    """Sends one batch, with an independent simulation for each probe."""
-    plans = dict(_plan_sells(run, venues))
-    results = await _send(run, venues, plans)
-    return tuple(_read_venue(run, venues, number, results) for number in range(len(venues)))
+async def ask_sell_round(
+    run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
+) -> tuple[VenueEvidence, ...]:
+    """Sends one batch, and the isolation round where something deviates. One more batch between them where a
+    crowd had too little gas, or a simulation of several trades did not show all of them."""
+    crowds = _choose_crowds(run, trials, launch)
+    groups = _plan_sells(run, trials, crowds)
+    results = await _send_groups(run, trials, groups)
+    venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
+    short = _crowds_short_of_gas(run, trials, launch, crowds, results)
+    crowds |= short
+    repeated: list[_Plans] = [
+        {sell: plan}
+        for group in groups
+        for sell, plan in group.items()
+        if len(group) > 1 and (isinstance(results[sell], Missing) or _brought_less(venues, sell))
+    ]
+    repeated += [{_CrowdSell(number): _crowd_plan(run, trials[number], short[number])} for number in short]
+    if repeated:
+        results |= await _send_groups(run, trials, repeated)
+        venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
+    again = _plan_isolation(run, trials, venues, crowds, launch)
+    if not again:
+        return tuple(venues)
+    results |= await _send_groups(run, trials, [{sell: plan} for sell, plan in again.items()])
+    return tuple(_read_venue(run, trials, number, results, crowds) for number in range(len(trials)))
 
 
-async def _ask_pieces(
+def _brought_less(venues: list[VenueEvidence], sell: _Sell) -> bool:
+    """True for a round trip that others before it kept from selling: alone its buy brings what is known."""
+    return isinstance(sell, _ProbeSell) and any(
+        cell.probe == sell.probe
+        and isinstance(cell.outcome, Missing)
+        and cell.outcome.why == outcomes.BROUGHT_LESS
+        for cell in venues[sell.venue].cells
+    )
+
+
+def _choose_crowds(
+    run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
+) -> _Crowds:
+    """The wallets that trade on each venue. None where the main wallet bought less than usual, because the
+    crowd buys after a buy of the usual size."""
+    crowds: _Crowds = {}
+    for number, trial in enumerate(trials):
+        main = trial.completed_buy("probe")
+        if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
+            crowds[number] = choose_sellers(run, trial, launch, main)
+    return crowds
+
+
+def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) -> list[_Plans]:
+    """The trades of the first batch, in groups: each group is one simulation, its trades one after the other.
+    The best venues have a simulation for each of the main wallet's sells, the others share them."""
+    policy, groups = run.means.policy, list[_Plans]()
+    selling = [number for number, trial in enumerate(trials) if trial.main_size() is not None]
+    ranked = sorted(selling, key=lambda number: -bought_raw(trials[number]))
+    for number in selling:
+        trial, size = trials[number], trials[number].main_size()
+        assert size is not None
+        soon, hour, day = (
+            _ProbeSell(number, Probe(size, delay_s, BPS, 0))
+            for delay_s in (policy.later_s, policy.hour_s, policy.day_s)
+        )
+        after_hour, after_day = (
+            _ProbeSell(number, Probe(size, delay_s, policy.most_bps, 0))
+            for delay_s in (policy.hour_s, policy.day_s)
+        )
+        small, large = (
+            [_ProbeSell(number, Probe(other, policy.later_s, policy.most_bps, 0))]
+            if trial.completed_buy(other)
+            else []
+            for other in _OTHER_SIZES
+        )
+        place = ranked.index(number)
+        if place < policy.most_alone[0]:
+            shared = [[soon, *small], [hour, *large], [day]]
+        elif place < policy.most_alone[1]:
+            shared = [[soon, *small], [hour, after_day, *large]]
+        else:
+            shared = [[soon, *small, after_hour, after_day, *large]]
+        groups += [{sell: _sell_plan(run, trial, sell.probe) for sell in sells} for sells in shared]
+        if trial.place.venue.keeps_by_hook():
+            groups.append({_Pull(number): _pull_plan(run, trial, size)})
+            if trial.completed_buy("thousandth"):
+                groups.append({_Pull(number, "thousandth"): _pull_plan(run, trial, "thousandth")})
+        crowd = crowds.get(number)
+        if isinstance(crowd, CrowdSells) and crowd.members:
+            groups.append({_CrowdSell(number): _crowd_plan(run, trial, crowd)})
+    return groups
+
+
+def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan:
+    amount_raw, main = _amount_raw(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
+    assert main is not None
+    return crowd_plan(run, trial.place, amount_raw, main, sells)
+
+
+def _crowds_short_of_gas(
     run: CheckSession,
     trials: list[VenueTrial],
-    venues: tuple[VenueEvidence, ...],
     launch: AnyLaunch | Missing | None,
-) -> tuple[VenueEvidence, ...]:
-    """The venues, with the sells in pieces where they can change the verdict. Sends one batch, or none."""
-    policy = run.means.policy
-    sells: dict[int, _ProbeSell] = {}
-    for number in venues_to_ask(venues, policy, launch):
-        size = trials[number].main_size()
-        assert size is not None
-        sells[number] = _ProbeSell(number, len(venues[number].cells), pieces_probe(policy, size))
-    plans: dict[_Sell, Plan] = {s: _sell_plan(run, trials[n], s.probe) for n, s in sells.items()}
-    results = await _send(run, trials, plans)
-    found = list(venues)
-    for number, sell in sells.items():
-        cell = _cell(run, trials[number], sell.probe, results[sell], None)
-        found[number] = replace(venues[number], cells=(*venues[number].cells, cell))
-    return tuple(found)
+    crowds: _Crowds,
+    results: _SellResults,
+) -> dict[int, CrowdSells]:
+    """The crowds again, fewer of them and each with as much gas for a sell as the main wallet took, where
+    some sell failed that had less."""
+    again = {}
+    for number, sells in crowds.items():
+        result = results.get(_CrowdSell(number))
+        if isinstance(sells, Missing) or result is None or isinstance(result, Missing | RefusedCall):
+            continue
+        limits = [
+            _limit_taken(run, trials[number], result)
+            for sell, result in results.items()
+            if isinstance(sell, _ProbeSell) and sell.venue == number and sell.probe.size == "probe"
+        ]
+        needed = max(limits, default=0)
+        is_short = any(
+            member.sell_gas < needed and not result[f"m{member.number}-sell-0"].ok for member in sells.members
+        )
+        main = trials[number].completed_buy("probe")
+        more = None if main is None else choose_sellers(run, trials[number], launch, main, needed)
+        if is_short and isinstance(more, CrowdSells) and more.members:
+            again[number] = more
+    return again
 
 
-def _plan_sells(run: CheckSession, venues: list[VenueTrial]) -> Iterator[tuple[_Sell, Plan]]:
-    cheapest = _cheapest(venues)
-    for number, venue in enumerate(venues):
-        size = venue.main_size()
+def _limit_taken(run: CheckSession, trial: VenueTrial, result: PlanResult) -> int:
+    """The gas limit under which a sell of all of it succeeded; 0: under none, or under the lowest."""
+    if isinstance(result, Missing | RefusedCall):
+        return 0
+    ladder = run.environments[0].sell_gas_ladder or run.means.policy.sell_gas_ladder
+    if trial.place.venue.rival_hook():
+        ladder = tuple(dict.fromkeys(min(limit, run.means.policy.hook_gas_limit) for limit in ladder))
+    taken = (n for n in range(len(ladder)) if f"sell-{n}" in result and result[f"sell-{n}"].ok)
+    first = next(taken, 0)
+    return ladder[first] if first else 0
+
+
+def _plan_isolation(
+    run: CheckSession,
+    trials: list[VenueTrial],
+    venues: list[VenueEvidence],
+    crowds: _Crowds,
+    launch: AnyLaunch | Missing | None,
+) -> _Plans:
+    """The trades that explain what deviated: smaller sells and sells by others where the main wallet could
+    not sell all at once, and the wallets of the crowd that met something else. Empty: nothing deviated."""
+    policy, plans = run.means.policy, dict[_Sell, Plan]()
+    readings = [read_venue(venue, policy, launch) for venue in venues]
+    for number, (trial, venue, reading) in enumerate(zip(trials, venues, readings, strict=True)):
+        size = trial.main_size()
         if size is None:
             continue
-        yield _HandOver(number), _hand_over_plan(run, venue, size)
-        for nth, probe in enumerate(_probes(run, venue, size)):
-            yield _ProbeSell(number, nth, probe), _sell_plan(run, venue, probe)
-        yield _Pull(number), _pull_plan(run, venue, size)
-        if venue.place.venue.keeps_by_hook() and venue.completed_buy("thousandth"):
-            yield _Pull(number, "thousandth"), _pull_plan(run, venue, "thousandth")
-        if cheapest is not None and venue is not cheapest:
-            yield _CrossSell(number), _cross_plan(run, cheapest, venue)
+        if not enough(reading.full, policy):
+            plans[_HandOver(number)] = _hand_over_plan(run, trial, size)
+            plans[_Pull(number)] = _pull_plan(run, trial, size)
+            for probe in _part_probes(policy, size):
+                plans[_ProbeSell(number, probe)] = _sell_plan(run, trial, probe)
+        if needs_pieces(reading, policy):
+            plans |= _pieces(run, trial, number, size)
+            if trial.place.venue.traits.second_route:
+                probe = Probe(size, policy.later_s, BPS, 0, "second route")
+                plans[_ProbeSell(number, probe)] = _sell_plan(run, trial, probe)
+        main = trial.completed_buy(size)
+        sells = crowds.get(number)
+        if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
+            asked = isolations(run, venue.crowd, sells, main_sells(reading), main)
+            for isolation in asked:
+                plans[_Isolated(number, isolation)] = (
+                    isolation_plan(run, trial.place, isolation)
+                    if isolation.attempts
+                    else _sell_plan(run, trial, pieces_probe(policy, size))
+                )
+    return plans | _cross_plans(run, trials, readings)
 
 
-async def _send(
-    run: CheckSession, venues: list[VenueTrial], plans: dict[_Sell, Plan]
-) -> dict[_Sell, PlanResult]:
-    if not plans:
+def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> _Plans:
+    probe = pieces_probe(run.means.policy, size)
+    return {_ProbeSell(number, probe): _sell_plan(run, trial, probe)}
+
+
+def _cross_plans(run: CheckSession, trials: list[VenueTrial], readings: list[VenueReading]) -> _Plans:
+    """Sells on every other venue of what the cheapest one brings, where that may not take it back."""
+    cheapest = _cheapest(trials)
+    if cheapest is None:
         return {}
-    try:
-        return await run.ask_later({sell: (venues[sell.venue].place, plan) for sell, plan in plans.items()})
-    except CodeFault as fault:
-        return dict.fromkeys(plans, Missing("token", fault.message))
-    except NodeFault as fault:
-        return dict.fromkeys(plans, Missing("node", fault.message))
+    reading = readings[trials.index(cheapest)]
+    differs = reading.crowd is not None and reading.crowd.differing > 0
+    if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
+        return {}
+    return {
+        _CrossSell(number): _cross_plan(run, cheapest, trial)
+        for number, trial in enumerate(trials)
+        if trial is not cheapest and trial.main_size() is not None
+    }
+
+
+async def _send_groups(run: CheckSession, venues: list[VenueTrial], groups: list[_Plans]) -> _SellResults:
+    """The results of each trade, sent as one simulation a group."""
+    sent = {
+        number: (
+            venues[next(iter(group)).venue].place,
+            next(iter(group.values())) if len(group) == 1 else _join(group),
+        )
+        for number, group in enumerate(groups)
+    }
+    answers: dict[int, PlanResult] = {}
+    if sent:
+        try:
+            answers = await run.ask_later(sent)
+        except CodeFault as fault:
+            answers = dict.fromkeys(sent, Missing("token", fault.message))
+        except NodeFault as fault:
+            answers = dict.fromkeys(sent, Missing("node", fault.message))
+    results: _SellResults = {}
+    for number, group in enumerate(groups):
+        answer = answers[number]
+        for nth, sell in enumerate(group):
+            is_joined = len(group) > 1 and not isinstance(answer, Missing | RefusedCall)
+            results[sell] = results_of(answer, str(nth)) if is_joined else answer  # type: ignore[arg-type]
+    return results
+
+
+def _join(group: _Plans) -> Plan:
+    return join_plans({str(nth): plan for nth, plan in enumerate(group.values())})
 
 
 def _read_venue(
-    run: CheckSession, venues: list[VenueTrial], number: int, results: dict[_Sell, PlanResult]
+    run: CheckSession,
+    venues: list[VenueTrial],
+    number: int,
+    results: _SellResults,
+    crowds: _Crowds,
 ) -> VenueEvidence:
     venue = venues[number]
     evidence = VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.transfer_refusal)
-    pulled = results.get(_Pull(number))
-    if pulled is None:
+    if venue.main_size() is None:
         return evidence
-    handed = results[_HandOver(number)]
-    arrived_raw = None if isinstance(handed, RefusedCall) else outcomes.read_handed(handed)
+    handed = results.get(_HandOver(number))
+    arrived_raw = None if handed is None or isinstance(handed, RefusedCall) else outcomes.read_handed(handed)
     cells = tuple(
         _cell(run, venue, sell.probe, result, arrived_raw)
         for sell, result in results.items()
         if isinstance(sell, _ProbeSell) and sell.venue == number
     )
-    carried = _read_carried(venue, pulled)
+    pulled = results.get(_Pull(number))
+    carried = None if pulled is None else _read_carried(venue, pulled)
     small = results.get(_Pull(number, "thousandth"))
     if small is not None and isinstance(carried, RefusedCall):
         carried = _read_carried(venue, small, "thousandth")
     crossed = results.get(_CrossSell(number))
+    is_pulled = pulled is not None and not isinstance(pulled, RefusedCall)
     return replace(
         evidence,
         cells=cells,
-        told_on_sell=pulled if isinstance(pulled, RefusedCall) else outcomes.read_told(pulled, "pull"),
+        told_on_sell=outcomes.read_told(pulled, "pull") if is_pulled else pulled,  # type: ignore[arg-type]
         carried=carried,
-        crossed=evidence.crossed if crossed is None else _read_crossed(run, venues, venue, crossed),
+        crossed=None if crossed is None else _read_crossed(run, venues, venue, crossed),
+        crowd=_read_crowd(run, venue, number, results, crowds),
     )
+
+
+def _read_crowd(
+    run: CheckSession,
+    venue: VenueTrial,
+    number: int,
+    results: _SellResults,
+    crowds: _Crowds,
+) -> Crowd | Missing | None:
+    sells = crowds.get(number)
+    if sells is None:
+        return Crowd((), len(venue.crowd_wallets)) if venue.crowd_wallets else None
+    if isinstance(sells, Missing):
+        return sells
+    if not sells.members:
+        return Crowd(sells.refused, sells.left_out)
+    crowd = read_crowd_sells(run, venue.place, sells, results[_CrowdSell(number)])
+    if isinstance(crowd, Missing):
+        return crowd
+    isolated = tuple(
+        _read_isolated(run, venue, sell.isolation, result)
+        for sell, result in results.items()
+        if isinstance(sell, _Isolated) and sell.venue == number
+    )
+    return replace(crowd, isolated=isolated)
+
+
+def _read_isolated(
+    run: CheckSession, venue: VenueTrial, isolation: Isolation, result: PlanResult
+) -> IsolatedTrade:
+    if isolation.attempts:
+        return read_isolation(run, venue.place, isolation, result)
+    size = venue.main_size()
+    assert size is not None
+    outcome = _cell(run, venue, pieces_probe(run.means.policy, size), result, None).outcome
+    return IsolatedTrade(isolation.of, isolation.difference, outcome)
 
 
 def _read_carried(
@@ -244,6 +487,11 @@ def _read_crossed(
 # --- the probes ------------------------------------------------------------------------------------
 
 
+def pieces_probe(policy: Policy, size: Size) -> Probe:
+    """All that was bought, by the buyer, in equal sales over a day."""
+    return Probe(size, policy.day_s, BPS, 0, "pieces")
+
+
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:
     """The probes of every buy: soon and later, whole and in part, by the buyer and by a receiver."""
     return [
@@ -260,12 +508,13 @@ def standard_probes(policy: Policy, size: Size) -> list[Probe]:
     ]
 
 
-def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
-    policy = run.means.policy
-    other_sizes = [
-        Probe(other, policy.later_s, BPS, 0) for other in _OTHER_SIZES if venue.completed_buy(other)
+def _part_probes(policy: Policy, size: Size) -> list[Probe]:
+    """The probes beside the main wallet's: of a part, and by a receiver."""
+    return [
+        probe
+        for probe in standard_probes(policy, size)
+        if probe.environment == 0 and (probe.share_bps != BPS or probe.seller == "receiver")
     ]
-    return standard_probes(policy, size) + other_sizes
 
 
 _OTHER_SIZES: tuple[Size, ...] = ("thousandth", "large")
@@ -275,8 +524,10 @@ def _buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
     """The buy of the probe's environment; of the first environment where that one bought nothing of this
     size."""
     bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
+    main = venue.completed_buy("probe")
     assert bought is not None
-    return bought
+    # The approvals of the small and the large buy were not measured.
+    return bought if main is None else replace(bought, approve_gas=max(bought.approve_gas, main.approve_gas))
 
 
 def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
@@ -296,7 +547,13 @@ def _amount_raw(run: CheckSession, venue: VenueTrial, size: Size, environment: E
 def _sell_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
     env = _trader(run, venue, probe)
     amount = _amount_raw(run, venue, probe.size, env)
-    return probe_plans.sell_plan(venue.place, run.setting, env, probe, amount, _buy_of_probe(venue, probe))
+    plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
+    return plan(venue.place, run.setting, env, probe, amount, _buy_of_probe(venue, probe))
+
+
+def _is_measured(run: CheckSession, probe: Probe) -> bool:
+    """True for a round trip after others in the same simulation."""
+    return probe.share_bps == run.means.policy.most_bps
 
 
 def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
@@ -325,6 +582,12 @@ def _cell(
     if isinstance(result, RefusedCall):
         return ProbeCell(probe, replace(result, step="sell"))
     env, bought = _trader(run, venue, probe), _buy_of_probe(venue, probe)
+    if _is_measured(run, probe):
+        amount_raw = _amount_raw(run, venue, probe.size, env)
+        measured = outcomes.read_measured_trip(
+            result, venue.place, env, probe, amount_raw, bought, run.means.policy
+        )
+        return ProbeCell(probe, measured)
     outcome = outcomes.read_sell(
         result, venue.place, env, probe, bought, run.means.policy, handed_raw=arrived_raw
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
@@ -16,6 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
     CompletedBuy,
+    CrowdWallet,
     Environment,
     EnvironmentBuy,
     Missing,
@@ -54,6 +56,8 @@ class CheckSession:
     meter: Meter
     block_dependent: BlockDependent = field(default_factory=dict)
     deep: bool = False
+    crowd_seed: bytes | None = None
+    """The seed of the crowd's wallets; None: no crowd trades."""
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a request on the pinned block."""
@@ -107,7 +111,8 @@ class CheckSession:
 
 
 MOST_PLANS_A_REQUEST = 48
-"""With more plans a request exceeds a megabyte, which nodes refuse."""
+MOST_CALLS_A_REQUEST = 700
+"""With more plans, or more simulated calls, a request exceeds a megabyte, which nodes refuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +133,21 @@ class PlanGroup(Generic[Name]):
 
 
 def _group_plans(plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> list[PlanGroup[Name]]:
-    plain: list[Name] = []
+    plain: list[list[Name]] = [[]]
     strange: dict[VenuePlace, list[Name]] = {}
-    for name, (place, _) in plans.items():
-        (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(name)
-    cuts = range(0, len(plain), MOST_PLANS_A_REQUEST)
-    together = [PlanGroup(tuple(plain[cut : cut + MOST_PLANS_A_REQUEST]), False) for cut in cuts]
+    calls = 0
+    for name, (place, plan) in plans.items():
+        if place.venue.rival_hook():
+            strange.setdefault(place, []).append(name)
+            continue
+        more = sum(len(block.steps) for block in plan.blocks)
+        is_full = len(plain[-1]) == MOST_PLANS_A_REQUEST or calls + more > MOST_CALLS_A_REQUEST
+        if plain[-1] and is_full:
+            plain.append([])
+            calls = 0
+        plain[-1].append(name)
+        calls += more
+    together = [PlanGroup(tuple(names), False) for names in plain if names]
     return together + [PlanGroup(tuple(names), True) for names in strange.values()]
 
 
@@ -146,6 +160,11 @@ class VenueTrial:
     facts: PoolFacts | Missing
     buys: tuple[EnvironmentBuy, ...]
     transfer_refusal: RefusedCall | Missing | None
+    main_given_raw: int = 0
+    """What the venue gave for the main buy, by its logs; 0: they do not say."""
+    crowd_wallets: tuple[CrowdWallet, ...] = ()
+    crowd: CrowdBuys | Missing | None = None
+    """The crowd's measured buys, where the venue's formula does not explain the main buy."""
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
         """The buy of this size, if it succeeded and left the venue open."""

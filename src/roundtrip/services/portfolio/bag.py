@@ -18,9 +18,9 @@ from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
+from roundtrip.domain.check.refusals import NO_REASON
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import NO_REASON
 from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import CodeText

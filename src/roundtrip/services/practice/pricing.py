@@ -15,9 +15,9 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
+from roundtrip.domain.check.refusals import ROUTER_REASONS
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import ROUTER_REASONS
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code

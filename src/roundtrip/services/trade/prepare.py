@@ -298,7 +298,9 @@ async def _prepare_builder(
     pairs = trade_builder.pairs_of(asset, venues, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = trade_builder.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
-    check, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
+    check, answers = await at_once(
+        start_check(ctx, head, token, asking, crowd=True), ctx.node.batch(calls, beside)
+    )
     meter.add(asking, beside)
     check_tradable(side, check)
     return TradeBuilder(

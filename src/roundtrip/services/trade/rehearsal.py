@@ -12,10 +12,11 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.refusals import ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
-from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import RESCUED, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.verdict_text import RESCUED
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once

@@ -22,7 +22,7 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
-from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade import text as trade_text

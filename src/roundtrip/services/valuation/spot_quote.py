@@ -8,7 +8,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
-from roundtrip.domain.check.venue_reading import Sale
+from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.sell_round import run_sell_round

@@ -1,0 +1,221 @@
+"""Reads what the crowd met (``crowd_plans``) from balances and from the venue's own logs. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from roundtrip.domain.base.events import CurveTraded, Swapped
+from roundtrip.domain.check.evidence import (
+    CellOutcome,
+    CrowdSale,
+    CrowdWallet,
+    Missing,
+    RefusedCall,
+    Sold,
+)
+from roundtrip.venues import abi
+from roundtrip.venues.base import Log
+
+from .crowd_plans import Attempt, CrowdTrader
+from .legs import Setting, VenuePlace
+from .outcomes import NO_ROUTE
+from .request import Results, StepResult
+
+
+class _RawLog(msgspec.Struct):
+    address: str
+    topics: tuple[str, ...]
+    data: str
+
+
+_DECODER = msgspec.json.Decoder(list[_RawLog])
+
+
+@dataclass(frozen=True, slots=True)
+class VenueAmounts:
+    """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took."""
+
+    token_raw: int
+    quote_raw: int
+
+
+def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> VenueAmounts | None:
+    """The amounts of the last trade on this venue in the call's logs; None: its logs have none."""
+    venue = place.venue
+    at = venue.at()
+    found = None
+    for raw in _DECODER.decode(result.logs):
+        reader = place.file.SWAPS.get(raw.topics[0]) if raw.topics else None
+        if reader is None:
+            continue
+        if venue.pool_id is not None and raw.address != setting.contracts.v4_pool_manager:
+            continue
+        event = reader(Log(raw.address, raw.topics, bytes.fromhex(raw.data[2:])))  # type: ignore[arg-type]
+        if event is None or event.at != at:
+            continue
+        if isinstance(event, CurveTraded):
+            found = VenueAmounts(event.token_raw, event.quote_raw)
+        elif isinstance(event, Swapped):
+            amounts = abs(event.amount0), abs(event.amount1)
+            token, quote = amounts if setting.token < venue.quote_address else amounts[::-1]
+            found = VenueAmounts(token, quote)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBuys:
+    """What a wallet's buys bring: ``given_raw`` by the venue, of which ``received_raw`` arrive. ``gas``: the
+    most of one buy."""
+
+    given_raw: int
+    received_raw: int
+    gas: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdBuys:
+    """A crowd before it sells: each wallet and what its buys bring, by the venue's formula or measured."""
+
+    wallets: tuple[CrowdWallet, ...]
+    buys: tuple[MemberBuys | RefusedCall | Missing, ...]
+
+
+def read_buys(results: Results, trader: CrowdTrader) -> MemberBuys | RefusedCall | Missing:
+    """The measured buys of a wallet."""
+    refused = _first_refusal(results, trader)
+    if refused is not None:
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    buys = _buys(results, trader)
+    received = _uint(results[f"{trader.label}-token"])
+    if received is None:
+        return Missing("token", "the token does not return balances")
+    gas = max(buy.gas_used for buy in buys)
+    if received <= 0:
+        return RefusedCall("arrive", "nothing arrived for what was paid", gas)
+    return MemberBuys(_given_raw(buys, trader), received, gas)
+
+
+def _buys(results: Results, trader: CrowdTrader) -> list[StepResult]:
+    names = (f"{trader.label}-{name}" for name in ("buy", "again"))
+    return [results[name] for name in names if name in results]
+
+
+def _given_raw(buys: list[StepResult], trader: CrowdTrader) -> int:
+    amounts = [venue_amounts(buy, trader.place, trader.setting) for buy in buys]
+    return sum(amount.token_raw for amount in amounts if amount is not None)
+
+
+_ROUNDING_DIVISOR = 100
+"""Less missing than this part of a planned sell comes of rounding, or of others' trades."""
+
+
+def read_trade(
+    results: Results, trader: CrowdTrader, buys: MemberBuys, amounts_raw: list[int]
+) -> CrowdSale | RefusedCall | Missing | None:
+    """A wallet's buys and sells in company, of these amounts; of pieces all together. None where the venue
+    gave less than was planned with, so that there was too little to sell."""
+    again = results.get(f"{trader.label}-again")
+    if again is not None and not again.ok:
+        # A limit on how often a wallet buys costs nothing: it only holds less than planned.
+        return None
+    refused = _first_refusal(results, trader)
+    if refused is not None:
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    before, after = (_uint(results[f"{trader.label}-{moment}-quote"]) for moment in ("before", "after"))
+    left = _uint(results[f"{trader.label}-token"])
+    if before is None or after is None:
+        return Missing("node", "a balance of the money side could not be read")
+    if left is None:
+        return Missing("token", "the token does not return balances")
+    given = _given_raw(_buys(results, trader), trader)
+    sells = [results[f"{trader.label}-sell-{number}"] for number in range(len(amounts_raw))]
+    sold = [raw for raw, sell in zip(amounts_raw, sells, strict=True) if sell.ok]
+    failed = next((sell for sell in sells if not sell.ok), None)
+    if failed is not None and left + sum(sold) < sum(amounts_raw):
+        is_rounding = (left + sum(sold)) * _ROUNDING_DIVISOR >= sum(amounts_raw) * (_ROUNDING_DIVISOR - 1)
+        if given < buys.given_raw or is_rounding:
+            return None
+        return CrowdSale(given, left + sum(sold), sum(amounts_raw), 0, 0, 0)
+    if failed is not None:
+        return RefusedCall("sell", failed.reason(), failed.gas_used)
+    amounts = [venue_amounts(sell, trader.place, trader.setting) for sell in sells]
+    known = [amount for amount in amounts if amount is not None]
+    gas_wei = sum(sell.gas_used for sell in sells) * _gas_price_wei(trader)
+    return CrowdSale(
+        given_raw=given,
+        received_raw=left + sum(sold),
+        planned_raw=sum(sold),
+        taken_raw=sum(amount.token_raw for amount in known),
+        paid_raw=sum(amount.quote_raw for amount in known),
+        back_raw=after - before + (gas_wei if trader.place.pays_eth() else 0),
+    )
+
+
+def _gas_price_wei(trader: CrowdTrader) -> int:
+    environment, tip_wei = trader.environment, trader.wallet.tip_wei
+    most_wei = environment.max_fee_wei - environment.tip_wei + tip_wei
+    return min(most_wei, environment.base_fee_wei + tip_wei)
+
+
+def read_isolated(results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...]) -> CellOutcome:
+    """The first sell of a wallet alone that succeeded; the last refusal where none did."""
+    refused = _first_refusal(results, trader)
+    if refused is not None:
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    start, bought = (_uint(results[f"alone-{moment}-quote"]) for moment in ("start", "bought"))
+    held = _uint(results["alone-token"])
+    if start is None or bought is None:
+        return Missing("node", "a balance of the money side could not be read")
+    if held is None:
+        return Missing("token", "the token does not return balances")
+    buy_names = [name for name in ("buy", "again") if f"alone-{name}" in results]
+    buy_gas = [results[f"alone-{name}"].gas_used for name in buy_names]
+    pays_eth, price_wei = trader.place.pays_eth(), _gas_price_wei(trader)
+    if pays_eth:
+        paid = start - bought - price_wei * sum(buy_gas)
+    else:
+        paid = trader.spent_raw(trader.wallet.size_wei) + trader.spent_raw(trader.wallet.again_wei)
+    for number, attempt in enumerate(attempts):
+        sell = results[f"alone-sell-{number}"]
+        if not sell.ok:
+            refused = RefusedCall("sell", sell.reason(), sell.gas_used)
+            continue
+        before, after = (_uint(results[f"alone-{when}-{number}-quote"]) for when in ("before", "after"))
+        left = _uint(results[f"alone-left-{number}"])
+        if before is None or after is None:
+            return Missing("node", "a balance of the money side could not be read")
+        if left is None:
+            return Missing("token", "the token does not return balances")
+        back = after - before + (price_wei * sell.gas_used if pays_eth else 0)
+        # A balance may have grown since it was read: what came to the venue was sold.
+        came = venue_amounts(sell, trader.place, trader.setting)
+        sold = max(held - left, 0 if came is None else min(attempt.raw, came.token_raw))
+        return Sold(paid, held, attempt.raw, sold, back, max(buy_gas), sell.gas_used)
+    assert refused is not None
+    return refused
+
+
+_Step = Literal["fund", "buy", "approve"]
+_STEP_OF: dict[str, _Step] = {
+    "buy-fund": "fund",
+    "again-fund": "fund",
+    "buy-allow-0": "approve",
+    "again-allow-0": "approve",
+    "buy": "buy",
+    "again": "buy",
+    "approve-0": "approve",
+}
+
+
+def _first_refusal(results: Results, trader: CrowdTrader) -> RefusedCall | None:
+    """The first step before the sell that failed."""
+    for name, step in _STEP_OF.items():
+        result = results.get(f"{trader.label}-{name}")
+        if result is not None and not result.ok:
+            return RefusedCall(step, result.reason(), result.gas_used)
+    return None
+
+
+def _uint(result: StepResult) -> int | None:
+    return abi.uint_at(result.data, 0) if result.ok else None

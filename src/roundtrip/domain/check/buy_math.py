@@ -1,0 +1,126 @@
+"""What a venue gives for buys, one after the other, by its own integer formula. Pure.
+
+A pool's formula holds within one range of liquidity. Source: SwapMath and SqrtPriceMath (v3-core 1.0.1, the
+same in v4-core 1.0.2); the launchpad's curve: ``curve``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import PoolFacts, Venue
+
+from . import curve as curve_math
+from .evidence import AnyLaunch, Curve, LaunchRecord, Missing
+from .ticks import MAX_TICK, MIN_TICK, sqrt_price_x96_at, tick_at
+
+PIPS = 1_000_000
+_Q96 = 2**96
+
+
+def outputs_of_buys(
+    venue: Venue,
+    facts: PoolFacts,
+    launch: AnyLaunch | Missing | None,
+    token: Address,
+    amounts_raw: Sequence[int],
+) -> list[int] | None:
+    """Base units of the token for each amount of the quote, bought in this order. None where the formula does
+    not apply: a curve in a launch's first seconds, a sold-out curve, a dynamic fee, an empty pool."""
+    if venue.is_curve:
+        state = launch.curve_state if isinstance(launch, LaunchRecord) else None
+        return _curve_outputs(state, amounts_raw) if isinstance(state, Curve) else None
+    if venue.dynamic_fee() or facts.sqrt_price_x96 <= 0 or facts.liquidity <= 0:
+        return None
+    spacing = venue.tick_spacing or V3_SPACINGS.get(venue.fee_pips, 1)
+    pool = _PoolRange(
+        facts.sqrt_price_x96, facts.liquidity, venue.fee_pips, spacing, token < venue.quote_address
+    )
+    try:
+        return [pool.buy(amount_raw) for amount_raw in amounts_raw]
+    except ValueError:
+        return None
+
+
+V3_SPACINGS = MappingProxyType({100: 1, 500: 10, 3000: 60, 10_000: 200})
+"""The tick spacing of each fee tier (UniswapV3Factory.sol)."""
+_MOST_PAUSES = 64
+_WORD = 256
+"""A swap pauses at the end of each word of the pool's bitmap of ticks, and rounds there."""
+
+
+@dataclass(slots=True)
+class _PoolRange:
+    """A pool whose liquidity is the same everywhere. ``token_is_zero``: buys raise the price."""
+
+    price: int
+    liquidity: int
+    fee_pips: int
+    spacing: int
+    token_is_zero: bool
+
+    def buy(self, amount_raw: int) -> int:
+        """What the pool gives for an amount. Raises ValueError at the end of all prices, and for a buy that
+        moves the price so far that computing it would take long."""
+        given = 0
+        for _ in range(_MOST_PAUSES):
+            target = sqrt_price_x96_at(min(max(self._next_pause(), MIN_TICK), MAX_TICK))
+            if target == self.price:
+                break
+            most_raw = self._quote_to(target)
+            net_raw = amount_raw * (PIPS - self.fee_pips) // PIPS
+            after = target if net_raw >= most_raw else self._after(net_raw)
+            given += self._output(after)
+            self.price = after
+            if net_raw < most_raw:
+                return given
+            amount_raw -= most_raw + _ceil_div(most_raw * self.fee_pips, PIPS - self.fee_pips)
+        raise ValueError("the buy moves the price too far")
+
+    def _next_pause(self) -> int:
+        """The last tick of the price's word in the direction of a buy."""
+        tick = tick_at(self.price)
+        if self.token_is_zero:
+            at = tick // self.spacing + 1
+            return (at + _WORD - 1 - at % _WORD) * self.spacing
+        if sqrt_price_x96_at(tick) == self.price and tick % (self.spacing * _WORD) == 0:
+            tick -= 1
+        at = tick // self.spacing
+        return (at - at % _WORD) * self.spacing
+
+    def _quote_to(self, target: int) -> int:
+        """The quote, without the fee, that moves the price to ``target``; rounded up."""
+        if self.token_is_zero:
+            return _ceil_div(self.liquidity * (target - self.price), _Q96)
+        shifted = _ceil_div(self.liquidity * _Q96 * (self.price - target), self.price)
+        return _ceil_div(shifted, target)
+
+    def _after(self, net_raw: int) -> int:
+        if self.token_is_zero:
+            return self.price + net_raw * _Q96 // self.liquidity
+        shifted = self.liquidity * _Q96
+        return _ceil_div(shifted * self.price, shifted + net_raw * self.price)
+
+    def _output(self, after: int) -> int:
+        """What leaves the pool while the price moves; rounded down."""
+        if self.token_is_zero:
+            return self.liquidity * _Q96 * (after - self.price) // after // self.price
+        return self.liquidity * (self.price - after) // _Q96
+
+
+def _curve_outputs(state: Curve, amounts_raw: Sequence[int]) -> list[int] | None:
+    given = []
+    for amount_raw in amounts_raw:
+        if state.snipe_bps or state.closed:
+            return None
+        bought = curve_math.buy(state, amount_raw, 0)
+        quote_raw, token_raw = curve_math.after_buy(state, bought, 0)
+        state = replace(state, quote_raw=quote_raw, token_raw=token_raw)
+        given.append(bought.tokens_raw)
+    return given
+
+
+def _ceil_div(value: int, by: int) -> int:
+    """The quotient, rounded up."""
+    return -(-value // by)

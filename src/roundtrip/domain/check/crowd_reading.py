@@ -1,0 +1,239 @@
+"""Reads what a venue's crowd met. A wallet that met anything else than the main one is tried alone, with one
+difference at a time, so that the sentence names the cause. Losses are in bps."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+
+from .evidence import (
+    Crowd,
+    CrowdSale,
+    CrowdTrade,
+    CrowdWallet,
+    Difference,
+    IsolatedTrade,
+    Missing,
+    RefusedCall,
+    Sold,
+)
+from .sales import Sale, SellResult, sell_result
+
+Choice = Literal["size", "time", "share", "pieces", "route", "approval", "tip"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+"""The differences that a trader chooses."""
+Fate = Literal["wallet", "others", "others sold"]
+"""The differences that a trader does not choose."""
+_FATES: tuple[Fate, ...] = get_args(Fate)
+Cause = Fate | Choice | Literal["together", "not alone"]
+"""Why a wallet of the crowd met something else. The last two: several of its choices at once, and nothing
+that it met alone."""
+
+_SETTLED_SHORT = "CurrencyNotSettled"
+"""v4's own reason where the second route pays in less than it sold, as with any token that taxes transfers:
+that is said as a tax."""
+_SHORT_BPS = 1000
+"""A sale that leaves this share of its amount in the wallet sold less than asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class MainSells:
+    """The main wallet's sells soon, after an hour and after a day: what the crowd is compared with."""
+
+    soon: SellResult
+    hour: SellResult
+    day: SellResult
+
+    def expected_loss_bps(self, wallet: CrowdWallet, policy: Policy) -> int | None:
+        """The most that this wallet's sale may lose; None where the main wallet did not sell around it."""
+        after_s = wallet.after_s
+        if wallet.way == "pieces":
+            around = [self.soon, self.hour, self.day]
+        elif after_s <= policy.later_s:
+            around = [self.soon]
+        elif after_s < policy.hour_s:
+            around = [self.soon, self.hour]
+        elif after_s == policy.hour_s:
+            around = [self.hour]
+        elif after_s < policy.day_s:
+            around = [self.hour, self.day]
+        else:
+            around = [self.day]
+        sales = [sell for sell in around if isinstance(sell, Sale) and sell.whole]
+        return max(sale.loss_bps for sale in sales) if len(sales) == len(around) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdFinding:
+    """A wallet of the crowd that met something else, and why. ``refused``: it sold less than half; else it
+    lost ``loss_bps``."""
+
+    trade: CrowdTrade
+    cause: Cause
+    refused: bool
+    loss_bps: int
+    refusal: RefusedCall | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdReading:
+    """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
+    ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
+    how many traded. ``largest_wei``: the largest size that sold in one sale; 0: none."""
+
+    traded: int
+    differing: int
+    left_out: int
+    findings: tuple[CrowdFinding, ...]
+    trapped: bool | Missing
+    loss_bps: int
+    largest_wei: int
+
+    def warns(self) -> bool:
+        """True where any wallet met something else."""
+        return self.differing > 0
+
+    def trap(self) -> CrowdFinding | None:
+        """The finding that makes it a trap."""
+        return next((finding for finding in self.findings if is_trap(finding)), None)
+
+
+def is_trap(finding: CrowdFinding) -> bool:
+    """True where a wallet cannot sell for what it is, or for what others do."""
+    return finding.refused and finding.cause in _FATES
+
+
+def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
+    """The numbers of the trades that met something else than the main wallet."""
+    return [number for number, trade in enumerate(crowd.trades) if _differs(trade, main, policy)]
+
+
+def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
+    outcome = trade.outcome
+    expected_bps = main.expected_loss_bps(trade.wallet, policy)
+    if isinstance(outcome, RefusedCall) and outcome.step in ("fund", "buy"):
+        # A refused buy costs nothing.
+        return False
+    if isinstance(outcome, RefusedCall) and outcome.reason == _SETTLED_SHORT:
+        return False
+    if isinstance(outcome, Missing) and outcome.fault == "node":
+        return False
+    if expected_bps is None:
+        return False
+    if not isinstance(outcome, CrowdSale):
+        return True
+    return taken_bps(outcome) > max(0, expected_bps) + policy.crowd_margin_bps
+
+
+def taken_bps(sale: CrowdSale) -> int:
+    """What was taken on the way to and from the venue, of both trades together. What the venue itself keeps
+    and how the price moved do not count."""
+    kept = BPS * BPS
+    for arrived, left in (
+        (sale.received_raw, sale.given_raw),
+        (sale.taken_raw, sale.planned_raw),
+        (sale.back_raw, sale.paid_raw),
+    ):
+        kept = kept * min(max(0, arrived), left) // left if left > 0 else 0
+    return BPS - kept // BPS
+
+
+def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
+    """What the crowd shows, with the causes that the isolation round found."""
+    numbers = differing(crowd, main, policy)
+    expected_bps = max(
+        (sell.loss_bps for sell in (main.soon, main.hour, main.day) if isinstance(sell, Sale)), default=0
+    )
+    findings, gap = [], _node_gap(crowd)
+    for number in dict.fromkeys(trade.of for trade in crowd.isolated):
+        trades = [trade for trade in crowd.isolated if trade.of == number]
+        finding = _finding(crowd.trades[number], trades, expected_bps, policy)
+        if isinstance(finding, Missing):
+            gap = gap or finding
+        else:
+            findings.append(finding)
+    if numbers and not crowd.isolated:
+        gap = gap or Missing("node", "it is unknown why another wallet met something else")
+    trapped: bool | Missing = any(map(is_trap, findings))
+    return CrowdReading(
+        traded=sum(not isinstance(trade.outcome, Missing) for trade in crowd.trades),
+        differing=len(numbers),
+        left_out=crowd.left_out,
+        findings=tuple(findings),
+        trapped=trapped or gap or False,
+        loss_bps=max((f.loss_bps for f in findings if f.cause in _FATES), default=0),
+        largest_wei=_largest_wei(crowd),
+    )
+
+
+def _node_gap(crowd: Crowd) -> Missing | None:
+    gaps = (trade.outcome for trade in crowd.trades if isinstance(trade.outcome, Missing))
+    return next((gap for gap in gaps if gap.fault == "node"), None)
+
+
+def _largest_wei(crowd: Crowd) -> int:
+    sold = [
+        trade.wallet.size_wei + trade.wallet.again_wei
+        for trade in crowd.trades
+        if isinstance(trade.outcome, CrowdSale)
+        and trade.wallet.way != "pieces"
+        and trade.wallet.share_bps == BPS
+        and 2 * trade.outcome.taken_raw >= trade.outcome.planned_raw
+    ]
+    return max(sold, default=0)
+
+
+# --- isolation -------------------------------------------------------------------------------------
+
+
+def _finding(
+    trade: CrowdTrade, trades: list[IsolatedTrade], expected_bps: int, policy: Policy
+) -> CrowdFinding | Missing:
+    """The cause of one wallet's result: the first difference that alone leads to it."""
+    by = {isolated.difference: isolated.outcome for isolated in trades}
+
+    def is_bad(difference: Difference) -> bool | Missing:
+        outcome = by.get(difference)
+        if outcome is None:
+            return False
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, RefusedCall):
+            return outcome.step not in ("fund", "buy") and outcome.reason != _SETTLED_SHORT
+        result = sell_result(outcome, policy)
+        if not isinstance(result, Sale):
+            return True
+        is_part = difference == "pieces" and result.share_bps < BPS - _SHORT_BPS
+        is_costly = result.loss_bps > max(0, expected_bps) + policy.crowd_margin_bps
+        return is_part or is_costly or _is_short(outcome)
+
+    for difference in (*_FATES, *CHOICES):
+        bad = is_bad(difference)
+        if isinstance(bad, Missing):
+            return bad
+        if bad:
+            return _blame(trade, difference, by[difference], policy)
+    bad = is_bad("as drawn")
+    if bad is True:
+        return _blame(trade, "together", by["as drawn"], policy)
+    refusal = trade.outcome if isinstance(trade.outcome, RefusedCall) else None
+    return CrowdFinding(trade, "not alone", refusal is not None, 0, refusal)
+
+
+def _blame(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:
+    if isinstance(outcome, RefusedCall):
+        return CrowdFinding(trade, cause, True, BPS, outcome)
+    assert isinstance(outcome, Sold)
+    result = sell_result(outcome, policy)
+    if not isinstance(result, Sale):
+        return CrowdFinding(trade, cause, True, BPS, result if isinstance(result, RefusedCall) else None)
+    is_refused = 2 * outcome.sold_raw < outcome.planned_raw
+    if cause == "pieces":
+        # Refused ones are not part of what was planned.
+        is_refused = result.share_bps < BPS - _SHORT_BPS
+    return CrowdFinding(trade, cause, is_refused, result.loss_bps, None)
+
+
+def _is_short(sold: Sold) -> bool:
+    return sold.planned_raw - sold.sold_raw > sold.planned_raw * _SHORT_BPS // BPS

@@ -1,0 +1,115 @@
+"""The words for what the wallets of a crowd met."""
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.figures import (
+    format_count,
+    format_duration,
+    format_eth,
+    format_gas_price,
+    format_percent,
+)
+
+from .crowd_reading import Cause, CrowdFinding, CrowdReading
+from .evidence import RefusedCall
+from .refusals import ROUTER_REASONS, TRANSFER_REFUSED
+
+_AFTER: dict[Cause, str] = {
+    "others": " once others have bought",
+    "others sold": " once others have bought and sold",
+}
+
+
+def trap_text(crowd: CrowdReading) -> str:
+    """The sentence for a token that some wallets cannot sell; empty where the crowd shows no trap. Without
+    its full stop and its reason."""
+    finding = crowd.trap()
+    if finding is None:
+        return ""
+    if finding.cause in _AFTER:
+        return f"A wallet alone can sell it, but not{_AFTER[finding.cause]}: not now, not within a day"
+    count = f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
+    return f"{count} could buy it and not sell it: not now, not within a day. The others could"
+
+
+def trap_reason(crowd: CrowdReading) -> str:
+    """`` The sell fails with "paused".`` with its leading space; empty where no reason is known."""
+    finding = crowd.trap()
+    why = "" if finding is None else _reason(finding.refusal)
+    if not why:
+        return ""
+    return f" {why[0].upper()}{why[1:]}." if why == TRANSFER_REFUSED else f" The sell fails with {why}."
+
+
+def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
+    """Who loses that much; empty where everybody does."""
+    if crowd is None:
+        return ""
+    for finding in crowd.findings:
+        if finding.loss_bps == loss_bps and not finding.refused and finding.cause in _AFTER:
+            return _AFTER[finding.cause]
+        if finding.loss_bps == loss_bps and not finding.refused and finding.cause == "wallet":
+            return f" from {crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
+    return ""
+
+
+def differing_text(crowd: CrowdReading, route: str) -> str:
+    """The clause for what some wallets met, of a token that is no trap; empty where all met the same.
+    ``route``: the name of the venue's second route."""
+    by_cause: dict[Cause, CrowdFinding] = {}
+    for finding in sorted(crowd.findings, key=_plainness):
+        by_cause.setdefault(finding.cause, finding)
+    if len(by_cause) > 1:
+        # What was not met alone is said only where nothing was.
+        by_cause.pop("not alone", None)
+    clauses = [_clause(finding, crowd, route) for finding in by_cause.values()]
+    if not clauses and crowd.differing:
+        clauses = [f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')} met something else"]
+    return ", and ".join(clauses)
+
+
+def _plainness(finding: CrowdFinding) -> tuple[int, int]:
+    """Of findings with one cause the smallest size and the earliest time come first."""
+    return finding.trade.wallet.size_wei, finding.trade.wallet.after_s
+
+
+def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
+    wallet = finding.trade.wallet
+    why = _in_brackets(finding.refusal)
+    met = f"is refused{why}" if finding.refused else f"loses {format_percent(finding.loss_bps)}"
+    if finding.cause == "size":
+        sold = f"; the largest that sold cost {format_eth(crowd.largest_wei)}" if crowd.largest_wei else ""
+        return f"a sell of what {format_eth(wallet.size_wei + wallet.again_wei)} buys {met}{sold}"
+    if finding.cause == "time":
+        return f"a sell {format_duration(wallet.after_s)} after the buy {met}"
+    if finding.cause == "share":
+        return f"a sell of {format_percent(wallet.share_bps)} of it {met}"
+    if finding.cause == "pieces":
+        return f"one of ten sells over a day {met}"
+    if finding.cause == "route":
+        return f"a sell through {route} {met}"
+    if finding.cause == "approval":
+        return f"a sell after an unlimited approval {met}"
+    if finding.cause == "tip":
+        return f"a sell with a tip of {format_gas_price(wallet.tip_wei)} {met}"
+    if finding.cause == "not alone":
+        what = "could not sell" if finding.refused else "got less"
+        count = f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
+        return f"{count} {what}{why} while others traded, and alone they did not meet that"
+    if finding.cause == "together":
+        return f"a sell that differed in several ways from the usual one {met}"
+    if finding.cause in _AFTER:
+        return f"a sell{_AFTER[finding.cause]} {met}"
+    return f"a sell by {crowd.differing} of {format_count(crowd.traded, 'test wallet')} {met}"
+
+
+def _in_brackets(refusal: RefusedCall | None) -> str:
+    why = _reason(refusal)
+    return f" ({why})" if why else ""
+
+
+def _reason(refusal: RefusedCall | None) -> str:
+    """The cleaned reason in quotes; empty where none is known."""
+    reason = "" if refusal is None else names.reason(refusal.reason or "")
+    if reason in ROUTER_REASONS:
+        return TRANSFER_REFUSED
+    return f'"{reason}"' if reason else ""
