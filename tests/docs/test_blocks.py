@@ -40,6 +40,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/trade.md", "python"): "docs/test_trade_page.py",
     ("docs/verify.md", "bash"): "docs/test_examples.py",
     ("docs/verify.md", "python"): "docs/test_examples.py",
+    ("docs/verdicts.md", "text"): "docs/test_verdicts_page.py",
     ("docs/verify.md", "text"): "docs/test_examples.py",
 }
 """A page, and the language of its fences: the test, below tests/, that takes all of them."""

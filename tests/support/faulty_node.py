@@ -9,17 +9,19 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from roundtrip.config.networks import CHAIN_ID
 from support.loopback import on_loopback
 
 Batch = list[dict[str, Any]]
 
 
 def _wrong_chain(request: Batch, answers: Batch) -> Batch:
+    """The chain's id is told by a request of its own, and inside simulations."""
+    ours, other = f"{CHAIN_ID:064x}", f"{1:064x}"
     methods = {call["id"]: call["method"] for call in request}
-    return [
-        {**answer, "result": "0x1"} if methods[answer["id"]] == "eth_chainId" else answer
-        for answer in answers
-    ]
+    told = [{**a, "result": "0x1"} if methods[a["id"]] == "eth_chainId" else a for a in answers]
+    changed: Batch = json.loads(json.dumps(told).replace(f'"0x{ours}"', f'"0x{other}"'))
+    return changed
 
 
 def _no_simulate(request: Batch, answers: Batch) -> Batch:

@@ -6,10 +6,11 @@ Blocks are made by hand, so that a trade stands in the block of exactly the seco
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.domain.check.evidence import Environment
+from roundtrip.domain.check.evidence import CrowdWallet, Environment
 from support.wallet import Place, Step, Wallet, calldata, paid_out_in
 
 PROBE_WEI = 10**17
@@ -21,12 +22,16 @@ DELAYS_S = (SOON_S, HOUR_S, DAY_S)
 PIECES = 10
 PIECES_S = tuple(SOON_S + n * (DAY_S - SOON_S) // (PIECES - 1) for n in range(PIECES))
 BPS = 10_000
+NEARLY_BPS = 9800
+"""What is sold of a buy that followed another trip."""
 
 _MOST_GAS = 2**24
 _MOST_HOOKED_GAS = 3_000_000
 """Nobody pays more to trade: in a pool with a hook no swap may take more."""
 _APPROVAL_GAS = 300_000
 _PIECE_GAS = 3_000_000
+_GAS_MONEY_WEI = 5 * 10**17
+"""What limits of gas ask for in advance."""
 _MAX = 2**256 - 1
 ZERO = "0x" + "0" * 40
 
@@ -56,34 +61,52 @@ class Sale:
         return self.sold_raw >= self.asked_raw - self.asked_raw // BPS
 
 
+Way = Literal["half", "sliver", "handed", "pieces", "route"]
+Sales = dict[int, Sale | None]
+"""Sells of all that was held, by delay; None: refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a wallet of the check's crowd met alone; ``sale`` None: its sell, or one of its ten, was
+    refused."""
+
+    wallet: CrowdWallet
+    sale: Sale | None
+
+
 @dataclass(frozen=True, slots=True)
 class Met:
     """What wallets met in one pool. ``size``: the largest at which it was bought, None when at none.
 
-    ``sells`` are of all that was held, by wallet (0 or 1) and delay; None: refused. ``second_bought``:
-    whether the second wallet got any. ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is
-    lost here of what was bought where it is cheapest. ``sliver`` is 1 % of it; ``handed`` is tried where less
-    than half sold at once; ``pieces``, ten sales over a day, where no single one surely sold half.
-    ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy was paid for and brought
-    nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two
-    moves made without the swaps, where the pool has a hook; None: it would not be moved so.
+    ``sells`` are the main wallet's. ``day_after``: all but a fiftieth, sold a day after a buy that followed
+    the sell of an hour, where the pool is not the cheapest. ``parts``: other ways to sell. The half, 1 %
+    (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
+    sales over a day (``pieces``) and the other router (``route``) where no single sale surely sold half.
+    ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
+    is cheapest. ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy was paid for
+    and brought nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two moves made
+    without the swaps, where the pool has a hook; None: it would not be moved so.
+
+    Where level ok is at stake: ``drawn``, wallets of the check's crowd, and ``second``, the sells of a wallet
+    that buys another amount, approves all, tips and sells late, after others have bought; empty where it did
+    not get any.
     """
 
     pool: PoolPlan
     size: str | None = None
-    sells: dict[tuple[int, int], Sale | None] = field(default_factory=dict)
-    second_bought: bool = True
+    sells: Sales = field(default_factory=dict)
+    day_after: Sales = field(default_factory=dict)
+    parts: dict[Way, Sale | None] = field(default_factory=dict)
     brought_raw: int = 0
     exit_bps: int = 0
-    half: Sale | None = None
-    handed: Sale | None = None
-    sliver: Sale | None = None
     passed_raw: tuple[int, int] | None = None
     small_loss_bps: int | None = None
     impact_bps: int | None = None
     large_refused: bool = False
     keeps: bool = False
-    pieces: Sale | None = None
+    drawn: tuple[Drawn, ...] = ()
+    second: Sales = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +155,13 @@ class Chain:
         yield
         assert self.rpc.call("evm_revert", snapshot)
 
+    @contextlib.contextmanager
+    def passed(self, seconds: int) -> Iterator[None]:
+        """Inside, it is so much later."""
+        self.now_s += seconds
+        yield
+        self.now_s -= seconds
+
     def mine(self, at_s: int) -> None:
         """One block of what is queued, at this second."""
         self.rpc.call("evm_mine", hex(at_s))
@@ -159,25 +189,24 @@ class Trader:
         self._keeps = False
 
     def met(self) -> Met:
-        """Everything that the rules ask of this pool."""
+        """Everything that the rules ask of this pool when it stands alone."""
         for size in MAIN_SIZES:
             with self._chain.kept():
                 main = self._buy(0, PROBE_WEI // SIZES[size])
                 if main is None:
                     continue
-                first = {(0, delay_s): self._sell(0, main, delay_s) for delay_s in DELAYS_S}
-            second = self._second(size)
-            sells = first | second
-            at_once = (sells[which, SOON_S] for which in (0, 1) if (which, SOON_S) in sells)
-            enough = all(sale is not None and sale.share_bps() > BPS // 2 + 1 for sale in at_once)
-            parts = self._in_part(size, not enough)
-            brought_raw = main.bought_raw * SIZES[size]
-            small = self._small(size, main)
+                sells = {delay_s: self._sell(0, main, delay_s) for delay_s in DELAYS_S}
+                parts = self._in_part(main, sells)
+            if not any(map(surely_half, (*sells.values(), parts.get("half")))):
+                parts["pieces"] = self._in_pieces(size)
+                parts["route"] = self._by_route(size)
+            small_loss_bps, impact_bps = self._small(size, main)
             # The same moves: those of the small round trip, where there was one.
-            passed_raw = self._passed("thousandth" if small[0] is not None else size)
-            found = (sells, bool(second), brought_raw, 0, *parts, passed_raw, *small)
-            met = Met(self._pool, size, *found, large_refused=self._large_refused())
-            return met if _surely_sold_half(met) else replace(met, pieces=self._in_pieces(size))
+            passed_raw = self._passed("thousandth" if small_loss_bps is not None else size)
+            return Met(
+                self._pool, size, sells, {}, parts, main.bought_raw * SIZES[size], 0, passed_raw,
+                small_loss_bps, impact_bps, self._large_refused(),
+            )  # fmt: skip
         return Met(self._pool, keeps=self._keeps)
 
     def _large_refused(self) -> bool:
@@ -185,44 +214,68 @@ class Trader:
             purchase = self._buy(0, 10 * PROBE_WEI)
             return purchase is not None and self._sell(0, purchase, SOON_S) is None
 
-    def _in_part(self, size: str, handed_on: bool) -> tuple[Sale | None, Sale | None, Sale | None]:
-        """Half of it, all of it from another wallet where that is asked, and 1 % of it."""
+    def _in_part(self, purchase: _Purchase, sells: Sales) -> dict[Way, Sale | None]:
+        """Half of it, 1 % of it, and all of it from another wallet, where all of it does not sell at once."""
+        if surely_half(sells[SOON_S]):
+            return {}
+        half = self._sell(0, purchase, SOON_S, BPS // 2)
+        sliver = self._sell(0, purchase, SOON_S, BPS // 100)
+        return {"half": half, "sliver": sliver, "handed": self._handed(purchase)}
+
+    def _by_route(self, size: str) -> Sale | None:
+        """All of it by the other router, or in its other order."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
-            half = self._sell(0, purchase, SOON_S, BPS // 2)
-            sliver = self._sell(0, purchase, SOON_S, BPS // 100)
-            return half, self._handed(purchase) if handed_on else None, sliver
+            return self._sell(0, purchase, SOON_S, by_route=True)
+
+    def day_after(self, size: str) -> Sales:
+        """A sell after an hour, then a buy by another wallet, of which nearly all is sold after a day."""
+        with self._chain.kept():
+            first = self._buy(0, PROBE_WEI // SIZES[size])
+            assert first is not None
+            at_s = self._chain.now_s + 1 + HOUR_S
+            held_raw = first.wallet.tokens(self._chain.token, at_s)
+            self._sell_raw(0, first.wallet, at_s, held_raw, max(1, held_raw))
+            with self._chain.passed(HOUR_S + 1):
+                purchase = self._buy(0, PROBE_WEI // SIZES[size], "later")
+                if purchase is None:
+                    return {DAY_S: None}
+                return {DAY_S: self._sell(0, purchase, DAY_S, NEARLY_BPS)}
 
     def _in_pieces(self, size: str) -> Sale | None:
-        """Approves all of it once and sells a tenth of it at a time, all through the day; None when no tenth
-        was sold."""
-        chain, manner = self._chain, self._manners[0]
-        with chain.kept():
+        with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
-            wallet, bought_s = purchase.wallet, chain.now_s + 1
-            balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
-            # Never more than there is at any time of the day: balances may shrink or grow.
-            asked_raw = min(purchase.bought_raw, *balances)
-            tenth_raw = asked_raw // PIECES
-            amounts = [*[tenth_raw] * (PIECES - 1), asked_raw - tenth_raw * (PIECES - 1)]
-            *approvals, _ = wallet.sell_steps(chain.token, self._place, max(1, asked_raw))
-            self._queue(wallet, approvals, _APPROVAL_GAS, manner)
-            chain.mine(bought_s + SOON_S - manner.approved_s)
-            before, gas_wei, done_by = wallet.money(self._paid_out_in), 0, []
-            for at_s, raw in zip(PIECES_S, amounts, strict=True):
-                if raw:
-                    *_, swap = wallet.sell_steps(chain.token, self._place, raw)
-                    (sent,) = self._queue(wallet, [swap], _PIECE_GAS, manner)
-                    chain.mine(bought_s + at_s)
-                    done = wallet.receipt(sent)
-                    gas_wei += done.gas_wei
-                    done_by.append(done.ok)
-            held_raw, left_raw = balances[-1], wallet.tokens(chain.token)
-            added_wei = gas_wei if self._paid_out_in == "eth" else 0
-            back_raw = wallet.money(self._paid_out_in) - before + added_wei
-        if not any(done_by) or left_raw >= held_raw:
+            return self._pieces_of(purchase)
+
+    def _pieces_of(self, purchase: _Purchase, all_of_them: bool = False) -> Sale | None:
+        """Approves all of it once and sells a tenth of it at a time, all through the day; None when no tenth
+        was sold, or one was refused where all of them are asked for."""
+        chain, manner, wallet = self._chain, self._manners[0], purchase.wallet
+        bought_s = chain.now_s + 1
+        balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
+        # Never more than there is at any time of the day: balances may shrink or grow.
+        asked_raw = min(purchase.bought_raw, *balances)
+        tenth_raw = asked_raw // PIECES
+        amounts = [*[tenth_raw] * (PIECES - 1), asked_raw - tenth_raw * (PIECES - 1)]
+        allowed_raw = _MAX if manner.approves_all else None
+        *approvals, _ = wallet.sell_steps(chain.token, self._place, max(1, asked_raw), allowed_raw)
+        self._queue(wallet, approvals, _APPROVAL_GAS, manner)
+        chain.mine(bought_s + SOON_S - manner.approved_s)
+        before, gas_wei, done_by = wallet.money(self._paid_out_in), 0, []
+        for at_s, raw in zip(PIECES_S, amounts, strict=True):
+            if raw:
+                *_, swap = wallet.sell_steps(chain.token, self._place, raw)
+                (sent,) = self._queue(wallet, [swap], _PIECE_GAS, manner)
+                chain.mine(bought_s + at_s)
+                done = wallet.receipt(sent)
+                gas_wei += done.gas_wei
+                done_by.append(done.ok)
+        held_raw, left_raw = balances[-1], wallet.tokens(chain.token)
+        added_wei = gas_wei if self._paid_out_in == "eth" else 0
+        back_raw = wallet.money(self._paid_out_in) - before + added_wei
+        if not any(done_by) or left_raw >= held_raw or (all_of_them and not all(done_by)):
             return None
         # Of what was not asked for nothing was sold, whatever else left the wallet.
         part_raw = held_raw // len(done_by)
@@ -268,26 +321,46 @@ class Trader:
                 return None
             return receiver.tokens(chain.token), left_raw
 
-    def _second(self, size: str) -> dict[tuple[int, int], Sale | None]:
-        """The other wallet's sells, of a buy of its own size; none where it was not sold any."""
+    def second(self) -> Sales:
+        """The second wallet's sells, of a buy of its own size; none where it was not sold any."""
         manner = self._manners[1]
-        own_size = size == "probe"
-        wei = PROBE_WEI * manner.size_bps // BPS if own_size else PROBE_WEI // SIZES[size]
         with self._chain.kept():
-            purchase = self._buy(1, wei)
+            purchase = self._buy(1, PROBE_WEI * manner.size_bps // BPS)
             if purchase is None:
                 return {}
-            late_s = manner.late_s if own_size else 0
             return {
-                (1, delay_s): self._sell(
-                    1,
-                    purchase,
-                    delay_s,
-                    late_s=late_s * max(1, delay_s // 240),
-                    strangers_wei=PROBE_WEI // SIZES[size],
-                )
+                # Some seconds late, as the crowd is; much later is another loss.
+                delay_s: self._sell(1, purchase, delay_s, late_s=manner.late_s)
                 for delay_s in DELAYS_S
             }
+
+    def as_drawn(self, wallet: CrowdWallet) -> Drawn | None:
+        """What a wallet of the crowd meets alone, in its own manner; None where it was not sold any."""
+        manner = replace(
+            self._manners[0],
+            tip_wei=wallet.tip_wei,
+            gas_float_wei=wallet.purse_wei + _GAS_MONEY_WEI,
+            approves_all=wallet.approves_all,
+        )
+        trader = Trader(self._chain, self._pool, (manner,))
+        with self._chain.kept():
+            purchase = trader._buy(0, wallet.size_wei)
+            if purchase is None:
+                return None
+            wait_s = 0
+            if wallet.again_wei:
+                wait_s = 1
+                with self._chain.passed(wait_s):
+                    again = trader._buy(0, wallet.again_wei)
+                if again is None:
+                    return None
+                purchase = replace(again, paid_raw=purchase.paid_raw + again.paid_raw)
+            with self._chain.passed(wait_s):
+                if wallet.way == "pieces":
+                    return Drawn(wallet, trader._pieces_of(purchase, all_of_them=True))
+                by_route = wallet.way == "second route"
+                sale = trader._sell(0, purchase, wallet.after_s, wallet.share_bps, by_route=by_route)
+            return Drawn(wallet, sale)
 
     def _small(self, size: str, main: _Purchase) -> tuple[int | None, int | None]:
         """What a thousandth of the probe loses, and how much more the smallest buy gives for its money."""
@@ -309,11 +382,11 @@ class Trader:
 
     # --- single trades ----------------------------------------------------------------------------
 
-    def _buy(self, which: int, wei: int) -> _Purchase | None:
-        """A fresh wallet's buy in the next block; None when it got nothing."""
+    def _buy(self, which: int, wei: int, name: str = "buyer") -> _Purchase | None:
+        """A wallet's buy in the next block; None when it got nothing. ``name``: another wallet."""
         chain, manner, place = self._chain, self._manners[which], self._place
         amount_raw = chain.quote_raw(wei, place.quote)
-        wallet = self._wallet(f"buyer {which} {self._pool}", 3 * wei + manner.gas_float_wei)
+        wallet = self._wallet(f"{name} {which} {self._pool}", 3 * wei + manner.gas_float_wei)
         steps = wallet.buy_steps(chain.token, place, amount_raw)
         if place.quote == "usdg":
             steps.insert(0, wallet.usdg_step(amount_raw, 2 * wei))
@@ -338,7 +411,7 @@ class Trader:
         delay_s: int,
         share_bps: int = BPS,
         late_s: int = 0,
-        strangers_wei: int = PROBE_WEI,
+        by_route: bool = False,
     ) -> Sale | None:
         """Sells so much of what is held then, so long after the buy, and undoes it; None when refused."""
         at_s = self._chain.now_s + 1 + delay_s + late_s
@@ -346,18 +419,25 @@ class Trader:
             held_raw = purchase.wallet.tokens(self._chain.token, at_s)
             asked_raw = max(1, held_raw * share_bps // BPS)
             if self._manners[which].company:
-                half_raw = self._chain.quote_raw(strangers_wei, self._place.quote) // 2
+                half_raw = self._chain.quote_raw(PROBE_WEI, self._place.quote) // 2
                 self._strangers_buy(max(1, half_raw), self._manners[which])
-            sold_raw, back_raw = self._sell_raw(which, purchase.wallet, at_s, held_raw, asked_raw)
+            sold_raw, back_raw = self._sell_raw(which, purchase.wallet, at_s, held_raw, asked_raw, by_route)
         return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
 
     def _sell_raw(
-        self, which: int, wallet: Wallet, at_s: int, held_raw: int, asked_raw: int
+        self,
+        which: int,
+        wallet: Wallet,
+        at_s: int,
+        held_raw: int,
+        asked_raw: int,
+        by_route: bool = False,
     ) -> tuple[int, int]:
         """Approves a little earlier, then sells: what was sold of what is held, and what came back."""
         chain, manner = self._chain, self._manners[which]
         allowed_raw = _MAX if manner.approves_all else None
-        *approvals, swap = wallet.sell_steps(chain.token, self._place, asked_raw, allowed_raw)
+        steps = wallet.second_sell_steps if by_route else wallet.sell_steps
+        *approvals, swap = steps(chain.token, self._place, asked_raw, allowed_raw)
         self._queue(wallet, approvals, _APPROVAL_GAS, manner)
         chain.mine(at_s - manner.approved_s)
         before = wallet.money(self._paid_out_in)
@@ -409,24 +489,25 @@ class Trader:
         return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
 
 
-def _surely_sold_half(met: Met) -> bool:
-    """Each wallet sold more than half of it in one sale, so that nobody needs ten."""
-    by_delay = [[met.sells[w, d] for w in (0, 1) if (w, d) in met.sells] for d in DELAYS_S]
-    ways = [*by_delay, [met.half]]
-    return any(all(sale is not None and sale.share_bps() >= BPS // 2 for sale in way) for way in ways)
+def surely_half(sale: Sale | None) -> bool:
+    """More than half of it was sold, however its share is rounded."""
+    return sale is not None and sale.share_bps() > BPS // 2 + 1
 
 
-def met_everywhere(chain: Chain, pools: tuple[PoolPlan, ...], manners: tuple[Environment, ...]) -> list[Met]:
+def met_everywhere(traders: list[Trader]) -> list[Met]:
     """What wallets meet in every pool, alone, and on the way out of the cheapest one by the others."""
-    traders = [Trader(chain, pool, manners) for pool in pools]
     found = [trader.met() for trader in traders]
-    cheapest = max(range(len(pools)), key=lambda number: found[number].brought_raw)
+    cheapest = max(range(len(traders)), key=lambda number: found[number].brought_raw)
     size = found[cheapest].size
     if size is None:
         return found
     return [
         met
         if number == cheapest or met.size is None
-        else replace(met, exit_bps=traders[cheapest].lost_by(traders[number], size))
+        else replace(
+            met,
+            exit_bps=traders[cheapest].lost_by(traders[number], size),
+            day_after=traders[number].day_after(met.size),
+        )
         for number, met in enumerate(found)
     ]

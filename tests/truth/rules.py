@@ -8,9 +8,11 @@ from dataclasses import replace
 from itertools import product
 
 from roundtrip.devnet.stories import PoolPlan
-from truth.reality import BPS, DELAYS_S, SOON_S, Met, Sale
+from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, Drawn, Met, Sale
 
 WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100
+CROWD_MARGIN_BPS, SHORT_BPS = 500, 1000
+"""A wallet met something else where it loses so much more, or so much of what it asked is not sold."""
 ROUNDING_BPS = 1
 """A figure this near to a line may lie on either side of it: simulated and real balances are rounded at
 different moments. Nothing else is tolerated."""
@@ -29,8 +31,9 @@ def findings(found: list[Met]) -> set[Finding]:
         return {(("empty_pool" if empty else "cannot_buy", "warn"), None)}
     accepted: set[Finding] = set()
     steps = (-ROUNDING_BPS, 0, ROUNDING_BPS)
-    for slack_bps, near_bps, keep_slack_bps in product(steps, (0, ROUNDING_BPS), steps):
-        judged = _with_exits(found, slack_bps)
+    for slack_bps, near_bps, keep_slack_bps, later in product(steps, (0, ROUNDING_BPS), steps, (False, True)):
+        told = [replace(met, sells=met.sells | met.day_after) for met in found] if later else found
+        judged = _with_exits(told, slack_bps)
         selling = [met for met in judged if met.size and sells(met, slack_bps)]
         best = min((_rank(met, slack_bps) for met in selling), default=None)
         if best is None:
@@ -39,7 +42,7 @@ def findings(found: list[Met]) -> set[Finding]:
         for met in selling:
             group, had, _ = _rank(met, slack_bps)
             if (group, had) <= (best[0], best[1] + near_bps * met.brought_raw) and group == best[0]:
-                accepted.add((_cost(met, slack_bps, keep_slack_bps), met.pool))
+                accepted |= {(verdict, met.pool) for verdict in _costs(met, slack_bps, keep_slack_bps)}
     return accepted
 
 
@@ -52,43 +55,56 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
-    """Half of it sells within a day, in one sale or in ten; what sells for the first wallet is not refused
-    to the second."""
-    by_two_faced = any(
-        met.sells[0, delay] is not None and (1, delay) in met.sells and met.sells[1, delay] is None
-        for delay in DELAYS_S
-    )
-    tried = [*(_worse(met, delay) for delay in DELAYS_S), met.half, met.pieces]
-    return not by_two_faced and any(_enough(sale, slack_bps) for sale in tried)
-
-
-def sold_half_somehow(met: Met) -> bool:
-    """Some wallet that bought sold half of it in some way."""
-    return any(_enough(sale, 0) for sale in (*met.sells.values(), met.half))
+    """The main wallet sells half of it within a day: in one sale, in ten, or by the other route."""
+    parts = (sale for way, sale in met.parts.items() if way != "handed")
+    return any(_enough(sale, slack_bps) for sale in (*met.sells.values(), *parts))
 
 
 def all_is_well(met: Met) -> bool:
-    """Both wallets got all of it sold, at once and later, and lost less than the line for a warning.
-    As near to the line as rounding reaches, either is true."""
-    sales = list(met.sells.values())
+    """Every wallet got all of it sold, at once and later, and lost less than the line for a warning. As near
+    to a line as rounding reaches, either is true."""
+    sales = [*met.sells.values(), *met.second.values()]
     losses = [sale.loss_bps() for sale in sales if sale is not None]
     worst = max([*losses, met.small_loss_bps or 0, met.impact_bps or 0])
-    whole = len(sales) == 2 * len(DELAYS_S) and all(sale is not None and sale.whole() for sale in sales)
-    return whole and worst < WARN_BPS + ROUNDING_BPS
+    whole = all(sale is not None and sale.whole() for sale in sales)
+    return whole and worst < WARN_BPS + ROUNDING_BPS and differing(met) != {True}
 
 
-def _of(met: Met, delay_s: int) -> list[Sale | None]:
-    return [met.sells[which, delay_s] for which in (0, 1) if (which, delay_s) in met.sells]
+def differing(met: Met) -> set[bool]:
+    """Whether a wallet of the crowd met something else than the main one: both where a loss lies near the
+    line between them."""
+    found = [_differs(drawn, met) for drawn in met.drawn]
+    if {True} in found:
+        return {True}
+    return set().union({False}, *found)
 
 
-def _worse(met: Met, delay_s: int) -> Sale | None:
-    """Of the wallets' sells the one of the smaller share; None when one was refused."""
-    sales = [sale for sale in _of(met, delay_s) if sale is not None]
-    return min(sales, key=Sale.share_bps) if len(sales) == len(_of(met, delay_s)) else None
+def _differs(drawn: Drawn, met: Met) -> set[bool]:
+    around = [met.sells[delay_s] for delay_s in _around(drawn)]
+    losses = [sale.loss_bps() for sale in around if sale is not None and sale.whole()]
+    if len(losses) < len(around):
+        return {False}
+    sale = drawn.sale
+    if sale is None and (drawn.wallet.way, met.pool.version) == ("second route", 4):
+        # A swap that is settled with less than it sold fails in every pool of v4: that is said as a tax.
+        return {False}
+    if sale is None:
+        return {True}
+    if drawn.wallet.way != "pieces" and (sale.asked_raw - sale.sold_raw) * BPS > sale.asked_raw * SHORT_BPS:
+        return {True}
+    more_bps = sale.loss_bps() - max(0, *losses) - CROWD_MARGIN_BPS
+    # Among others a wallet's loss is read without the pool's own fee.
+    return {more_bps > 0, more_bps > met.pool.fee_pips // 50} if more_bps > -TOLL_BPS else {False}
 
 
-def _worse_loss(met: Met, delay_s: int) -> int:
-    return max(sale.loss_bps() for sale in _of(met, delay_s) if sale is not None)
+def _around(drawn: Drawn) -> list[int]:
+    """The main wallet's sells before and after this one."""
+    after_s = drawn.wallet.after_s
+    if drawn.wallet.way == "pieces":
+        return list(DELAYS_S)
+    if after_s in DELAYS_S:
+        return [after_s]
+    return [SOON_S, HOUR_S] if after_s < HOUR_S else [HOUR_S, DAY_S] if after_s < DAY_S else [DAY_S]
 
 
 def _enough(sale: Sale | None, slack_bps: int) -> bool:
@@ -97,21 +113,20 @@ def _enough(sale: Sale | None, slack_bps: int) -> bool:
 
 def _fees_bps(met: Met, slack_bps: int) -> int:
     """The largest loss that is no price impact."""
-    losses = [_worse_loss(met, d) for d in DELAYS_S if _enough(_worse(met, d), slack_bps)]
-    if not _enough(_worse(met, SOON_S), slack_bps):
-        losses += [met.half.loss_bps()] if met.half and _enough(met.half, slack_bps) else []
-    if not losses and met.pieces and _enough(met.pieces, slack_bps):
-        losses = [met.pieces.loss_bps()]
+    counted = [*met.sells.values()]
+    if not _enough(met.sells[SOON_S], slack_bps):
+        counted.append(met.parts.get("half"))
+    if not any(_enough(sale, slack_bps) for sale in counted):
+        counted += [met.parts.get("pieces"), met.parts.get("route")]
+    losses = [sale.loss_bps() for sale in counted if sale is not None and _enough(sale, slack_bps)]
     return max([met.small_loss_bps or 0, *losses])
 
 
 def _group(met: Met, slack_bps: int) -> int:
     """0: all of it sold, at once and later. 1: half of it at once. 2: only in part or later."""
-    soon = _worse(met, SOON_S)
-    if soon is None or not _enough(soon, slack_bps):
+    if not _enough(met.sells[SOON_S], slack_bps):
         return 2
-    later = [sale for delay_s in DELAYS_S for sale in _of(met, delay_s)]
-    return 0 if all(sale is not None and sale.whole() for sale in later) else 1
+    return 0 if all(sale is not None and sale.whole() for sale in met.sells.values()) else 1
 
 
 def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
@@ -122,7 +137,7 @@ def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
     return _group(met, slack_bps), -met.brought_raw * (BPS - worst_bps - margin_bps), bool(met.pool.hook)
 
 
-def _cost(met: Met, slack_bps: int, keep_slack_bps: int) -> Verdict:
+def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
     fees, impact = _fees_bps(met, slack_bps), max(met.impact_bps or 0, met.exit_bps)
     keep = _kept_by_hook(met, keep_slack_bps) if met.pool.hook else keep_bps(met.pool.fee_pips)
     worst = max(fees, impact) + slack_bps
@@ -130,22 +145,19 @@ def _cost(met: Met, slack_bps: int, keep_slack_bps: int) -> Verdict:
         level = "danger" if worst >= DANGER_BPS else "warn"
         taxes = "heavy_fees" if level == "danger" else "high_fees"
         parts = {"toll_pool": keep, "thin_pool": impact + slack_bps, taxes: fees - keep}
-        return max(parts, key=lambda code: parts[code]), level
+        return {(max(parts, key=lambda code: parts[code]), level)}
     if keep >= TOLL_BPS:
-        return "toll_pool", "warn"
-    in_part = met.half is not None and met.sliver is not None
-    usual = met.size == "probe" and not met.large_refused
-    steady = usual and met.second_bought and in_part and _group(met, slack_bps) == 0
-    return "ok", "ok" if steady else "warn"
+        return {("toll_pool", "warn")}
+    if met.size != "probe" or met.large_refused or _group(met, slack_bps) != 0:
+        return {("ok", "warn")}
+    return {("ok", "warn" if differs else "ok") for differs in differing(met)}
 
 
 def _kept_by_hook(met: Met, slack_bps: int) -> int:
     """What a small round trip loses beyond what the token takes of the same two moves without the swaps; all
     of it where the token would not be moved so. Where all that was bought loses more, that counts."""
-    losses = [0, met.small_loss_bps or 0]
-    if _worse(met, SOON_S) is not None:
-        losses.append(_worse_loss(met, SOON_S))
-    lost = min(BPS, max(losses))
+    soon = met.sells[SOON_S]
+    lost = min(BPS, max(0, met.small_loss_bps or 0, soon.loss_bps() if soon else 0))
     if met.passed_raw is None:
         return lost
     arrived_raw, left_raw = met.passed_raw
@@ -164,6 +176,7 @@ def keep_bps(fee_pips: int) -> int:
 _NO_MORE = re.compile(r"you can sell at most ([0-9.]+) % of it")
 _NOT_SOLD = "buy it but not sell it"
 _IN_TEN = "ten sales of a tenth"
+_BY_ROUTE = "The usual sell is refused"
 _STRAIGHT_BACK = re.compile(r"Only ([0-9.]+) % of what was bought sold straight back")
 
 
@@ -176,15 +189,20 @@ def wrong_words(text: str, met: Met | None) -> str:
         return f"as much as {_most_bps(met)} bps sells"
     if _NOT_SOLD in text and _most_bps(met) > 0:
         return f"{_most_bps(met)} bps of it sells"
-    if ("a wallet that you send it to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
+    soon, half, pieces = met.sells[SOON_S], met.parts.get("half"), met.parts.get("pieces")
+    if ("a wallet that you send it to can sell it" in text) and not _enough(
+        met.parts.get("handed"), ROUNDING_BPS
+    ):
         return "no other wallet sells it"
-    if _IN_TEN in text and not _enough(met.pieces, ROUNDING_BPS):
-        return f"in ten sales: {met.pieces}"
-    if _IN_TEN in text and any(_enough(sale, -ROUNDING_BPS) for sale in (_worse(met, SOON_S), met.half)):
+    if _IN_TEN in text and not _enough(pieces, ROUNDING_BPS):
+        return f"in ten sales: {pieces}"
+    if _IN_TEN in text and any(_enough(sale, -ROUNDING_BPS) for sale in (soon, half)):
         return "one sale is enough"
-    if "Half of it" in text and not _enough(met.half, ROUNDING_BPS):
+    if _BY_ROUTE in text and not _enough(met.parts.get("route"), ROUNDING_BPS):
+        return "the other route does not sell it"
+    if "Half of it" in text and not _enough(half, ROUNDING_BPS):
         return "half of it does not sell"
-    soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
+    said = _STRAIGHT_BACK.search(text)
     if said and (soon is None or abs(_bps(said[1]) - soon.share_bps()) > ROUNDING_BPS):
         return f"sold straight back: {soon}"
     return ""
@@ -201,11 +219,11 @@ def overlooked(text: str, found: list[Met]) -> str:
 
 
 def _most_bps(met: Met) -> int:
-    """The largest share that every wallet sold in one of the ways a check tries."""
+    """The largest share that the main wallet sold in one of the ways a check tries."""
     if not met.size:
         return 0
-    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver, met.pieces]
-    return max((sale.share_bps() for sale in tried if sale is not None), default=0)
+    parts = (sale for way, sale in met.parts.items() if way != "handed")
+    return max((sale.share_bps() for sale in (*met.sells.values(), *parts) if sale is not None), default=0)
 
 
 def _bps(percent: str) -> int:

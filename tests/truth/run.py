@@ -52,14 +52,15 @@ def _run(cases: list[Case]) -> list[Trial]:
 
 
 def _shown(trial: Trial) -> Trial:
-    if not trial.agrees() or trial.wrong_words() or trial.overlooked() or trial.cells:
+    odd = trial.wrong_words() or trial.overlooked() or trial.cells or trial.unmet or trial.false_ok()
+    if odd or not trial.agrees():
         print(trial.story(), end="\n\n", flush=True)
     return trial
 
 
 def bar_is_met(trials: list[Trial]) -> bool:
     """No false ok, no false trap, no other verdict than what wallets met, unknown under one in a hundred."""
-    wrong = [t for t in trials if t.wrong_words() or (not t.agrees() and not t.unknown())]
+    wrong = [t for t in trials if t.wrong_words() or t.unmet or (not t.agrees() and not t.unknown())]
     false = [trial for trial in trials if trial.false_ok() or trial.false_trap()]
     unknown = sum(trial.unknown() for trial in trials)
     return not wrong and not false and unknown < max(1, _MOST_UNKNOWN * len(trials))
@@ -84,7 +85,7 @@ def table(trials: list[Trial]) -> str:
         f"other disagreements: {sum(not t.agrees() and not t.unknown() for t in trials)}",
         f"sentences that say something else of parts: {sum(bool(t.wrong_words()) for t in trials)}",
         f"sentences that overlook what sells in another pool: {sum(bool(t.overlooked()) for t in trials)}",
-        f"traps that one wallet could sell and another could not: {sum(t.two_faced() for t in trials)}",
+        f"what a crowd met and a real wallet of its manner did not: {sum(len(t.unmet) for t in trials)}",
         f"simulated sells that differ from the real ones: {sum(len(trial.cells) for trial in trials)}",
     ]
     return "\n".join(lines)

@@ -12,19 +12,29 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    Crowd,
+    Evidence,
+    Missing,
+    Probe,
+    RefusedCall,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database
 from truth import rules
 from truth.cases import SETTLED_S, Case
-from truth.reality import BPS, ZERO, Chain, Met, met_everywhere
+from truth.crowd import confirmed, representatives
+from truth.reality import BPS, ZERO, Chain, Met, Sale, Trader, Way, met_everywhere
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What came of one case. ``best`` is the pool that the verdict speaks of; ``cells`` says where a
-    simulated sell differs from the real one."""
+    simulated sell differs from the real one, ``unmet`` what the check says of its crowd that no real wallet
+    of the same manner met."""
 
     case: Case
     said: rules.Verdict
@@ -33,6 +43,7 @@ class Trial:
     allowed: frozenset[rules.Finding]
     met: tuple[Met, ...]
     cells: tuple[str, ...]
+    unmet: tuple[str, ...]
 
     def agrees(self) -> bool:
         """The verdict is one that the rules allow, and of the pool that they choose."""
@@ -57,13 +68,8 @@ class Trial:
         )
 
     def false_trap(self) -> bool:
-        """Cannot_sell, and in some pool half of it sells; what sells for one wallet and is refused to
-        another at the same time does not count, as the rules say."""
+        """Cannot_sell, and in some pool half of it sells."""
         return self.said[0] == "cannot_sell" and any(met.size and rules.sells(met) for met in self.met)
-
-    def two_faced(self) -> bool:
-        """Cannot_sell as the rules say, though one wallet sold half."""
-        return self.said[0] == "cannot_sell" and any(map(rules.sold_half_somehow, self.met))
 
     def story(self) -> str:
         """For a reader: what was said, what was met, and how to try it again."""
@@ -72,12 +78,17 @@ class Trial:
         lines = [f"said {said} ({self.text}), wallets met {allowed}"]
         lines += [f"  wrong words: {words}" for words in (self.wrong_words() or self.overlooked(),) if words]
         lines += [f"  {met}" for met in self.met]
+        lines += [f"  not met: {claim}" for claim in self.unmet]
         lines += [f"  simulated otherwise: {cell}" for cell in self.cells]
         return "\n".join([*lines, f"  again: make long NAME=truth CASE='{self.case.text()}'"])
 
 
 def _named(pool: PoolPlan | None) -> str:
     return f"v{pool.version} {pool.quote} {pool.key_fee()} {pool.hook}".strip() if pool else "none"
+
+
+_OF_A_CROWD = ("ok", "cannot_sell")
+"""The codes whose sentences say what a crowd met."""
 
 
 @cache
@@ -94,24 +105,50 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         price = evidence.market.usdg_per_eth_raw
         assert not isinstance(price, Missing)
         chain = Chain(rpc, built.contracts, token, price, built.hooks, bypass)
+        judgement = judge(evidence, POLICY)
+        best = None if judgement.best is None else evidence.venues[judgement.best]
+        pool = next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None)
         with chain.by_hand():
-            met = tuple(met_everywhere(chain, case.pools, evidence.environments))
+            traders = {plan: Trader(chain, plan, evidence.environments) for plan in case.pools}
+            found = met_everywhere(list(traders.values()))
+            met = _with_others(found, traders, evidence, built.hooks)
+            unmet: tuple[str, ...] = ()
+            if pool is not None and judgement.best is not None and judgement.verdict.code in _OF_A_CROWD:
+                crowd = judgement.readings[judgement.best].crowd
+                at_pool = next(one for one in met if one.pool == pool)
+                unmet = confirmed(crowd, traders[pool], at_pool, evidence.environments[0])
     finally:
         # anvil has lost a transaction sent right after a revert that made its nonce free again.
         rpc.call("evm_mine")
         rpc.call("evm_revert", snapshot)
-    judgement = judge(evidence, POLICY)
     verdict = judgement.verdict
-    best = None if judgement.best is None else evidence.venues[judgement.best]
     return Trial(
         case,
         (verdict.code, verdict.level),
         verdict.text,
-        next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None),
-        frozenset(rules.findings(list(met))),
-        met,
+        pool,
+        frozenset(rules.findings(met)),
+        tuple(met),
         tuple(line for one in met for line in _otherwise(evidence, one, built.hooks)),
+        unmet,
     )
+
+
+def _with_others(
+    found: list[Met], traders: dict[PoolPlan, Trader], evidence: Evidence, hooks: dict[str, str]
+) -> list[Met]:
+    """Where level ok is at stake also what the second wallet and some of the crowd meet."""
+    at_stake = {pool for said, pool in rules.findings(found) if said == ("ok", "ok")}
+    met = []
+    for one in found:
+        venue = next((venue for venue in evidence.venues if _is(venue, one.pool, hooks)), None)
+        if one.pool in at_stake and venue is not None:
+            trader, crowd = traders[one.pool], venue.crowd
+            wallets = representatives(crowd) if isinstance(crowd, Crowd) else []
+            drawn = (trader.as_drawn(wallet) for wallet in wallets)
+            one = replace(one, second=trader.second(), drawn=tuple(d for d in drawn if d is not None))
+        met.append(one)
+    return met
 
 
 def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
@@ -149,19 +186,16 @@ def _is(found: VenueEvidence, pool: PoolPlan, hooks: dict[str, str]) -> bool:
 
 
 def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]:
-    """Where the simulated sells of all of it came to something else than the real ones."""
+    """Where the main wallet's simulated sells came to something else than the real ones."""
     venue = next((venue for venue in evidence.venues if _is(venue, met.pool, hooks)), None)
     if venue is None:
         return [f"{met.pool} was not looked at"]
     found = []
     for cell in venue.cells:
         probe, outcome = cell.probe, cell.outcome
-        at = (probe.environment, probe.delay_s)
-        if (probe.size, probe.share_bps) != (met.size, BPS) or probe.seller == "receiver":
+        if probe.size != met.size or not _was_traded(probe, met):
             continue
-        if probe.seller == "buyer" and at not in met.sells:
-            continue
-        sale = met.pieces if probe.seller == "pieces" else met.sells[at]
+        sale = _real_sale(probe, met)
         if isinstance(outcome, Sold):
             came_to = (outcome.paid_raw, outcome.sold_raw, outcome.back_raw)
             same = sale is not None and came_to == (sale.paid_raw, sale.sold_raw, sale.back_raw)
@@ -169,5 +203,25 @@ def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]
         else:
             same = isinstance(outcome, RefusedCall) and sale is None
         if not same:
-            found.append(f"wallet {at[0]} ({probe.seller}) after {at[1]} s: {outcome}")
+            found.append(f"{probe.seller}, {probe.share_bps} bps after {probe.delay_s} s: {outcome}")
     return found
+
+
+def _way(probe: Probe) -> Way | None:
+    """Of a probe in another way than all at once; None: all at once, or not compared."""
+    ways: dict[tuple[str, int], Way] = {
+        ("pieces", BPS): "pieces",
+        ("second route", BPS): "route",
+        ("buyer", POLICY.half_bps): "half",
+        ("buyer", POLICY.sliver_bps): "sliver",
+    }
+    return ways.get((probe.seller, probe.share_bps))
+
+
+def _was_traded(probe: Probe, met: Met) -> bool:
+    return (probe.seller, probe.share_bps) == ("buyer", BPS) or _way(probe) in met.parts
+
+
+def _real_sale(probe: Probe, met: Met) -> Sale | None:
+    way = _way(probe)
+    return met.sells[probe.delay_s] if way is None else met.parts[way]

@@ -8,7 +8,7 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.check.sell_round import EVIDENCE_SCHEMA
 
-MOST_BYTES = 600_000
+MOST_BYTES = 800_000
 NOT_IN_THE_ZOO = {"no_contract", "quote_asset"}
 """Verdicts about addresses that are no sample token."""
 

@@ -9,7 +9,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Sold
+from roundtrip.domain.check.evidence import Crowd, CrowdSale, Evidence, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
@@ -44,7 +44,11 @@ EXPECTED = {
     "heavy_fee_on_buy": ("heavy_fees", "danger", "60.24 %"),
     "time_bomb": ("ok", "warn", "but not at all after an hour"),
     "transfer_tax": ("ok", "ok", "0.60 %"),
-    "detect_simulation": ("cannot_sell", "danger", '"not today"'),
+    "detect_simulation": (
+        "cannot_sell",
+        "danger",
+        '"not today". In a transfer its code can look at the gas price',
+    ),
     "detect_prevrandao": ("cannot_sell", "danger", '"not today"'),
     "loops_on_transfer": ("cannot_sell", "danger", "out of gas"),
     "loops_on_views": ("ok", "ok", "0.60 %"),
@@ -76,12 +80,14 @@ async def test_a_cold_check_takes_two_trips(ctx: Context, built: Built) -> None:
     assert answered.meter.trips == 2
 
 
-async def test_a_deep_check_without_an_owner_takes_no_trip_more(ctx: Context, built: Built) -> None:
+async def test_a_deep_check_without_a_function_takes_no_trip_more(ctx: Context, built: Built) -> None:
     plain = await check(ctx, CheckParams(built.tokens["plain"]))
     deep = await check(ctx, CheckParams(built.tokens["plain"], "1"))
     assert deep.meter is not None
     assert deep.meter.trips == 2
-    assert deep.answer.verdict == plain.answer.verdict
+    says = "It names no owner, and it has no function that we could test."
+    assert deep.answer.verdict.text == f"{plain.answer.verdict.text} {says}"
+    assert deep.answer.verdict.level == plain.answer.verdict.level
     assert (plain.ttl_ms, deep.ttl_ms) == (POLICY.answer_ttl_ms, POLICY.deep_ttl_ms)
 
 
@@ -235,13 +241,18 @@ async def test_two_checks_of_one_token_use_other_wallets(ctx: Context, built: Bu
     assert len(wallets[0] | wallets[1]) == 4
 
 
-async def test_a_check_asks_every_delay_in_two_environments(ctx: Context, built: Built) -> None:
+async def test_a_check_asks_every_delay_of_the_main_wallet_and_of_a_crowd(ctx: Context, built: Built) -> None:
     evidence = await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
     careful, careless = evidence.environments
     (venue,) = [v for v in evidence.venues if v.cells]
-    asked = {(c.probe.delay_s, c.probe.environment) for c in venue.cells if c.probe.share_bps == 10_000
-             and c.probe.size == "probe" and c.probe.seller == "buyer"}  # fmt: skip
-    assert asked == {(delay, env) for delay in (13, 3600, 86_400) for env in (0, 1)}
+    asked = {(c.probe.delay_s, c.probe.environment) for c in venue.cells if c.probe.share_bps == 10_000}
+    assert asked == {(delay, 0) for delay in (13, 3600, 86_400)}
+    assert isinstance(venue.crowd, Crowd)
+    traded = [trade.wallet for trade in venue.crowd.trades if isinstance(trade.outcome, CrowdSale)]
+    assert len(traded) >= 16
+    assert {13, 3600, 86_400} < {wallet.after_s for wallet in traded}
+    assert {wallet.way for wallet in traded} == {"usual", "second route", "pieces"}
+    assert venue.crowd.isolated == ()
     assert (careful.approves_all, careless.approves_all) == (False, True)
     assert careful.size_bps == 10_000
     assert 6000 <= careless.size_bps <= 9900

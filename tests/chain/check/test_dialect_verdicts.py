@@ -135,7 +135,8 @@ async def test_what_an_owner_could_change_is_the_same_on_every_node(
     # Whose code runs behind a proxy is not known, so it may count blocks.
     elsewhere = ("unknown", "") if source == "proxy" else came["anvil"]
     assert came["geth"] == came["nitro"] == elsewhere
-    assert came["anvil"] == ("ok", OWNED[source])
+    level, text = came["anvil"]
+    assert (level, text.startswith(OWNED[source])) == ("ok", True), text
 
 
 OWNED = {
@@ -312,6 +313,6 @@ async def test_one_simulation_is_not_run_or_all_from_it_on(
             node.refuses = lambda nth, n=n: nth >= n if from_then_on else nth == n  # type: ignore[misc]
             evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
             codes.append(judge(evidence, ctx.policy).verdict.code)
-    assert total > 10
+    assert total == 6
     assert codes.count("unproven") >= (3 * total // 4 if from_then_on else 3)
     assert set(codes) <= {STORIES[key][0], "unproven"}

@@ -81,7 +81,8 @@ async def test_real_holders_sell_their_own_tokens_in_the_same_third_trip(
     token = built.tokens[key] if key else await most_held(indexed)
     evidence, meter = await deep(indexed, token)
     known, judgement = sells(evidence), judge(evidence, POLICY)
-    assert meter.trips == 3
+    # Other accounts are tried as senders where a token has functions.
+    assert meter.trips == 3 + (key == "first_graduated")
     rows = await indexed.pool.fetch(NET, as_bytes(token))
     held = {as_address(who) for who, net in rows if net > 0}
     launch = evidence.launch
@@ -114,7 +115,8 @@ async def test_they_sell_on_nodes_that_count_otherwise_too(
         for key in ("curve", "graduated", "first_graduated"):
             evidence, _ = await deep(ctx, built.tokens[key])
             text = judge(evidence, POLICY).verdict.text
-            assert text.endswith("3 real holders can sell it as a new wallet can.")
+            assert "3 real holders can sell it as a new wallet can. It names no owner" in text
+            assert "could not" not in text
 
 
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
@@ -240,7 +242,7 @@ async def test_of_one_holder_nothing_that_is_lost_decides(indexed: Context, buil
     evidence, _ = await deep(indexed, token, deaf, [first.holder])
     verdict = judge(evidence, POLICY).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn")
-    assert verdict.text.endswith("We could not find out whether 1 real holder can sell it.")
+    assert "We could not find out whether 1 real holder can sell it." in verdict.text
 
 
 async def test_such_an_answer_is_shared_shortly_and_counts_for_nobody(indexed: Context, built: Built) -> None:

@@ -157,11 +157,13 @@ async def test_what_sells_in_part_or_later_is_not_said_not_to_sell(
     assert "you cannot sell it" not in cost
 
 
-async def test_a_part_that_brings_more_than_its_share_is_no_loss_below_nothing(
+async def test_the_grid_shows_what_the_crowd_met_and_the_parts_of_a_capped_sale(
     reader: Reader, built: Built
 ) -> None:
-    grid = section(await reader.token(built.tokens["thin"]), "grid")
-    assert "50 % of it sells, no loss" in grid
+    grid = section(await reader.token(built.tokens["plain"]), "grid")
+    assert re.search(r"by \d+ test wallets, in company sells", grid)
+    grid = section(await reader.token(built.tokens["max_transaction"]), "grid")
+    assert "50 % of it sells" in grid
     assert "−-" not in grid
 
 

@@ -5,7 +5,7 @@ from roundtrip.devnet.launchpad import LaunchRequest, curve_buy, launch
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.runtime.context import Context
 from support.attacks import ETH, PROBE_WEI, Parties, assert_told, look, pass_time
 from support.trader import Market, Trader

@@ -17,7 +17,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.runtime.context import Context
 from support.attacks import (
     DYNAMIC,

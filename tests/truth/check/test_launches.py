@@ -1,6 +1,8 @@
 """Launches and hooked pools: verdicts against what real wallets meet, to the wei; one launch through its
 whole life."""
 
+from dataclasses import replace
+
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
@@ -11,9 +13,18 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check import curve
-from roundtrip.domain.check.evidence import CompletedBuy, Curve, Evidence, RefusedCall, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Curve,
+    Evidence,
+    RefusedCall,
+    Size,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.evidence import LaunchRecord as LaunchFacts
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
+from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
@@ -34,6 +45,16 @@ async def gathered(ctx: Context, token: str) -> tuple[Evidence, Judgement]:
     await ctx.heads.refresh()
     evidence = await gather_evidence(ctx, Address(token), Meter())
     return evidence, judge(evidence, POLICY)
+
+
+def main_buy(venue: VenueEvidence) -> tuple[Size, CompletedBuy]:
+    """The largest buy that leaves a curve open."""
+    outcomes = {buy.size: buy.outcome for buy in venue.buys}
+    return next(
+        (size, outcome)
+        for size in MAIN_SIZES
+        if isinstance(outcome := outcomes.get(size), CompletedBuy) and not outcome.closes
+    )
 
 
 def now_s(rpc: SyncRpc) -> int:
@@ -69,11 +90,7 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
     token = built.tokens[key]
     evidence, _ = await gathered(ctx, token)
     (venue,) = evidence.venues
-    (size, bought) = next(
-        (b.size, b.outcome)
-        for b in venue.buys
-        if b.environment == 0 and isinstance(b.outcome, CompletedBuy) and not b.outcome.closes
-    )
+    size, bought = main_buy(venue)
     wallet = Wallet(rpc, built.contracts, f"truth {key}")
     trader = Trader(wallet, built.contracts, market_of(venue, token))
     with_money(rpc, built, wallet, trader.market.quote, bought.offered_raw)
@@ -81,11 +98,11 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
     since_s, compared = now_s(rpc), 0
     for cell in venue.cells:
         probe = cell.probe
-        if (probe.size, probe.seller, probe.environment) != (size, "buyer", 0):
+        if (probe.size, probe.seller, probe.share_bps) != (size, "buyer", 10_000):
             continue
         snapshot = rpc.call("evm_snapshot")
         pass_s(rpc, since_s + probe.delay_s - now_s(rpc))
-        fill = trader.sell(bought.received_raw * probe.share_bps // 10_000)
+        fill = trader.sell(bought.received_raw)
         if isinstance(cell.outcome, Sold):
             assert (fill.ok, fill.sold_raw, fill.back_raw) == (
                 True,
@@ -98,7 +115,7 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
         rpc.call("evm_mine")
         assert rpc.call("evm_revert", snapshot)
         compared += 1
-    assert compared == 5
+    assert compared == 3
 
 
 VERDICTS = {
@@ -169,21 +186,27 @@ async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built
     assert isinstance(evidence.launch, LaunchFacts)
     state = evidence.launch.curve_state
     assert isinstance(state, Curve)
-    seen = 0
-    for buy in venue.buys:
-        assert isinstance(buy.outcome, CompletedBuy)
-        told = curve.buy(state, buy.outcome.offered_raw, 0)
-        assert (told.spent_raw, told.tokens_raw) == (buy.outcome.paid_raw, buy.outcome.received_raw)
-        for cell in venue.cells:
-            # The second environment shares its curve with somebody else's buy.
-            probe = cell.probe
-            if (probe.size, probe.seller) != (buy.size, "buyer") or buy.environment != probe.environment:
-                continue
-            assert isinstance(cell.outcome, Sold)
-            held = curve.after_buy(state, told, 0)
-            assert curve.sell(state, *held, cell.outcome.planned_raw) == cell.outcome.back_raw
-            seen += 1
-    assert seen >= 6
+    bought = {buy.size: buy.outcome for buy in venue.buys}
+    after_small = state
+    for size in ("thousandth", *MAIN_SIZES, "large"):
+        outcome = bought.get(size)
+        if outcome is None:
+            continue
+        assert isinstance(outcome, CompletedBuy)
+        # The large buy follows the small one.
+        before = after_small if size == "large" else state
+        told = curve.buy(before, outcome.offered_raw, 0)
+        assert (told.spent_raw, told.tokens_raw) == (outcome.paid_raw, outcome.received_raw), size
+        quote_raw, token_raw = curve.after_buy(state, told, 0)
+        if size == "thousandth":
+            after_small = replace(state, quote_raw=quote_raw, token_raw=token_raw)
+    main_size, main = main_buy(venue)
+    held = curve.after_buy(state, curve.buy(state, main.offered_raw, 0), 0)
+    whole = [cell for cell in venue.cells if (cell.probe.size, cell.probe.share_bps) == (main_size, 10_000)]
+    for cell in whole:
+        assert isinstance(cell.outcome, Sold)
+        assert curve.sell(state, *held, cell.outcome.planned_raw) == cell.outcome.back_raw
+    assert len(whole) == 3
 
 
 # --- a launch's whole life -------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def main_cell(size: Size, name: str, outcome: CellOutcome) -> ProbeCell:
 
 def fee_cell(outcome: CellOutcome) -> ProbeCell:
     """The round trip at a thousandth, which measures fees."""
-    return ProbeCell(Probe("thousandth", POLICY.later_s, BPS, 0), outcome)
+    return ProbeCell(Probe("thousandth", POLICY.later_s, POLICY.most_bps, 0), outcome)
 
 
 def pieces_cell(outcome: CellOutcome, size: Size = "probe") -> ProbeCell:

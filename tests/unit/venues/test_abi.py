@@ -47,6 +47,7 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
         amm_v3,
         "EXACT_INPUT_SINGLE",
     ),
+    "getChainId()": (token_facts, "GET_CHAIN_ID"),
     "exactOutput((bytes,address,uint256,uint256))": (amm_v3, "EXACT_OUTPUT"),
     "multicall(bytes[])": (amm_v3, "MULTICALL"),
     "multicall(uint256,bytes[])": (amm_v3, "MULTICALL_BY"),

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from roundtrip.chain.simulate.legs import VenuePlace, size_raw, size_wei
-from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan
+from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_block
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.base.venue import Venue
@@ -292,8 +292,7 @@ def test_the_puller_is_paid_for_only_after_the_buy() -> None:
 
 
 def test_every_candidate_pool_is_asked_to_pay_out() -> None:
-    plan = pay_out_plan((WETH, USDG), SETTING, ENVIRONMENT)
-    (block,) = plan.blocks
+    block = pay_out_block((WETH, USDG), SETTING, ENVIRONMENT)
     assert [(step.label, step.sender) for step in block.steps] == [
         ("pay-out-0", WETH.venue.pool),
         ("pay-out-1", USDG.venue.pool),

@@ -9,7 +9,7 @@ from eth_abi.abi import decode
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import Setting, VenuePlace, route_to, size_raw
 from roundtrip.chain.simulate.outcomes import read_carried
-from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan, pull_plan, sell_plan
+from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_block, pull_plan, sell_plan
 from roundtrip.chain.simulate.request import Plan, Results, SimulatedStep, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
@@ -72,7 +72,7 @@ SHARES = (BPS, 5000, 100)
 
 def plans_of(place: VenuePlace, environment: Environment, setting: Setting = SETTING) -> dict[str, Plan]:
     """Every plan of a place, by what it is for."""
-    found: dict[str, Plan] = {"pay out": pay_out_plan((place,), setting, environment)}
+    found: dict[str, Plan] = {"pay out": Plan(environment, (pay_out_block((place,), setting, environment),))}
     for size in get_args(Size):
         found[f"buy {size}"] = buy_plan(place, setting, environment, size, raw_of(place, size))
     found["pull"] = pull_plan(place, setting, environment, "probe", raw_of(place, "probe"), BOUGHT)

@@ -22,6 +22,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import Missing, TokenFacts
 from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
@@ -73,7 +74,7 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
     assert [step.label for step in block.steps] == [
         "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf",
         "launch-0-0", "launch-0-1", "venue-0-0", "venue-0-1", "venue-0-2",
-        "venue-1-0", "venue-1-1", "venue-1-2",
+        "venue-1-0", "venue-1-1", "venue-1-2", "chain-id",
     ]  # fmt: skip
     assert {(step.sender, step.gas_limit, step.call.value_wei) for step in block.steps} == {
         (ENVIRONMENT.reader, POLICY.read_gas_limit, 0)
@@ -85,7 +86,8 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
         CONTRACTS.launchpad_hook,
     ]
     expected = [call for place in PLACES for call in amm_v3.fact_calls(place.venue, CONTRACTS)]
-    assert [step.call for step in block.steps[9:]] == expected
+    assert [step.call for step in block.steps[9:-1]] == expected
+    assert block.steps[-1].call == Call(CONTRACTS.multicall3, "0x3408e470")
     assert dict(block.balances).keys() == {ENVIRONMENT.reader}
 
 
@@ -250,7 +252,7 @@ def test_a_pool_in_a_simulation_that_was_not_run_is_missing() -> None:
 def test_the_plan_has_three_reads_for_each_candidate(make: Callable[[Address], Address]) -> None:
     token = make(TOKEN)
     places = tuple(VenuePlace(venue, amm_v3) for venue in amm_v3.candidates(token, CONTRACTS))
-    for contracts, own in ((CONTRACTS, 9), (replace(CONTRACTS, launchpad_hook=None), 7)):
+    for contracts, own in ((CONTRACTS, 10), (replace(CONTRACTS, launchpad_hook=None), 8)):
         steps = facts_plan(token, places, contracts, ENVIRONMENT, POLICY).blocks[0].steps
         assert len(steps) == own + 3 * len(places)
         assert len({step.label for step in steps}) == len(steps)

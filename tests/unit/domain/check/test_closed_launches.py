@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
     Evidence,
     HookCarry,
@@ -206,7 +205,7 @@ def crowded(reason: str) -> Evidence:
     """As much again: a second wallet that was refused, a larger trade that does not sell."""
     no = RefusedCall("buy", reason, 1)
     found = at(CURVE, venue(cells(60, full_again=no, day=sold(60, gas=2**24))))
-    large = ProbeCell(Probe("large", POLICY.later_s, BPS, 0), RefusedCall("sell", reason, 1))
+    large = ProbeCell(Probe("large", POLICY.later_s, POLICY.most_bps, 0), RefusedCall("sell", reason, 1))
     known = launch(state(snipe_bps=1499, snipe_seconds=15))
     return replace(launched(known, replace(found, cells=(*found.cells, large))), candidates_complete=False)
 

@@ -17,7 +17,8 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
     Sold,
 )
-from roundtrip.domain.check.venue_reading import Sale, SellResult, is_filled, loss_bps, main_size, read_venue
+from roundtrip.domain.check.sales import Sale, SellResult, loss_bps
+from roundtrip.domain.check.venue_reading import is_filled, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,

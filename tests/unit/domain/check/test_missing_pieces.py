@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import Evidence, ProbeCell, RefusedCall, VenueEvidence
-from roundtrip.domain.check.venue_reading import Sale, read_venue
+from roundtrip.domain.check.sales import Sale
+from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ITS_OWN,

@@ -3,9 +3,8 @@
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import CellOutcome, Evidence, ProbeCell, RefusedCall
+from roundtrip.domain.check.evidence import CellOutcome, ProbeCell, RefusedCall
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pieces import venues_to_ask
 from roundtrip.services.check.probe_grid import grid_of
 from unit.domain.builders import (
     MAIN_CELLS,
@@ -16,7 +15,6 @@ from unit.domain.builders import (
     cells,
     evidence,
     pieces_cell,
-    refused_buys,
     refused_cells,
     sold,
     venue,
@@ -123,45 +121,6 @@ def test_lost_ten_sales_that_might_be_dear_matter_beside_a_pool_that_sells_later
 
 def test_evidence_without_ten_sales_reads_as_it_did() -> None:
     assert verdict(capped(NO_MONEY)[:-1]) == ("cannot_sell", "danger")
-
-
-# --- where they are asked --------------------------------------------------------------------------
-
-
-def asked(found: Evidence) -> list[int]:
-    return venues_to_ask(found.venues, POLICY)
-
-
-def test_ten_sales_are_not_asked_of_a_venue_that_takes_one() -> None:
-    assert asked(evidence(venue())) == []
-    for name in ("full", "hour", "day", "half"):
-        again = {"full_again": sold()} if name == "full" else {}
-        found = refused_cells(**{name: sold(60, MAIN_CELLS[name][1]), **again})
-        assert asked(evidence(venue(found))) == []
-
-
-def test_ten_sales_are_asked_of_every_venue_that_takes_none() -> None:
-    assert asked(evidence(venue(refused_cells()))) == [0]
-    assert asked(evidence(venue(refused_cells()), venue(refused_cells(sliver=sold(60, 100))))) == [0, 1]
-    clipped = sold(60, 1000, 10_000)
-    assert asked(evidence(venue(cells(**dict.fromkeys(MAIN_CELLS, clipped))))) == [0]
-
-
-def test_ten_sales_are_not_asked_where_they_cannot_change_the_verdict() -> None:
-    assert asked(evidence(venue(cells(full_again=NO_MONEY)))) == []
-    assert asked(evidence(venue((), all_buys=refused_buys()))) == []
-    assert asked(evidence(venue(cells(**dict.fromkeys((*MAIN_CELLS, "fees"), NODE))))) == []
-
-
-def test_beside_a_pool_that_takes_one_sale_only_the_cheapest_is_asked() -> None:
-    cheaper = buys(probe=bought(-5000))
-    assert asked(evidence(venue(), venue(refused_cells()))) == []
-    assert asked(evidence(venue(), venue(refused_cells(), all_buys=cheaper))) == [1]
-
-
-def test_a_venue_is_asked_where_the_other_one_is_not_known_to_sell() -> None:
-    unsure = venue(cells(full_again=NODE))
-    assert asked(evidence(unsure, venue(refused_cells()))) == [1]
 
 
 # --- words -----------------------------------------------------------------------------------------

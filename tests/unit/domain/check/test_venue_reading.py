@@ -20,15 +20,9 @@ from roundtrip.domain.check.evidence import (
     Size,
     Sold,
 )
+from roundtrip.domain.check.sales import Sale, loss_bps
 from roundtrip.domain.check.venue_code import LossParts, code_of, fee_like_bps, parts, takes_sells
-from roundtrip.domain.check.venue_reading import (
-    Sale,
-    is_filled,
-    loss_bps,
-    main_size,
-    pool_keep_bps,
-    read_venue,
-)
+from roundtrip.domain.check.venue_reading import is_filled, main_size, pool_keep_bps, read_venue
 from unit.domain.builders import (
     ABSENT,
     DRY,

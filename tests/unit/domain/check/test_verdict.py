@@ -212,7 +212,7 @@ def test_a_smaller_buy_than_usual_lowers_the_level(step: str) -> None:
     ("large", "level"), [(NO_MONEY, "warn"), (NODE, "warn"), (sold(60), "ok"), (sold(2000), "ok")]
 )
 def test_ten_times_the_size_that_does_not_sell_lowers_the_level(large: CellOutcome, level: str) -> None:
-    found = (*cells(), ProbeCell(Probe("large", POLICY.later_s, BPS, 0), large))
+    found = (*cells(), ProbeCell(Probe("large", POLICY.later_s, POLICY.most_bps, 0), large))
     assert seen(evidence(venue(found))) == ("ok", level)
 
 

@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
+from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import (
-    NO_REASON,
-    ROUTER_REASONS,
-    TRANSFER_REFUSED,
-    buy_reason_text,
-    sell_reason_text,
-    unproven,
-)
+from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text, unproven
 from unit.domain.builders import (
     ABSENT,
     DRY,

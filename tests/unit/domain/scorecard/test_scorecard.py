@@ -142,7 +142,7 @@ def test_evidence_that_tells_nothing_of_what_was_tried_says_nothing() -> None:
 def test_the_large_round_trip_is_no_part_of_an_ok() -> None:
     whole = made.sold()
     large = replace(whole, planned_raw=10 * whole.planned_raw, held_raw=10 * whole.held_raw)
-    cell = ProbeCell(Probe("large", POLICY.later_s, 10_000, 0), large)
+    cell = ProbeCell(Probe("large", POLICY.later_s, POLICY.most_bps, 0), large)
     found = of(made.evidence(made.venue((*made.cells(), cell))))
     assert max(found.sizes_raw) == whole.planned_raw
 

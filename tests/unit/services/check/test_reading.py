@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
-from roundtrip.services.check.deep_round import _MOST_WAITING, _CodeReading
+from roundtrip.services.check.hostile_calls import MOST_WAITING, CodeReading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,9 +17,9 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         return owner_setters.OwnerSetters((), len(codes))
 
     monkeypatch.setattr(owner_setters, "find", slow)
-    reading, waits = _CodeReading(), []
+    reading, waits = CodeReading(), []
     try:
-        for _ in range(_MOST_WAITING):
+        for _ in range(MOST_WAITING):
             assert not reading.full()
             waits.append(asyncio.create_task(reading.find(b"slow", b"")))
             await asyncio.sleep(0)
@@ -29,5 +29,5 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         assert not any(wait.done() for wait in waits)
     finally:
         over.set()
-    assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * _MOST_WAITING
+    assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * MOST_WAITING
     assert not reading.full()

@@ -1,0 +1,26 @@
+"""The picture of the two rounds in verdicts.md has the figures of the policy and of the drawn crowd."""
+
+from collections import Counter
+
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.services.check.crowd import draw_crowd
+from support.documents import blocks
+from unit.chain.trades import WETH
+from unit.services.check.crowds import HEAD
+
+PAGE = "docs/verdicts.md"
+
+
+def test_the_picture_of_the_sell_round_is_of_the_crowd_that_is_drawn() -> None:
+    (picture,) = (block.text for block in blocks(PAGE, "text"))
+    crowd = draw_crowd(bytes(32), WETH, HEAD, POLICY)
+    assert f"{len(crowd)} wallets buy" in picture
+    assert len(crowd) == sum(POLICY.crowd_counts)
+    counts = Counter(wallet.after_s for wallet in crowd)
+    for after_s, row in ((POLICY.later_s, "13 s "), (POLICY.hour_s, "1 hour "), (POLICY.day_s, "1 day ")):
+        (line,) = (line for line in picture.splitlines() if line.startswith(row))
+        assert f"{counts.pop(after_s)} sell" in line
+    (last_s,) = (after_s for after_s in counts if after_s > POLICY.day_s)
+    assert counts.pop(last_s) == 1
+    assert set(counts.values()) == {2}
+    assert len(counts) == 5

@@ -1,0 +1,83 @@
+"""What a check says of its crowd, tried by real wallets of the same manners, each alone."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from roundtrip.domain.check.crowd_reading import Cause, CrowdFinding, CrowdReading
+from roundtrip.domain.check.evidence import Crowd, CrowdSale, CrowdWallet, Environment, RefusedCall
+from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, Drawn, Met, Trader
+
+_NEAR_BPS = 2
+"""A loss of two legs is rounded twice."""
+
+
+def representatives(crowd: Crowd) -> list[CrowdWallet]:
+    """Some of the wallets that traded: those that sell least and most at once, the one with the largest tip,
+    and one of each way, share and manner of approval."""
+    wallets = [trade.wallet for trade in crowd.trades if _has_sold(trade.outcome)]
+    if not wallets:
+        return []
+    # Without what a route adds: a refusal is to be another cause's.
+    usual = [replace(wallet, way="usual") for wallet in wallets]
+    by_amount = sorted(usual, key=lambda wallet: (wallet.size_wei + wallet.again_wei) * wallet.share_bps)
+    by_tip = sorted(usual, key=lambda wallet: wallet.tip_wei)
+    kinds = {(wallet.way, wallet.share_bps, wallet.approves_all): wallet for wallet in wallets}
+    return list(dict.fromkeys([*by_amount[:1], *by_amount[-1:], *by_tip[-1:], *kinds.values()]))
+
+
+def _has_sold(outcome: object) -> bool:
+    return isinstance(outcome, CrowdSale) or (
+        isinstance(outcome, RefusedCall) and outcome.step not in ("fund", "buy", "arrive")
+    )
+
+
+def confirmed(
+    crowd: CrowdReading | None, trader: Trader, met: Met, environment: Environment
+) -> tuple[str, ...]:
+    """What the check says of its crowd and no real wallet of the same manner meets."""
+    if crowd is None:
+        return ()
+    return tuple(line for finding in crowd.findings for line in _unmet(finding, trader, met, environment))
+
+
+def _unmet(finding: CrowdFinding, trader: Trader, met: Met, environment: Environment) -> Iterator[str]:
+    wallets = _isolated(finding.trade.wallet, finding.cause, environment)
+    drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
+    said = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
+    claim = f"{finding.cause}: {said} ({finding.refusal}); {finding.trade}"
+    if not drawn:
+        yield f"{claim} was not traded alone"
+    elif not any(_is_so(finding, one) for one in drawn):
+        yield f"{claim} met {[one.sale for one in drawn]}"
+
+
+def _is_so(finding: CrowdFinding, drawn: Drawn) -> bool:
+    sale = drawn.sale
+    if finding.refused:
+        return sale is None or 2 * sale.sold_raw < sale.asked_raw
+    return sale is not None and abs(sale.loss_bps() - finding.loss_bps) <= _NEAR_BPS
+
+
+def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> list[CrowdWallet]:
+    """The wallets whose trades show this cause; none where no wallet alone can."""
+    plain = replace(
+        wallet, size_wei=PROBE_WEI, again_wei=0, purse_wei=environment.gas_float_wei, weth_wei=0, usdg_raw=0,
+        tip_wei=0, approves_all=False, after_s=SOON_S, share_bps=BPS, way="usual",
+    )  # fmt: skip
+    if cause == "size":
+        return [replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)]
+    if cause == "time":
+        return [replace(plain, after_s=wallet.after_s)]
+    if cause == "share":
+        return [replace(plain, share_bps=wallet.share_bps)]
+    if cause in ("pieces", "route"):
+        return [replace(plain, way="pieces" if cause == "pieces" else "second route")]
+    if cause == "approval":
+        return [replace(plain, approves_all=True)]
+    if cause == "tip":
+        return [replace(plain, tip_wei=wallet.tip_wei)]
+    if cause == "together":
+        return [wallet]
+    if cause == "wallet":
+        return [replace(plain, purse_wei=wallet.purse_wei, after_s=delay_s) for delay_s in DELAYS_S]
+    return []

@@ -1,0 +1,153 @@
+"""The crowd that is drawn: every field within the policy's bounds, and all ways and moments in each crowd."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import CrowdWallet
+from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
+from unit.services.check.crowds import CURVE, HEAD, SEED, drawn
+
+COUNT = 27
+PLAIN = 12
+MAIN_TIMES = {POLICY.later_s, POLICY.hour_s, POLICY.day_s}
+LAST_S = POLICY.day_s + POLICY.later_s
+seeds = st.binary(min_size=32, max_size=32)
+QUICK = settings(max_examples=15, deadline=None)
+
+
+def others(wallets: tuple[CrowdWallet, ...]) -> list[CrowdWallet]:
+    """All but the plain one."""
+    return [wallet for number, wallet in enumerate(wallets) if number != PLAIN]
+
+
+@EVERY_PLACE
+@QUICK
+@given(seed=seeds)
+def test_every_field_is_within_its_bounds(place: VenuePlace, seed: bytes) -> None:
+    wallets = drawn(place, seed)
+    assert len(wallets) == COUNT == sum(POLICY.crowd_counts)
+    for wallet in wallets:
+        assert wallet.wallet.startswith("0x")
+        assert len(wallet.wallet) == 42
+        assert 1 <= wallet.nonce <= 300
+        assert wallet.again_wei == 0 or wallet.size_wei // 10 <= wallet.again_wei <= wallet.size_wei
+        assert POLICY.crowd_purse_wei[0] <= wallet.purse_wei <= POLICY.crowd_purse_wei[1]
+        assert wallet.weth_wei == 0 or 10**16 <= wallet.weth_wei <= 10**18
+        assert wallet.usdg_raw == 0 or 10**6 <= wallet.usdg_raw <= 40 * 10**6
+        assert wallet.tip_wei == 0 or 10**6 <= wallet.tip_wei <= POLICY.crowd_most_tip_wei
+        assert POLICY.later_s <= wallet.after_s <= LAST_S
+
+
+@QUICK
+@given(seeds)
+def test_sizes_rise_and_so_many_are_of_each_span(seed: bytes) -> None:
+    sizes = [wallet.size_wei for wallet in drawn(seed=seed)]
+    assert sizes == sorted(sizes)
+    at = 0
+    for (lowest, highest), count in zip(POLICY.crowd_sizes_wei, POLICY.crowd_counts, strict=True):
+        assert all(lowest <= size <= highest for size in sizes[at : at + count])
+        at += count
+
+
+@QUICK
+@given(seeds)
+def test_no_two_wallets_are_one(seed: bytes) -> None:
+    assert len({wallet.wallet for wallet in drawn(seed=seed)}) == COUNT
+
+
+@QUICK
+@given(seeds)
+def test_one_in_four_buys_twice(seed: bytes) -> None:
+    twice = sum(wallet.again_wei > 0 for wallet in drawn(seed=seed))
+    # The plain wallet may have been one of them.
+    assert COUNT // 4 - 1 <= twice <= COUNT // 4
+
+
+@EVERY_PLACE
+@QUICK
+@given(seed=seeds)
+def test_one_wallet_differs_only_in_that_it_sells_last(place: VenuePlace, seed: bytes) -> None:
+    wallets = drawn(place, seed)
+    plain = wallets[PLAIN]
+    assert replace(plain, wallet=plain.wallet, nonce=0, size_wei=0) == CrowdWallet(
+        plain.wallet, 0, 0, 0, 5 * 10**16, 0, 0, 0, False, LAST_S, BPS, "usual"
+    )
+    assert all(wallet.after_s < LAST_S for wallet in others(wallets))
+
+
+@QUICK
+@given(seeds)
+def test_every_moment_has_wallets_that_sell(seed: bytes) -> None:
+    times = [wallet.after_s for wallet in others(drawn(seed=seed))]
+    assert [
+        times.count(at_s) >= least for at_s, least in zip(sorted(MAIN_TIMES), (5, 5, 4), strict=True)
+    ] == [True] * 3
+    odd = sorted(set(times) - MAIN_TIMES)
+    assert len(odd) == 5
+    bounds = ((43, 3540), (4000, 20_000), (20_001, 40_000), (40_001, 62_000), (62_001, 84_000))
+    assert all(low <= at_s <= high for at_s, (low, high) in zip(odd, bounds, strict=True))
+
+
+@EVERY_PLACE
+@QUICK
+@given(seed=seeds)
+def test_every_way_of_selling_is_tried(place: VenuePlace, seed: bytes) -> None:
+    wallets = drawn(place, seed)
+    ways = [(wallet.way, wallet.share_bps) for wallet in wallets]
+    assert {way: ways.count(way) for way in ways} == {
+        ("pieces", BPS): 1,
+        ("usual", 5000): 3,
+        ("usual", 100): 2,
+        ("second route", BPS): 3,
+        ("usual", BPS): COUNT - 9,
+    }
+
+
+@QUICK
+@given(seeds)
+def test_a_curve_has_no_second_route(seed: bytes) -> None:
+    ways = [(wallet.way, wallet.share_bps) for wallet in drawn(CURVE, seed)]
+    assert {way for way, _ in ways} == {"usual", "pieces"}
+    assert ways.count(("usual", BPS)) == COUNT - 6
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tips"), [(None, True), (ANVIL, True), (GETH, True), (NITRO, False)], ids=repr
+)
+def test_tips_are_drawn_where_the_node_charges_them(dialect: Dialect | None, tips: bool) -> None:
+    actual = drawn(head=replace(HEAD, dialect=dialect))
+    assert any(wallet.tip_wei for wallet in actual) is tips
+    # Without tips nothing else changes.
+    assert [replace(wallet, tip_wei=0) for wallet in actual] == [replace(w, tip_wei=0) for w in drawn()]
+
+
+@pytest.mark.parametrize(
+    "field", ["weth_wei", "usdg_raw", "tip_wei", "approves_all", "again_wei"], ids=lambda name: name
+)
+def test_in_a_few_crowds_some_have_it_and_some_do_not(field: str) -> None:
+    actual = [
+        bool(getattr(wallet, field)) for n in range(4) for wallet in others(drawn(seed=bytes([n]) * 32))
+    ]
+    assert 0.1 * len(actual) < sum(actual) < 0.9 * len(actual)
+
+
+def test_the_same_seed_and_venue_draw_the_same_crowd() -> None:
+    assert drawn() == drawn()
+
+
+@pytest.mark.parametrize(
+    ("place", "seed"), [(USDG, SEED), (ETH, SEED), (CURVE, SEED), (WETH, b"\x5f" * 32)],
+    ids=["usdg", "eth", "curve", "seed"],
+)  # fmt: skip
+def test_another_venue_or_seed_draws_another_crowd(place: VenuePlace, seed: bytes) -> None:
+    here, there = drawn(), drawn(place, seed)
+    assert not {wallet.wallet for wallet in here} & {wallet.wallet for wallet in there}
+    assert [wallet.size_wei for wallet in here] != [wallet.size_wei for wallet in there]
+    assert [wallet.after_s for wallet in here] != [wallet.after_s for wallet in there]

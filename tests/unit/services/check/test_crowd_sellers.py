@@ -1,0 +1,246 @@
+"""Which of the crowd trade: as many as the venue's depth and one simulation's gas allow."""
+
+from dataclasses import replace
+from itertools import accumulate
+
+import pytest
+
+from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
+from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.buy_math import outputs_of_buys
+from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, RefusedCall
+from roundtrip.services.check.crowd import CrowdSells, choose_sellers, crowd_blocks, quote_crowd_buys
+from roundtrip.services.check.session import VenueTrial
+from unit.chain.trades import EVERY_PLACE, SETTING, TOKEN, USDG, WETH
+from unit.domain.builders import NODE
+from unit.domain.launches import THRESHOLD_RAW, launch, state
+from unit.services.check.crowds import (
+    BUY_GAS,
+    CURVE,
+    DEEP,
+    bought,
+    bought_on,
+    drawn,
+    measured,
+    session,
+    spent,
+)
+
+NO_BUY = RefusedCall("buy", "not you", 40_000)
+
+
+def chosen(trial: VenueTrial, known: object = None, main: CompletedBuy | None = None) -> CrowdSells:
+    main = main or trial.completed_buy("probe")
+    assert main is not None
+    actual = choose_sellers(session(), trial, known, main)  # type: ignore[arg-type]
+    assert isinstance(actual, CrowdSells)
+    return actual
+
+
+def numbers(actual: CrowdSells) -> list[int]:
+    return [member.number for member in actual.members]
+
+
+def deep_for(count: int, place: VenuePlace = WETH) -> int:
+    """The depth that is just enough for the smallest so many wallets."""
+    return 10 * sum(spent(wallet, place) for wallet in drawn(place)[:count])
+
+
+@EVERY_PLACE
+@pytest.mark.parametrize("count", [1, 5, 13, 20])
+def test_as_many_trade_as_a_tenth_of_the_depth_allows(place: VenuePlace, count: int) -> None:
+    facts = replace(DEEP, quote_reserve_raw=deep_for(count, place))
+    actual = chosen(bought_on(place, facts))
+    assert (numbers(actual), actual.left_out) == (list(range(count)), 27 - count)
+    fewer = chosen(bought_on(place, replace(facts, quote_reserve_raw=facts.quote_reserve_raw - 1)))
+    assert numbers(fewer) == list(range(count - 1))
+    assert fewer.left_out == 28 - count
+
+
+def test_in_a_pool_too_thin_none_trades() -> None:
+    trial = replace(measured(bought_on()), facts=replace(DEEP, quote_reserve_raw=10**16))
+    assert (numbers(chosen(trial)), chosen(trial).left_out) == ([], 27)
+
+
+def test_where_the_pool_or_the_buys_are_not_known_the_crowd_is_missing() -> None:
+    main = bought_on().completed_buy("probe")
+    assert main is not None
+    no_facts = replace(measured(bought_on()), facts=NODE)
+    assert choose_sellers(session(), no_facts, None, main) is NODE
+    lost = replace(measured(bought_on()), crowd=NODE)
+    assert choose_sellers(session(), lost, None, main) is NODE
+
+
+def test_a_wallet_that_trades_holds_what_its_buys_bring() -> None:
+    actual = chosen(bought_on())
+    quoted = quote_crowd_buys(session(), bought_on(), None, drawn())
+    assert quoted is not None
+    assert numbers(actual) == list(range(27))
+    assert [member.wallet for member in actual.members] == list(drawn())
+    assert [member.held_raw for member in actual.members] == [buys.received_raw for buys in quoted.buys]  # type: ignore[union-attr]
+    assert actual.buys == quoted.buys
+    assert actual.refused == ()
+
+
+# --- curves -------------------------------------------------------------------------------------------
+
+
+def test_on_a_deep_curve_a_tenth_of_its_quote_is_the_bound() -> None:
+    at = state(quote_raw=10**19, token_raw=10**27, reserved_raw=1)
+    trial = bought_on(CURVE, DEEP, launch(at))
+    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 10**18)
+    assert numbers(chosen(trial, launch(at))) == list(range(count))
+    assert 0 < count < 27
+
+
+def test_near_its_close_half_of_what_closes_a_curve_is_the_bound() -> None:
+    # An eth closes it: a crowd buys for half of that.
+    at = state(quote_raw=10**20, token_raw=101 * 10**25, reserved_raw=10**27)
+    trial = bought_on(CURVE, DEEP, launch(at))
+    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 10**18 // 2)
+    assert numbers(chosen(trial, launch(at))) == list(range(count))
+    assert 0 < count < 20
+
+
+def test_a_curve_that_is_all_but_sold_out_has_no_crowd() -> None:
+    at = state(token_raw=10**27, reserved_raw=10**27 - 10**18)
+    trial = bought_on(CURVE, DEEP, launch(at))
+    assert numbers(chosen(trial, launch(at))) == []
+    assert THRESHOLD_RAW > 0
+
+
+def _cost(wallet: object) -> int:
+    return spent(wallet, CURVE)  # type: ignore[arg-type]
+
+
+# --- gas ----------------------------------------------------------------------------------------------
+
+
+def gas_of(actual: CrowdSells) -> int:
+    """What the trades of those chosen may use at most."""
+    return sum(
+        member.buy_gas * (1 + (member.wallet.again_wei > 0))
+        + member.sell_gas * (10 if member.wallet.way == "pieces" else 1)
+        for member in actual.members
+    )
+
+
+@pytest.mark.parametrize(
+    ("gas", "buy_gas"), [(10_000, 300_000), (200_000, 300_000), (250_000, 375_000), (700_000, 1_000_000)]
+)
+def test_the_limit_of_a_buy_follows_the_main_buys_gas(gas: int, buy_gas: int) -> None:
+    actual = chosen(bought_on(gas=gas))
+    assert {member.buy_gas for member in actual.members} == {buy_gas}
+    usual = min(POLICY.crowd_gas_limit, max(400_000, 3 * gas))
+    # Every third wallet or so sells with all the gas that it may.
+    assert {member.sell_gas for member in actual.members} == {usual, POLICY.crowd_gas_limit}
+    assert actual.left_out == 27 - len(actual.members)
+    assert (len(actual.members) == 27) is (gas <= 250_000)
+
+
+def test_those_that_gas_leaves_out_are_the_largest() -> None:
+    actual = chosen(bought_on(gas=5_000_000))
+    assert numbers(actual) == list(range(len(actual.members)))
+    after = drawn()[len(actual.members)]
+    more = 2_000_000 + (after.again_wei > 0) * 10**6 + (after.way == "pieces") * 9 * 10**6
+    assert gas_of(actual) + more > POLICY.crowd_gas
+
+
+# --- what was measured --------------------------------------------------------------------------------
+
+
+def test_wallets_whose_measured_buy_was_refused_do_not_sell_and_are_kept() -> None:
+    trial = measured(bought_on(), m0=NO_BUY, m4=NO_BUY)
+    actual = chosen(trial)
+    assert numbers(actual) == [n for n in range(27) if n not in (0, 4)]
+    assert actual.refused == tuple(CrowdTrade(drawn()[n], NO_BUY) for n in (0, 4))
+    assert [buys.gas for buys in actual.buys] == [BUY_GAS] * 25
+
+
+def test_where_none_could_buy_no_crowd_trades() -> None:
+    actual = chosen(measured(bought_on(), **{f"m{n}": NO_BUY for n in range(27)}))
+    assert (numbers(actual), len(actual.refused), actual.left_out) == ([], 27, 0)
+
+
+def test_measured_buys_come_before_the_formulas() -> None:
+    trial = bought_on()
+    known = CrowdBuys(drawn(), tuple(MemberBuys(7, 5, BUY_GAS) for _ in drawn()))
+    actual = chosen(replace(trial, crowd=known))
+    assert {member.held_raw for member in actual.members} == {5}
+
+
+@pytest.mark.parametrize(
+    ("later", "kept_bps"),
+    [((), BPS), ((1000, 1000, 1000), BPS), ((1000, 900, 801), 8010), ((2000, 3000, 4000), BPS)],
+)
+def test_a_token_that_shrinks_while_it_is_held_leaves_less_to_sell(
+    later: tuple[int, ...], kept_bps: int
+) -> None:
+    actual = chosen(measured(bought_on()), main=bought(1000, BUY_GAS, *later))
+    for member, wallet in zip(actual.members, drawn(), strict=True):
+        assert member.held_raw <= wallet.size_wei
+        if wallet.after_s >= POLICY.day_s or wallet.way == "pieces":
+            assert member.held_raw == wallet.size_wei * kept_bps // BPS
+
+
+# --- what the formula says ----------------------------------------------------------------------------
+
+
+def test_where_all_arrives_the_formula_is_exact_and_where_a_part_does_it_is_not_above() -> None:
+    whole = quote_crowd_buys(session(), bought_on(), None, drawn())
+    taxed = quote_crowd_buys(session(), bought_on(arrived_bps=9000), None, drawn())
+    assert whole is not None
+    assert taxed is not None
+    main_raw = bought_on().main_given_raw
+    for full, part in zip(whole.buys, taxed.buys, strict=True):
+        assert isinstance(full, MemberBuys)
+        assert isinstance(part, MemberBuys)
+        assert full.received_raw == full.given_raw == part.given_raw
+        short_raw = full.given_raw * 9000 // BPS - part.received_raw
+        # A unit for each buy, and one for each main buy that it is worth: rounding may cost those.
+        assert 1 <= short_raw <= 2 * (full.given_raw // main_raw) + 4
+
+
+def test_the_formula_buys_in_the_order_of_the_blocks() -> None:
+    """A second buy comes in the block after the first, before those of that block."""
+    quoted = quote_crowd_buys(session(), bought_on(), None, drawn())
+    assert quoted is not None
+    blocks = crowd_blocks(session(), WETH, drawn())
+    order = [
+        (int(step.label[1:].partition("-")[0]), step.call.value_wei)
+        for block in blocks
+        for step in block.steps
+        if step.label.endswith(("-buy", "-again"))
+    ]
+    wallets = drawn()
+    assert len(order) == 27 + sum(wallet.again_wei > 0 for wallet in wallets)
+    by_wallet = dict.fromkeys(range(27), 0)
+    given = outputs_of_buys(WETH.venue, DEEP, None, TOKEN, [10**17, *(raw for _, raw in order)])
+    assert given is not None
+    for (number, _), raw in zip(order, given[1:], strict=True):
+        by_wallet[number] += raw
+    assert [buys.given_raw for buys in quoted.buys] == list(by_wallet.values())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"main_given_raw": 0},
+        {"main_given_raw": 1},
+        {"facts": NODE},
+        {"buys": (EnvironmentBuy("probe", 0, NO_BUY),)},
+        {"buys": ()},
+    ],
+    ids=["no logs", "another amount", "no facts", "refused", "no buy"],
+)
+def test_where_the_formula_does_not_explain_the_main_buy_it_is_not_used(changes: dict[str, object]) -> None:
+    trial = replace(bought_on(), **changes)  # type: ignore[arg-type]
+    assert quote_crowd_buys(session(), trial, None, drawn()) is None
+
+
+def test_usdg_buys_are_quoted_in_dollars() -> None:
+    trial = bought_on(USDG)
+    assert quote_crowd_buys(session(), trial, None, drawn(USDG)) is not None
+    assert SETTING.market.usdg_per_eth_raw == 3_500_000_000
