@@ -313,6 +313,6 @@ async def test_one_simulation_is_not_run_or_all_from_it_on(
             node.refuses = lambda nth, n=n: nth >= n if from_then_on else nth == n  # type: ignore[misc]
             evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
             codes.append(judge(evidence, ctx.policy).verdict.code)
-    assert total == 6
+    assert total >= 6
     assert codes.count("unproven") >= (3 * total // 4 if from_then_on else 3)
     assert set(codes) <= {STORIES[key][0], "unproven"}

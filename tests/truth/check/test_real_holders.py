@@ -165,7 +165,8 @@ async def deep(
         async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
             await ctx.heads.refresh()
             evidence = await gather_evidence(replace(ctx, pool=pool), Address(stage.token), meter, deep=True)
-    assert meter.trips == trips
+    # One more where other accounts might call a function of the token.
+    assert meter.trips in (trips, trips + 1)
     return evidence
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
-from roundtrip.chain.rpc.client import CodeFault, Meter
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, venue_amounts
@@ -215,7 +217,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
     results = {trial: plan for trial, plan in plans.items() if isinstance(plan, Missing)} | sent
 
     facts = run.results(facts_plan, answers["facts"])
-    _check_chain(facts, run.means.chain_id)
+    _check_chain(answers["chain id"], facts, run.means.chain_id)
     launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), run.means.contracts)
     venues = []
     for number, place in enumerate(places):
@@ -275,6 +277,7 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     block = run.head.block
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
+        "chain id": RpcCall("eth_chainId", []),
         "code": token_facts.code_call(run.token, block),
         "proxy admin": token_facts.admin_call(run.token, block),
         "facts": run.request(facts_plan),
@@ -288,9 +291,11 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     }
 
 
-def _check_chain(facts: Results | Missing, chain_id: int) -> None:
-    answered = token_facts.read_chain_id(facts)
-    if answered != chain_id and not (isinstance(facts, Missing) and isinstance(answered, Missing)):
+def _check_chain(answer: msgspec.Raw | RpcError, facts: Results | Missing, chain_id: int) -> None:
+    """Raises NodeFault where the node, or its simulation, is of another chain."""
+    simulated = token_facts.read_chain_id(facts)
+    is_other = simulated != chain_id and not isinstance(facts, Missing)
+    if is_other or isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
         raise NodeFault(f"the node does not answer for chain {chain_id}")
 
 
