@@ -126,6 +126,7 @@ async def test_it_is_compressed_for_who_reads_that(
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.get(url, headers={"accept-encoding": accepts}) as response,
     ):
+        assert response.status == 200, await response.text()
         assert (response.headers.get("content-encoding") == "gzip") is gzipped
         assert response.headers["vary"] == "accept-encoding"
         body = await response.read()
