@@ -107,7 +107,7 @@ def _given_raw(buys: list[StepResult], trader: CrowdTrader) -> int:
 
 
 _ROUNDING_DIVISOR = 100
-"""Less missing than this part of a planned sell comes of rounding, or of others' trades."""
+"""A wallet that lacks less than this part of a planned sell lacks it by rounding."""
 
 
 def read_trade(

@@ -200,8 +200,8 @@ def crowd_sell_plan(
 
 
 def _moments(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
-    """The moments at which somebody sells, in seconds after the main wallet's buy. Some tokens let nobody
-    sell for a while after a buy, so all wait from the last block of buys on."""
+    """The moments at which somebody sells, in seconds after the main wallet's buy. Some tokens
+    refuse every sell for a while after a buy, so all wait from the last block of buys on."""
     last_s = BUY_GAP_S * (policy.crowd_buy_blocks + 1)
     return tuple(last_s + wait_s for wait_s in _waits(members, policy))
 

@@ -52,7 +52,7 @@ _WORD = 256
 
 @dataclass(slots=True)
 class _PoolRange:
-    """A pool whose liquidity is the same everywhere. ``token_is_zero``: buys raise the price."""
+    """A pool with the same liquidity at every price. ``token_is_zero``: a buy raises the price."""
 
     price: int
     liquidity: int

@@ -115,7 +115,7 @@ def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
     if isinstance(outcome, RefusedCall) and outcome.step in ("fund", "buy"):
         # A refused buy costs nothing.
         return False
-    if isinstance(outcome, RefusedCall) and outcome.reason == _SETTLED_SHORT:
+    if isinstance(outcome, RefusedCall) and _is_settled_short(outcome, trade.wallet):
         return False
     if isinstance(outcome, Missing) and outcome.fault == "node":
         return False
@@ -124,6 +124,11 @@ def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
     if not isinstance(outcome, CrowdSale):
         return True
     return taken_bps(outcome) > max(0, expected_bps) + policy.crowd_margin_bps
+
+
+def _is_settled_short(refused: RefusedCall, wallet: CrowdWallet) -> bool:
+    """True only for a sell by the second route: elsewhere a token may give this reason itself."""
+    return refused.step == "sell" and refused.reason == _SETTLED_SHORT and wallet.way == "second route"
 
 
 def taken_bps(sale: CrowdSale) -> int:
@@ -200,7 +205,8 @@ def _finding(
         if isinstance(outcome, Missing):
             return outcome
         if isinstance(outcome, RefusedCall):
-            return outcome.step not in ("fund", "buy") and outcome.reason != _SETTLED_SHORT
+            is_tax = difference in ("route", "as drawn") and _is_settled_short(outcome, trade.wallet)
+            return outcome.step not in ("fund", "buy") and not is_tax
         result = sell_result(outcome, policy)
         if not isinstance(result, Sale):
             return True

@@ -335,10 +335,16 @@ def read_crowd_sells(
         trader = _trader(run, place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         outcome = crowd_outcomes.read_trade(result, trader, buys, amounts)
-        if outcome is not None:
-            trades.append(CrowdTrade(member.wallet, outcome))
-    left_out = sells.left_out + len(sells.members) - len(trades)
-    return Crowd((*trades, *sells.refused), left_out)
+        trades.append(CrowdTrade(member.wallet, outcome or _GAVE_LESS))
+    short = [trade for trade in trades if trade.outcome is _GAVE_LESS]
+    if 2 * len(short) <= len(trades):
+        trades = [trade for trade in trades if trade.outcome is not _GAVE_LESS]
+        return Crowd((*trades, *sells.refused), sells.left_out + len(short))
+    # A token that moves the price while others buy must not hide its refusals so.
+    return Crowd((*trades, *sells.refused), sells.left_out)
+
+
+_GAVE_LESS = Missing("token", "the venue gave less than its formula says")
 
 
 # --- isolation round -------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def test_pieces_are_expected_to_lose_as_much_as_any_of_the_three() -> None:
         (NO_BUY, False),
         (RefusedCall("fund", None, 1), False),
         (GONE, False),
-        (RefusedCall("sell", "CurrencyNotSettled", 1), False),
+        (RefusedCall("sell", "CurrencyNotSettled", 1), True),
     ],
     ids=["sold", "at the edge", "beyond it", "arrived at the edge", "arrived beyond", "back beyond", "half",
          "grown", "refused", "no reason", "approval", "nothing arrived", "its own fault",
@@ -160,6 +160,14 @@ def test_pieces_are_expected_to_lose_as_much_as_any_of_the_three() -> None:
 )  # fmt: skip
 def test_a_wallet_differs_that_met_something_else(outcome: object, expected: bool) -> None:
     assert differs(trade(outcome)) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("step", "way", "expected"), [
+    ("sell", "second route", False), ("approve", "second route", True), ("sell", "pieces", True),
+])  # fmt: skip
+def test_only_the_second_routes_own_reason_is_a_tax(step: str, way: str, expected: bool) -> None:
+    short = RefusedCall(step, "CurrencyNotSettled", 1)  # type: ignore[arg-type]
+    assert differs(trade(short, way=way)) is expected
 
 
 def test_where_the_main_wallet_loses_much_a_wallet_may_too() -> None:

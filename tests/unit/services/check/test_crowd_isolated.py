@@ -10,7 +10,14 @@ from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_reading import CHOICES
-from roundtrip.domain.check.evidence import Crowd, CrowdTrade, CrowdWallet, IsolatedTrade, RefusedCall
+from roundtrip.domain.check.evidence import (
+    Crowd,
+    CrowdTrade,
+    CrowdWallet,
+    IsolatedTrade,
+    Missing,
+    RefusedCall,
+)
 from roundtrip.services.check.crowd import (
     CrowdSells,
     Isolation,
@@ -208,3 +215,17 @@ def test_who_could_not_buy_is_kept_and_who_was_given_less_is_left_out() -> None:
     sells = CrowdSells(members[:2], (MemberBuys(1000, 1000, 1),) * 2, (no_buy,), 5)
     actual = read_crowd_sells(session(), WETH, sells, met(0, 1000) | met(1, 999))
     assert actual == Crowd((CrowdTrade(usual[0], RefusedCall("sell", "paused", 30_000)), no_buy), 6)
+
+
+def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
+    """A token that moves the price while others buy would hide its refusals so."""
+    members = tuple(
+        replace(member, wallet=replace(odd(), wallet=member.wallet.wallet), held_raw=1000)
+        for member in SELLS.members[:2]
+    )
+    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, (), 0)
+    actual = read_crowd_sells(session(), WETH, sells, met(0, 999) | met(1, 999))
+    assert isinstance(actual, Crowd)
+    assert [trade.outcome for trade in actual.trades] == [
+        Missing("token", "the venue gave less than its formula says")
+    ] * 2
