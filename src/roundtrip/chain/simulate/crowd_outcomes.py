@@ -115,10 +115,6 @@ def read_trade(
 ) -> CrowdSale | RefusedCall | Missing | None:
     """A wallet's buys and sells in company, of these amounts; of pieces all together. None where the venue
     gave less than was planned with, so that there was too little to sell."""
-    again = results.get(f"{trader.label}-again")
-    if again is not None and not again.ok:
-        # A limit on how often a wallet buys costs nothing: it only holds less than planned.
-        return None
     refused = _first_refusal(results, trader)
     if refused is not None:
         return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
@@ -150,6 +146,18 @@ def read_trade(
         paid_raw=sum(amount.quote_raw for amount in known),
         back_raw=after - before + (gas_wei if trader.place.pays_eth() else 0),
     )
+
+
+def read_measured_buys(results: Results, trader: CrowdTrader, amounts_raw: list[int]) -> MemberBuys | None:
+    """What a wallet's buys brought in the simulation in which it also sells these amounts. None where a buy
+    failed, or its balance is not known."""
+    left = _uint(results[f"{trader.label}-token"])
+    if left is None or _first_refusal(results, trader) is not None:
+        return None
+    buys = _buys(results, trader)
+    sells = [results[f"{trader.label}-sell-{number}"] for number in range(len(amounts_raw))]
+    sold_raw = sum(raw for raw, sell in zip(amounts_raw, sells, strict=True) if sell.ok)
+    return MemberBuys(_given_raw(buys, trader), left + sold_raw, max(buy.gas_used for buy in buys))
 
 
 def _gas_price_wei(trader: CrowdTrader) -> int:

@@ -27,13 +27,14 @@ def outputs_of_buys(
     amounts_raw: Sequence[int],
 ) -> list[int] | None:
     """Base units of the token for each amount of the quote, bought in this order. None where the formula does
-    not apply: a curve in a launch's first seconds, a sold-out curve, a dynamic fee, an empty pool."""
+    not apply: a curve in a launch's first seconds, a sold-out curve, a dynamic fee, an empty pool, a fee tier
+    of unknown tick spacing."""
     if venue.is_curve:
         state = launch.curve_state if isinstance(launch, LaunchRecord) else None
         return _curve_outputs(state, amounts_raw) if isinstance(state, Curve) else None
-    if venue.dynamic_fee() or facts.sqrt_price_x96 <= 0 or facts.liquidity <= 0:
+    spacing = venue.tick_spacing or V3_SPACINGS.get(venue.fee_pips)
+    if spacing is None or venue.dynamic_fee() or facts.sqrt_price_x96 <= 0 or facts.liquidity <= 0:
         return None
-    spacing = venue.tick_spacing or V3_SPACINGS.get(venue.fee_pips, 1)
     pool = _PoolRange(
         facts.sqrt_price_x96, facts.liquidity, venue.fee_pips, spacing, token < venue.quote_address
     )

@@ -4,26 +4,22 @@ sells in company. The isolation round after it tries alone what deviated."""
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
-from roundtrip.chain.simulate import legs, outcomes, probe_plans
+from roundtrip.chain.simulate import outcomes, probe_plans
 from roundtrip.chain.simulate.code_signs import code_signs
 from roundtrip.chain.simulate.request import Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     CellOutcome,
-    CompletedBuy,
     Crowd,
     DeployerRecord,
-    Environment,
     Evidence,
     HookCarry,
     IsolatedTrade,
     LaunchRecord,
     Missing,
     Probe,
-    ProbeCell,
     RefusedCall,
     Size,
     VenueEvidence,
@@ -32,15 +28,27 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
-from .crowd import (
+from .crowd_sells import (
     CrowdSells,
     Isolation,
     choose_sellers,
     crowd_plan,
     isolation_plan,
     isolations,
+    measure_sellers,
     read_crowd_sells,
     read_isolation,
+)
+from .main_trips import (
+    OTHER_SIZES,
+    amount_of_size,
+    buy_of_probe,
+    hand_over_plan,
+    part_probes,
+    pieces_probe,
+    probe_plan,
+    pull_plan,
+    read_cell,
 )
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
@@ -139,12 +147,14 @@ async def ask_sell_round(
     run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
 ) -> tuple[VenueEvidence, ...]:
     """Sends one batch, and the isolation round where something deviates. One more batch between them where a
-    crowd had too little gas, or a simulation of several trades did not show all of them."""
+    crowd had too little gas or too little to sell, or a simulation of several trades did not show all of
+    them."""
     crowds = _choose_crowds(run, trials, launch)
     groups = _plan_sells(run, trials, crowds)
     results = await _send_groups(run, trials, groups)
     venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
-    short = _crowds_short_of_gas(run, trials, launch, crowds, results)
+    short = _crowds_that_got_less(run, trials, crowds, results)
+    short |= _crowds_short_of_gas(run, trials, launch, crowds, results)
     crowds |= short
     repeated: list[_Plans] = [
         {sell: plan}
@@ -207,7 +217,7 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) ->
             [_ProbeSell(number, Probe(other, policy.later_s, policy.most_bps, 0))]
             if trial.completed_buy(other)
             else []
-            for other in _OTHER_SIZES
+            for other in OTHER_SIZES
         )
         place = ranked.index(number)
         if place < policy.most_alone[0]:
@@ -216,11 +226,11 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) ->
             shared = [[soon, *small], [hour, after_day, *large]]
         else:
             shared = [[soon, *small, after_hour, after_day, *large]]
-        groups += [{sell: _sell_plan(run, trial, sell.probe) for sell in sells} for sells in shared]
+        groups += [{sell: probe_plan(run, trial, sell.probe) for sell in sells} for sells in shared]
         if trial.place.venue.keeps_by_hook():
-            groups.append({_Pull(number): _pull_plan(run, trial, size)})
+            groups.append({_Pull(number): pull_plan(run, trial, size)})
             if trial.completed_buy("thousandth"):
-                groups.append({_Pull(number, "thousandth"): _pull_plan(run, trial, "thousandth")})
+                groups.append({_Pull(number, "thousandth"): pull_plan(run, trial, "thousandth")})
         crowd = crowds.get(number)
         if isinstance(crowd, CrowdSells) and crowd.members:
             groups.append({_CrowdSell(number): _crowd_plan(run, trial, crowd)})
@@ -228,9 +238,25 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) ->
 
 
 def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan:
-    amount_raw, main = _amount_raw(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
+    amount_raw, main = amount_of_size(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
     assert main is not None
     return crowd_plan(run, trial.place, amount_raw, main, sells)
+
+
+def _crowds_that_got_less(
+    run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
+) -> dict[int, CrowdSells]:
+    """The crowds again, each wallet with what its buys brought, where the venue gave less than its formula
+    says."""
+    again = {}
+    for number, sells in crowds.items():
+        result, main = results.get(_CrowdSell(number)), trials[number].completed_buy("probe")
+        if isinstance(sells, Missing) or main is None or not isinstance(result, dict):
+            continue
+        measured = measure_sellers(run, trials[number].place, sells, main, result)
+        if measured is not None:
+            again[number] = measured
+    return again
 
 
 def _crowds_short_of_gas(
@@ -291,15 +317,15 @@ def _plan_isolation(
         if size is None:
             continue
         if not enough(reading.full, policy):
-            plans[_HandOver(number)] = _hand_over_plan(run, trial, size)
-            plans[_Pull(number)] = _pull_plan(run, trial, size)
-            for probe in _part_probes(policy, size):
-                plans[_ProbeSell(number, probe)] = _sell_plan(run, trial, probe)
+            plans[_HandOver(number)] = hand_over_plan(run, trial, size)
+            plans[_Pull(number)] = pull_plan(run, trial, size)
+            for probe in part_probes(policy, size):
+                plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         if needs_pieces(reading, policy):
             plans |= _pieces(run, trial, number, size)
             if trial.place.venue.traits.second_route:
                 probe = Probe(size, policy.later_s, BPS, 0, "second route")
-                plans[_ProbeSell(number, probe)] = _sell_plan(run, trial, probe)
+                plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
         sells = crowds.get(number)
         if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
@@ -308,14 +334,14 @@ def _plan_isolation(
                 plans[_Isolated(number, isolation)] = (
                     isolation_plan(run, trial.place, isolation)
                     if isolation.attempts
-                    else _sell_plan(run, trial, pieces_probe(policy, size))
+                    else probe_plan(run, trial, pieces_probe(policy, size))
                 )
     return plans | _cross_plans(run, trials, readings)
 
 
 def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> _Plans:
     probe = pieces_probe(run.means.policy, size)
-    return {_ProbeSell(number, probe): _sell_plan(run, trial, probe)}
+    return {_ProbeSell(number, probe): probe_plan(run, trial, probe)}
 
 
 def _cross_plans(run: CheckSession, trials: list[VenueTrial], readings: list[VenueReading]) -> _Plans:
@@ -378,7 +404,7 @@ def _read_venue(
     handed = results.get(_HandOver(number))
     arrived_raw = None if handed is None or isinstance(handed, RefusedCall) else outcomes.read_handed(handed)
     cells = tuple(
-        _cell(run, venue, sell.probe, result, arrived_raw)
+        read_cell(run, venue, sell.probe, result, arrived_raw)
         for sell, result in results.items()
         if isinstance(sell, _ProbeSell) and sell.venue == number
     )
@@ -431,7 +457,7 @@ def _read_isolated(
         return read_isolation(run, venue.place, isolation, result)
     size = venue.main_size()
     assert size is not None
-    outcome = _cell(run, venue, pieces_probe(run.means.policy, size), result, None).outcome
+    outcome = read_cell(run, venue, pieces_probe(run.means.policy, size), result, None).outcome
     return IsolatedTrade(isolation.of, isolation.difference, outcome)
 
 
@@ -466,7 +492,7 @@ def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> P
     size = cheapest.main_size()
     assert size is not None
     env, probe = run.environments[0], _whole(run, size)
-    amount, bought = _amount_raw(run, cheapest, size, env), _buy_of_probe(cheapest, probe)
+    amount, bought = amount_of_size(run, cheapest, size, env), buy_of_probe(cheapest, probe)
     return probe_plans.sell_plan(cheapest.place, run.setting, env, probe, amount, bought, venue.place)
 
 
@@ -480,115 +506,5 @@ def _read_crossed(
     if isinstance(result, RefusedCall):
         return replace(result, step="sell")
     env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
-    bought = _buy_of_probe(cheapest, probe)
+    bought = buy_of_probe(cheapest, probe)
     return outcomes.read_sell(result, cheapest.place, env, probe, bought, policy, venue.place)
-
-
-# --- the probes ------------------------------------------------------------------------------------
-
-
-def pieces_probe(policy: Policy, size: Size) -> Probe:
-    """All that was bought, by the buyer, in equal sales over a day."""
-    return Probe(size, policy.day_s, BPS, 0, "pieces")
-
-
-def standard_probes(policy: Policy, size: Size) -> list[Probe]:
-    """The probes of every buy: soon and later, whole and in part, by the buyer and by a receiver."""
-    return [
-        Probe(size, policy.later_s, BPS, 0),
-        Probe(size, policy.later_s, BPS, 1),
-        Probe(size, policy.hour_s, BPS, 0),
-        Probe(size, policy.hour_s, BPS, 1),
-        Probe(size, policy.day_s, BPS, 0),
-        Probe(size, policy.day_s, BPS, 1),
-        Probe(size, policy.later_s, policy.half_bps, 0),
-        Probe(size, policy.later_s, policy.sliver_bps, 0),
-        Probe(size, policy.later_s, BPS, 0, "receiver"),
-        Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
-    ]
-
-
-def _part_probes(policy: Policy, size: Size) -> list[Probe]:
-    """The probes beside the main wallet's: of a part, and by a receiver."""
-    return [
-        probe
-        for probe in standard_probes(policy, size)
-        if probe.environment == 0 and (probe.share_bps != BPS or probe.seller == "receiver")
-    ]
-
-
-_OTHER_SIZES: tuple[Size, ...] = ("thousandth", "large")
-
-
-def _buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
-    """The buy of the probe's environment; of the first environment where that one bought nothing of this
-    size."""
-    bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
-    main = venue.completed_buy("probe")
-    assert bought is not None
-    # The approvals of the small and the large buy were not measured.
-    return bought if main is None else replace(bought, approve_gas=max(bought.approve_gas, main.approve_gas))
-
-
-def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
-    """The probe's environment; with the size of the first one where it bought nothing of this size."""
-    environment = run.environments[probe.environment]
-    if venue.completed_buy(probe.size, probe.environment) is None:
-        return replace(environment, size_bps=BPS, late_s=0)
-    return environment
-
-
-def _amount_raw(run: CheckSession, venue: VenueTrial, size: Size, environment: Environment) -> int:
-    amount = legs.size_raw(size, venue.place, run.setting, environment)
-    assert isinstance(amount, int)
-    return amount
-
-
-def _sell_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
-    env = _trader(run, venue, probe)
-    amount = _amount_raw(run, venue, probe.size, env)
-    plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
-    return plan(venue.place, run.setting, env, probe, amount, _buy_of_probe(venue, probe))
-
-
-def _is_measured(run: CheckSession, probe: Probe) -> bool:
-    """True for a round trip after others in the same simulation."""
-    return probe.share_bps == run.means.policy.most_bps
-
-
-def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
-    bought = venue.completed_buy(size)
-    assert bought is not None
-    env = run.environments[0]
-    amount = _amount_raw(run, venue, size, env)
-    return probe_plans.pull_plan(venue.place, run.setting, env, size, amount, bought)
-
-
-def _hand_over_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
-    bought = venue.completed_buy(size)
-    assert bought is not None
-    env = run.environments[0]
-    amount = _amount_raw(run, venue, size, env)
-    return probe_plans.handed_plan(venue.place, run.setting, env, size, amount, bought)
-
-
-def _cell(
-    run: CheckSession,
-    venue: VenueTrial,
-    probe: Probe,
-    result: PlanResult,
-    arrived_raw: int | None,
-) -> ProbeCell:
-    if isinstance(result, RefusedCall):
-        return ProbeCell(probe, replace(result, step="sell"))
-    env, bought = _trader(run, venue, probe), _buy_of_probe(venue, probe)
-    if _is_measured(run, probe):
-        amount_raw = _amount_raw(run, venue, probe.size, env)
-        measured = outcomes.read_measured_trip(
-            result, venue.place, env, probe, amount_raw, bought, run.means.policy
-        )
-        return ProbeCell(probe, measured)
-    outcome = outcomes.read_sell(
-        result, venue.place, env, probe, bought, run.means.policy, handed_raw=arrived_raw
-    )
-    return ProbeCell(probe, outcome)

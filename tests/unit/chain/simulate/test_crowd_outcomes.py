@@ -213,8 +213,10 @@ def test_where_the_money_could_not_be_had_nothing_is_known() -> None:
     assert met(trade(buy_fund=SAYS_NO, buy=refused())) == Missing("node", NO_ROUTE)
 
 
-def test_a_second_buy_that_is_refused_costs_nothing() -> None:
-    assert met(trade(again=SAYS_NO, sell_0=refused())) is None
+def test_a_second_buy_that_is_refused_is_no_refused_sell() -> None:
+    actual = met(trade(again=SAYS_NO, sell_0=refused()))
+    assert isinstance(actual, RefusedCall)
+    assert actual.step == "buy"
 
 
 def test_a_refused_sell_of_what_is_held_is_a_refusal() -> None:

@@ -18,12 +18,13 @@ from roundtrip.domain.check.evidence import (
     Missing,
     RefusedCall,
 )
-from roundtrip.services.check.crowd import (
+from roundtrip.services.check.crowd_sells import (
     CrowdSells,
     Isolation,
     choose_sellers,
     isolation_plan,
     isolations,
+    measure_sellers,
     read_crowd_sells,
     read_isolation,
 )
@@ -229,3 +230,23 @@ def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
     assert [trade.outcome for trade in actual.trades] == [
         Missing("token", "the venue gave less than its formula says")
     ] * 2
+
+
+def test_who_was_given_less_is_measured_for_another_try() -> None:
+    usual = [replace(odd(), wallet=member.wallet.wallet) for member in SELLS.members[:2]]
+    members = tuple(
+        replace(member, wallet=wallet, held_raw=1000)
+        for member, wallet in zip(SELLS.members, usual, strict=False)
+    )
+    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, (), 0)
+    actual = measure_sellers(session(), WETH, sells, BUY, met(0, 1000) | met(1, 990))
+    assert actual is not None
+    assert [member.held_raw for member in actual.members] == [1000, 990]
+    assert [buys.given_raw for buys in actual.buys] == [1000, 990]
+
+
+def test_who_got_what_was_expected_is_not_measured() -> None:
+    wallet = replace(odd(), wallet=SELLS.members[0].wallet.wallet)
+    member = replace(SELLS.members[0], wallet=wallet, held_raw=1000)
+    sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), (), 0)
+    assert measure_sellers(session(), WETH, sells, BUY, met(0, 1000)) is None

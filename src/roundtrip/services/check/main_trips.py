@@ -1,0 +1,125 @@
+"""The trips of the main wallet on one venue, planned and read: sells of it all and of parts, later and in
+pieces, by the buyer and by a receiver."""
+
+from dataclasses import replace
+
+from roundtrip.chain.simulate import legs, outcomes, probe_plans
+from roundtrip.chain.simulate.request import Plan
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, ProbeCell, RefusedCall, Size
+
+from .session import CheckSession, PlanResult, VenueTrial
+
+
+def pieces_probe(policy: Policy, size: Size) -> Probe:
+    """All that was bought, by the buyer, in equal sales over a day."""
+    return Probe(size, policy.day_s, BPS, 0, "pieces")
+
+
+def standard_probes(policy: Policy, size: Size) -> list[Probe]:
+    """The probes of every buy: soon and later, whole and in part, by the buyer and by a receiver."""
+    return [
+        Probe(size, policy.later_s, BPS, 0),
+        Probe(size, policy.later_s, BPS, 1),
+        Probe(size, policy.hour_s, BPS, 0),
+        Probe(size, policy.hour_s, BPS, 1),
+        Probe(size, policy.day_s, BPS, 0),
+        Probe(size, policy.day_s, BPS, 1),
+        Probe(size, policy.later_s, policy.half_bps, 0),
+        Probe(size, policy.later_s, policy.sliver_bps, 0),
+        Probe(size, policy.later_s, BPS, 0, "receiver"),
+        Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
+    ]
+
+
+def part_probes(policy: Policy, size: Size) -> list[Probe]:
+    """The probes beside the main wallet's: of a part, and by a receiver."""
+    return [
+        probe
+        for probe in standard_probes(policy, size)
+        if probe.environment == 0 and (probe.share_bps != BPS or probe.seller == "receiver")
+    ]
+
+
+OTHER_SIZES: tuple[Size, ...] = ("thousandth", "large")
+"""The sizes beside the main one that also make a trip."""
+
+
+def buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
+    """The buy of the probe's environment; of the first environment where that one bought nothing of this
+    size."""
+    bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
+    main = venue.completed_buy("probe")
+    assert bought is not None
+    # The approvals of the small and the large buy were not measured.
+    return bought if main is None else replace(bought, approve_gas=max(bought.approve_gas, main.approve_gas))
+
+
+def probe_trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
+    """The probe's environment; with the size of the first one where it bought nothing of this size."""
+    environment = run.environments[probe.environment]
+    if venue.completed_buy(probe.size, probe.environment) is None:
+        return replace(environment, size_bps=BPS, late_s=0)
+    return environment
+
+
+def amount_of_size(run: CheckSession, venue: VenueTrial, size: Size, environment: Environment) -> int:
+    """What a buy of this size pays, in base units of the venue's quote."""
+    amount = legs.size_raw(size, venue.place, run.setting, environment)
+    assert isinstance(amount, int)
+    return amount
+
+
+def probe_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
+    """The simulation of one trip."""
+    env = probe_trader(run, venue, probe)
+    amount = amount_of_size(run, venue, probe.size, env)
+    plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
+    return plan(venue.place, run.setting, env, probe, amount, buy_of_probe(venue, probe))
+
+
+def _is_measured(run: CheckSession, probe: Probe) -> bool:
+    """True for a round trip after others in the same simulation."""
+    return probe.share_bps == run.means.policy.most_bps
+
+
+def pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
+    """A buy and a direct transfer of what it brought into the venue."""
+    bought = venue.completed_buy(size)
+    assert bought is not None
+    env = run.environments[0]
+    amount = amount_of_size(run, venue, size, env)
+    return probe_plans.pull_plan(venue.place, run.setting, env, size, amount, bought)
+
+
+def hand_over_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
+    """A buy and a transfer of what it brought to another wallet."""
+    bought = venue.completed_buy(size)
+    assert bought is not None
+    env = run.environments[0]
+    amount = amount_of_size(run, venue, size, env)
+    return probe_plans.handed_plan(venue.place, run.setting, env, size, amount, bought)
+
+
+def read_cell(
+    run: CheckSession,
+    venue: VenueTrial,
+    probe: Probe,
+    result: PlanResult,
+    arrived_raw: int | None,
+) -> ProbeCell:
+    """The outcome of one trip. ``arrived_raw``: what the hand-over brought to the other wallet."""
+    if isinstance(result, RefusedCall):
+        return ProbeCell(probe, replace(result, step="sell"))
+    env, bought = probe_trader(run, venue, probe), buy_of_probe(venue, probe)
+    if _is_measured(run, probe):
+        amount_raw = amount_of_size(run, venue, probe.size, env)
+        measured = outcomes.read_measured_trip(
+            result, venue.place, env, probe, amount_raw, bought, run.means.policy
+        )
+        return ProbeCell(probe, measured)
+    outcome = outcomes.read_sell(
+        result, venue.place, env, probe, bought, run.means.policy, handed_raw=arrived_raw
+    )
+    return ProbeCell(probe, outcome)
