@@ -24,6 +24,8 @@ Json = dict[str, Any]
 NITRO_GAS_LIMIT = 2**50
 ARBOS_STATE = "0xa4b05" + "f" * 35
 """Where the parent chain's number stands, among others."""
+MOST_PRECOMPILE = 0xFFFF
+OWN_METHODS = ("eth_simulateV1", "eth_getLogs", "eth_createAccessList")
 FILLER_S = 12
 """How much later than the block before it a filled block stands."""
 
@@ -69,6 +71,8 @@ class DialectNode(FaultyNode):
     most_simulated_blocks = 256
     gas_cap = 50_000_000
     """All the gas that one request may use."""
+    lists_with_overrides = True
+    """Older nodes make access lists on the state as it is only."""
 
     def __init__(self, upstream: str, dialect: Kind) -> None:
         super().__init__(upstream)
@@ -102,8 +106,8 @@ class DialectNode(FaultyNode):
 
     async def _answers(self, calls: Batch) -> Batch:
         """What passes goes to the real node in one batch; what does not is answered here."""
-        passing = [call for call in calls if call["method"] not in ("eth_simulateV1", "eth_getLogs")]
-        own = [call for call in calls if call["method"] in ("eth_simulateV1", "eth_getLogs")]
+        passing = [call for call in calls if call["method"] not in OWN_METHODS]
+        own = [call for call in calls if call["method"] in OWN_METHODS]
         found = await asyncio.gather(*(self._answer(call) for call in own))
         by_id = {answer["id"]: answer for answer in (*await self._passed(passing), *found)}
         return [by_id[call["id"]] for call in calls]
@@ -117,12 +121,44 @@ class DialectNode(FaultyNode):
         return answers
 
     async def _answer(self, call: Json) -> Json:
-        handlers = {"eth_simulateV1": self._simulate, "eth_getLogs": self._logs}
+        handlers = {
+            "eth_simulateV1": self._simulate,
+            "eth_getLogs": self._logs,
+            "eth_createAccessList": self._access_list,
+        }
         try:
             result = await handlers[call["method"]](call.get("params", []))
         except Refused as refused:
             return {"jsonrpc": "2.0", "id": call["id"], "error": refused.error}
         return {"jsonrpc": "2.0", "id": call["id"], "result": result}
+
+    async def _access_list(self, params: list[Any]) -> Any:
+        """With overrides, which anvil does not take: all that a trace touched, without the two accounts of the
+        call, the block's producer and precompiles."""
+        if len(params) < 3:
+            return await self._ask("eth_createAccessList", *params)
+        if not self.lists_with_overrides:
+            raise Refused(-32602, "too many arguments, want at most 2")
+        sent, block, overrides = params
+        pinned = await self._header(block)
+        if self.dialect == "nitro":
+            _as_arbos_allows({"stateOverrides": overrides})
+        number = int(pinned["number"], 16)
+        inside = parent_number(number) if self.dialect == "nitro" else number
+        moment = {"number": hex(inside), "time": pinned["timestamp"]}
+        how = {"tracer": "prestateTracer", "stateOverrides": overrides, "blockOverrides": moment}
+        touched = await self._ask("debug_traceCall", sent, hex(number), how)
+        left_out = {sent["from"].lower(), sent["to"].lower(), pinned["miner"].lower()}
+        entries = [
+            {"address": address, "storageKeys": sorted(account.get("storage", {}))}
+            for address, account in touched.items()
+            if address.lower() not in left_out and int(address, 16) > MOST_PRECOMPILE
+        ]
+        try:
+            await self._ask("eth_call", sent, hex(number), overrides, moment)
+        except Refused as refused:
+            return {"accessList": entries, "gasUsed": "0x5208", "error": refused.error["message"]}
+        return {"accessList": entries, "gasUsed": "0x5208"}
 
     async def _logs(self, params: list[Any]) -> Any:
         wanted = params[0]

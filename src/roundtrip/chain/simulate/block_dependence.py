@@ -1,31 +1,38 @@
 """Whether a contract may depend on block numbers, by its bytecode. Pure."""
 
+from collections.abc import Iterator
+
 _TERMINATORS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFE, 0xFF})
 """STOP, JUMP, RETURN, REVERT, INVALID, SELFDESTRUCT: only a jump reaches the code after one."""
 _JUMPDEST, _PUSH1, _PUSH32 = 0x5B, 0x60, 0x7F
-_COUNTS = frozenset({0x40, 0x43})
-"""BLOCKHASH and NUMBER."""
-_CALLS = frozenset({0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA})
+BLOCKHASH, NUMBER, DELEGATECALL = 0x40, 0x43, 0xF4
+_COUNTS = frozenset({BLOCKHASH, NUMBER})
+CALLS = frozenset({0xF0, 0xF1, 0xF2, DELEGATECALL, 0xF5, 0xFA})
 """CREATE, CALL, CALLCODE, DELEGATECALL, CREATE2, STATICCALL: they run code that is not known here."""
 DELEGATED = bytes.fromhex("ef0100")
 """EIP-7702: an account that runs another's code."""
 
 
-def may_count_blocks(code: bytes) -> bool:
-    """Whether a contract may depend on block numbers: an instruction that reads one, or runs other code, is
-    reachable. Data of PUSH instructions and unreachable bytes do not count. The walk finds jump destinations
-    in the same way as the EVM does.
+def reachable_instructions(code: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """The offset, the opcode and the pushed bytes of each instruction that may be reached. Data of PUSH
+    instructions and bytes behind an end do not count. The walk finds jump destinations in the same way as the
+    EVM does.
     """
-    if code.startswith(DELEGATED):
-        return True
     at, reachable = 0, True
     while at < len(code):
         instruction = code[at]
-        if instruction == _JUMPDEST:
-            reachable = True
-        elif reachable and (instruction in _COUNTS or instruction in _CALLS):
-            return True
-        elif instruction in _TERMINATORS:
+        size = instruction - _PUSH1 + 1 if _PUSH1 <= instruction <= _PUSH32 else 0
+        reachable = reachable or instruction == _JUMPDEST
+        if reachable:
+            yield at, instruction, code[at + 1 : at + 1 + size].ljust(size, b"\0")
+        if instruction in _TERMINATORS:
             reachable = False
-        at += 1 + (instruction - _PUSH1 + 1 if _PUSH1 <= instruction <= _PUSH32 else 0)
-    return False
+        at += 1 + size
+
+
+def may_count_blocks(code: bytes) -> bool:
+    """Whether a contract may depend on block numbers: an instruction that reads one, or runs other code, is
+    reachable."""
+    if code.startswith(DELEGATED):
+        return True
+    return any(op in _COUNTS or op in CALLS for _, op, _ in reachable_instructions(code))

@@ -33,7 +33,7 @@ _ENDS = frozenset({0x00, 0xF3, 0xFD, 0xFE, 0xFF, _JUMP})
 """STOP, RETURN, REVERT, INVALID, SELFDESTRUCT, JUMP: only a jump reaches the code behind one."""
 _PARTIES = {0x30: ADDRESS, 0x32: ORIGIN, 0x33: CALLER}
 
-_OPERANDS: dict[int, tuple[int, int]] = {
+OPERANDS: dict[int, tuple[int, int]] = {
     0x00: (0, 0), **dict.fromkeys([*range(0x01, 0x08), 0x0A, 0x0B], (2, 1)), 0x08: (3, 1), 0x09: (3, 1),
     **dict.fromkeys([*range(0x10, 0x15), *range(0x16, 0x19), *range(0x1A, 0x1E), 0x20], (2, 1)),
     **dict.fromkeys([0x15, 0x19, 0x1E], (1, 1)),
@@ -120,10 +120,10 @@ def _decode(op: int, pushed: int) -> tuple[int, int, int]:
     if _SWAP1 <= op <= _SWAP16:
         return _SWAPS, op, op - _SWAP1 + 2
     if op in (_JUMP, _JUMPI):
-        return _JUMPS, op, _OPERANDS[op][0]
-    if op in _ENDS or op not in _OPERANDS:
+        return _JUMPS, op, OPERANDS[op][0]
+    if op in _ENDS or op not in OPERANDS:
         return _STOPS, op, 0
-    taken, left = _OPERANDS[op]
+    taken, left = OPERANDS[op]
     return _GIVES if left else _TAKES, op, taken
 
 

@@ -17,6 +17,7 @@ from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
+from .number_copies import NumberCopies
 from .revert_reason import reason_in
 
 
@@ -109,12 +110,31 @@ def results_of(results: Results, name: str) -> Results:
     }
 
 
-def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
-    """The request that runs ``plan`` on the state of ``pinned``."""
+def build(plan: Plan, pinned: BlockRef, dialect: Dialect, copies: NumberCopies | None = None) -> RpcCall:
+    """The request that runs ``plan`` on the state of ``pinned``. ``copies``: run in place of the originals,
+    with the number of each block."""
     clock = _clock(plan, pinned, dialect)
     blocks = [_block(plan, index, spot, dialect) for index, spot in enumerate(clock)]
+    if copies is not None:
+        _place_copies(blocks, plan, clock, dialect, copies)
     options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
     return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
+
+
+def _place_copies(
+    blocks: list[dict[str, Any]],
+    plan: Plan,
+    clock: list[tuple[int, int]],
+    dialect: Dialect,
+    copies: NumberCopies,
+) -> None:
+    """Puts the copies where the plan sets no code of its own, and the number into every block."""
+    delays_s = tuple(block.delay_s for block in plan.blocks)
+    numbers = copies.numbers(delays_s, (number for number, _ in clock), dialect)
+    for block, number in zip(blocks, numbers, strict=True):
+        block["blockOverrides"] |= copies.block_override(number, dialect)
+    for address, code in copies.copies:
+        blocks[0]["stateOverrides"].setdefault(address, {}).setdefault("code", code)
 
 
 def prev_randao(environment: Environment, index: int) -> str:
@@ -136,7 +156,7 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
     return times
 
 
-def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, object]:
+def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, Any]:
     block, (number, time_s) = plan.blocks[index], spot
     environment = plan.environment
     overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}

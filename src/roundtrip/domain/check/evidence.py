@@ -534,6 +534,34 @@ CodeSign = Literal["balance", "gas_price", "code_hash", "block_hash", "origin"]
 account's code, a block's hash, and the transaction's sender, unless it is only compared with the caller."""
 
 
+NumberInstruction = Literal["COINBASE", "PREVRANDAO", "BLOBBASEFEE"]
+"""An instruction whose value a simulation may set in each block."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedCode:
+    """A contract of a trade whose code reads NUMBER. ``code_hash``: keccak256 of the code on the chain."""
+
+    wire: ClassVar[str] = "CopiedCode"
+
+    address: Address
+    code_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSubstitution:
+    """How block numbers passed in this check: the later trades ran with copies of ``copied``, in which
+    ``instruction`` stands for NUMBER. ``number``: NUMBER at the pinned block. ``controls``: trades that came
+    to the same with the original and with the copies at the original's number."""
+
+    wire: ClassVar[str] = "NumberSubstitution"
+
+    instruction: NumberInstruction
+    number: int
+    copied: tuple[CopiedCode, ...]
+    controls: int
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """All evidence of one check: judging this document again gives the same verdict.
@@ -574,3 +602,5 @@ class Evidence:
     """Sorted; empty also where the code was not read."""
     account_rights: AccountRights | Missing | None = field(default=None, metadata={"added": True})
     """None: not tried, or the owner is not known."""
+    numbers: NumberSubstitution | None = field(default=None, metadata={"added": True})
+    """None: block numbers passed by themselves, or nothing of a trade reads them."""

@@ -29,6 +29,7 @@ from roundtrip.domain.check.evidence import (
     EnvironmentBuy,
     LaunchRecord,
     Missing,
+    NumberSubstitution,
     PoolLaunch,
     RefusedCall,
     Size,
@@ -43,8 +44,9 @@ from roundtrip.venues.base import Contracts
 from . import environments
 from .candidates import Candidates, unseen_venues
 from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys
+from .number_passing import pass_numbers
 from .session import (
-    BlockDependent,
+    BlockGaps,
     CheckSession,
     PlanResult,
     ReadAnswers,
@@ -94,9 +96,10 @@ class BuyRoundData:
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
     venues: list[VenueTrial]
-    block_dependent: BlockDependent
+    block_gaps: BlockGaps
     code: bytes | Missing = b""
     implementation: Address | Missing | None = None
+    numbers: NumberSubstitution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         run = await _with_rates(run, new)
         data = await ask_buy_round(run, (*places, *_places_of(new)))
     run, data = await _with_given_money(run, data)
-    run = replace(run, block_dependent=data.block_dependent)
+    run, data = await _with_numbers(run, data)
     return BuyRoundResult(run, role, inputs.candidates, passed_over, data, new, inputs.indexed)
 
 
@@ -240,7 +243,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         facts=token_facts.read_token_facts(facts, answers["code"], answers["proxy admin"]),
         launch=launch,
         venues=await _with_more_buys(run, venues, launch),
-        block_dependent=_block_dependent(run, places, answers, launch),
+        block_gaps=_block_gaps(run, places, answers, launch),
         code=code,
         implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
     )
@@ -429,23 +432,41 @@ def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple
     return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
 
 
-def _block_dependent(
+def _block_gaps(
     run: CheckSession,
     places: tuple[VenuePlace, ...],
     answers: ReadAnswers,
     launch: AnyLaunch | Missing | None,
-) -> BlockDependent:
-    """The contracts that may read the block number. The launchpad's tokens do not before a sell, and the
-    launchpad approves their quotes: both are trusted."""
+) -> BlockGaps:
+    """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
+    before a sell, and the launchpad approves their quotes: both are trusted."""
     if not _is_block_number_fixed(run):
         return {}
     codes = {run.token: answers["code"]}
     codes |= {contract: answers[contract] for contract in _strange_contracts(run, places)}
     trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
-    gaps = {
+    found = {
         contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
     }
-    return {contract: gap for contract, gap in gaps.items() if gap is not None}
+    gaps = {}
+    for venue in (place.venue for place in places):
+        parties = (run.token, venue.hook or run.token, venue.quote_address)
+        gap = next((gap for gap in map(found.get, parties) if gap is not None), None)
+        if gap is not None:
+            gaps[venue] = gap
+    return gaps
+
+
+async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
+    """The session in which block numbers pass where they can be made to. Where copies let them pass, buys
+    again: what is held later may depend on them."""
+    trials = choose_venues(data.venues, run.means.policy)
+    passed = await pass_numbers(run, trials, data.block_gaps, data.launch, data.code)
+    run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
+    if passed.copies is None:
+        return run, data
+    again = await ask_buy_round(run, tuple(venue.place for venue in data.venues))
+    return run, replace(again, block_gaps=passed.gaps, numbers=passed.evidence)
 
 
 # --- which places are tried in full ----------------------------------------------------------------

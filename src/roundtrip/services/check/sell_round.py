@@ -133,6 +133,7 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
         given=tuple(slot.asset for slot in run.setting.slots),
         deployer=_deployer_record(bought),
         code_signs=code_signs(data.code) if isinstance(data.code, bytes) else (),
+        numbers=data.numbers,
     )
 
 

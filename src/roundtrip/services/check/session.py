@@ -10,11 +10,12 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
+from roundtrip.chain.simulate.number_copies import NumberCopies
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
     CompletedBuy,
     CrowdWallet,
@@ -36,16 +37,16 @@ Reads = Mapping[str, RpcCall]
 ReadAnswers = Mapping[str, msgspec.Raw | RpcError]
 PlanResult = Results | Missing | RefusedCall
 
-BlockDependent = Mapping[Address, Missing]
-"""Contracts that may read the block number, where the node's simulations cannot advance it, and the
+BlockGaps = Mapping[Venue, Missing]
+"""Venues whose trades may depend on block numbers, where the node's simulations cannot advance them, and the
 reason why their later sells are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSession:
-    """The state that the rounds of one check share. ``block_dependent`` is filled by the buy round, and only
-    where simulations cannot advance the block number. ``deep``: the check also tries owner calls and holders'
-    sells.
+    """The state that the rounds of one check share. ``block_gaps`` and ``copies`` are filled by the buy
+    round, and only where simulations cannot advance the block number. ``deep``: the check also tries owner
+    calls and holders' sells.
     """
 
     means: CheckContext
@@ -54,14 +55,16 @@ class CheckSession:
     setting: Setting
     environments: tuple[Environment, ...]
     meter: Meter
-    block_dependent: BlockDependent = field(default_factory=dict)
+    block_gaps: BlockGaps = field(default_factory=dict)
+    copies: NumberCopies | None = None
     deep: bool = False
     crowd_seed: bytes | None = None
     """The seed of the crowd's wallets; None: no crowd trades."""
 
     def request(self, plan: Plan) -> RpcCall:
-        """The plan as a request on the pinned block."""
-        return build(plan, self.head.block, self.head.known_dialect())
+        """The plan as a request on the pinned block; with the copies where its waits need them."""
+        copies = None if self._can_wait(plan) else self.copies
+        return build(plan, self.head.block, self.head.known_dialect(), copies)
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
         """Reads the node's answer to ``request``."""
@@ -76,10 +79,10 @@ class CheckSession:
         return {name: results[name] if gap is None else gap for name, gap in gaps.items()}
 
     def _block_gap(self, place: VenuePlace, plan: Plan) -> Missing | None:
-        contracts = (self.token, place.venue.hook or self.token, place.venue.quote_address)
-        gaps = (self.block_dependent[contract] for contract in contracts if contract in self.block_dependent)
-        can_wait = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
-        return None if can_wait else next(gaps, None)
+        return None if self._can_wait(plan) else self.block_gaps.get(place.venue)
+
+    def _can_wait(self, plan: Plan) -> bool:
+        return self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
 
     async def ask(
         self, reads: Reads, plans: Mapping[Name, tuple[VenuePlace, Plan]]

@@ -1,0 +1,293 @@
+"""Lets block numbers pass on a node whose simulations keep NUMBER still: reads what a trade reaches, and puts
+copies in the place of code that reads NUMBER. docs/decisions/0010 says why, and when it may not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from roundtrip.chain.rpc.client import Answer, hex_bytes
+from roundtrip.chain.simulate.number_copies import (
+    INSTRUCTIONS,
+    NumberCopies,
+    choose_instruction,
+    copy_code,
+    read_code,
+    reads_own_copy,
+)
+from roundtrip.chain.simulate.number_probe import is_honoured, number_at, probe_plan
+from roundtrip.chain.simulate.reach import (
+    CodeGraph,
+    Slot,
+    TouchedContracts,
+    access_list_call,
+    read_access_list,
+    storage_call,
+)
+from roundtrip.chain.simulate.request import Plan, StepResult, build
+from roundtrip.chain.simulate.token_facts import code_call
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
+from roundtrip.domain.check.evidence import (
+    AnyLaunch,
+    CopiedCode,
+    LaunchRecord,
+    Missing,
+    NumberInstruction,
+    NumberSubstitution,
+    PoolLaunch,
+    Probe,
+)
+from roundtrip.venues import abi
+
+from .candidates import standard_venues
+from .main_trips import probe_plan as sell_plan
+from .session import BlockGaps, CheckSession, VenueTrial
+
+_MOST_ROUNDS, _MOST_READS = 6, 256
+
+_TOO_MANY = "the token may count blocks, and it names too many contracts to read"
+_NOT_LISTED = "the token may count blocks, and the contracts that its sale runs are not all known"
+_HASHES = "the token may read block hashes, and no simulation on this chain makes blocks pass"
+_ARBSYS = "the token may ask for the chain's own block number, and no simulation makes that pass"
+_OPAQUE = "the token may count blocks, and it runs code that is not for the EVM"
+_NOTICES = "the token counts blocks, and it could notice a copy of its code that lets them pass"
+_NO_INSTRUCTION = "the token counts blocks, and on this node no other instruction can stand for NUMBER"
+_DIFFERS = "the token counts blocks, and its trade differed with a copy of its code that lets them pass"
+
+
+@dataclass(frozen=True, slots=True)
+class PassedNumbers:
+    """``gaps``: the venues whose later trades stay unknown. ``copies``: for all later simulations; None: no
+    code of a trade reads NUMBER."""
+
+    gaps: BlockGaps
+    copies: NumberCopies | None = None
+    evidence: NumberSubstitution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeNumbers:
+    """The instructions that the node lets a simulation set, and NUMBER at the pinned block."""
+
+    honoured: tuple[NumberInstruction, ...]
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A venue's trade: the codes that it may run, or why they are not all known."""
+
+    trial: VenueTrial
+    codes: Mapping[Address, bytes] | Missing
+
+    def gap(self) -> Missing | None:
+        """Why its later trades are unknown, whatever stands for NUMBER."""
+        if isinstance(self.codes, Missing):
+            return self.codes
+        readings = [read_code(code) for code in self.codes.values()]
+        if any(reading.reads_block_hash() for reading in readings):
+            return Missing("token", _HASHES)
+        if any(reading.asks_arbsys for reading in readings):
+            return Missing("token", _ARBSYS)
+        if any(reading.opaque for reading in readings):
+            return Missing("token", _OPAQUE)
+        counting = self.counting().values()
+        notices = any(reading.inspects_code() for reading in readings) or any(map(reads_own_copy, counting))
+        return Missing("token", _NOTICES) if counting and notices else None
+
+    def counting(self) -> dict[Address, bytes]:
+        """The codes that may read NUMBER."""
+        if isinstance(self.codes, Missing):
+            return {}
+        return {address: code for address, code in self.codes.items() if read_code(code).reads_number()}
+
+    def opcodes(self) -> frozenset[int]:
+        """The instructions that it may reach."""
+        codes = {} if isinstance(self.codes, Missing) else self.codes
+        return frozenset(op for code in codes.values() for op in read_code(code).opcodes)
+
+
+async def pass_numbers(
+    run: CheckSession,
+    trials: Iterable[VenueTrial],
+    gaps: BlockGaps,
+    launch: AnyLaunch | Missing | None,
+    code: bytes | Missing,
+) -> PassedNumbers:
+    """``gaps``, without the venues where block numbers can be made to pass or nothing reads them. ``trials``:
+    the venues to sell on; ``code``: the token's. Sends two to seven batches, or none where no gap is of the
+    token."""
+    stuck = [trial for trial in trials if _is_stuck(trial, gaps)]
+    if not stuck or isinstance(code, Missing):
+        return PassedNumbers(gaps)
+    try:
+        found, node = await _read_reached(run, stuck, launch, code)
+    except NodeFault:
+        return PassedNumbers(gaps)
+    left = {venue: gap for venue, gap in gaps.items() if all(venue != r.trial.place.venue for r in found)}
+    left |= {reached.trial.place.venue: gap for reached in found if (gap := reached.gap()) is not None}
+    counting = [r for r in found if r.gap() is None and r.counting()]
+    if not counting:
+        return PassedNumbers(left)
+    used = frozenset[int]().union(*(reached.opcodes() for reached in counting))
+    instruction = choose_instruction(node.honoured, used)
+    if instruction is None or node.number is None:
+        gap = Missing("token", _NO_INSTRUCTION)
+        return PassedNumbers(left | {reached.trial.place.venue: gap for reached in counting})
+    return await _control(run, counting, left, instruction, node.number)
+
+
+def _is_stuck(trial: VenueTrial, gaps: BlockGaps) -> bool:
+    gap = gaps.get(trial.place.venue)
+    return gap is not None and gap.fault == "token" and trial.main_size() is not None
+
+
+def _sale(run: CheckSession, trial: VenueTrial, delay_s: int) -> Plan:
+    size = trial.main_size()
+    assert size is not None
+    return sell_plan(run, trial, Probe(size, delay_s, BPS, 0))
+
+
+# --- what the trades reach -------------------------------------------------------------------------
+
+
+async def _read_reached(
+    run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None, code: bytes
+) -> tuple[list[_Reached], _NodeNumbers]:
+    """Asks for the access list of each venue's trade, and reads the code of all that it reaches. Raises
+    NodeFault."""
+    block, dialect = run.head.block, run.head.known_dialect()
+    graph = CodeGraph(_known_contracts(run, trials, launch), {run.token: code})
+    probes = {name: probe_plan(run.environments[0], name) for name in INSTRUCTIONS}
+    _, slots = graph.unread([run.token])
+    calls = [access_list_call(_sale(run, trial, run.means.policy.later_s), block) for trial in trials]
+    calls += [build(plan, block, dialect, copies) for plan, copies in probes.values()]
+    calls += [storage_call(slot, block) for slot in slots]
+    answers = iter(await run.means.node.batch(calls, run.meter))
+    lists = [read_access_list(next(answers), run.token) for _ in trials]
+    told = {name: run.results(plan, next(answers)) for name, (plan, _) in probes.items()}
+    _keep_words(graph, slots, list(answers))
+    touched = {address for listed in lists if listed is not None for address in listed.addresses}
+    parties = {party for trial in trials for party in _parties(run, trial)}
+    is_complete = await _read_graph(run, graph, touched | parties)
+    honoured = (name for name, probe in probes.items() if is_honoured(*probe, told[name], dialect))
+    found = [
+        _Reached(trial, _codes(graph, _parties(run, trial), listed) if is_complete else Missing("token", _TOO_MANY))
+        for trial, listed in zip(trials, lists, strict=True)
+    ]
+    return found, _NodeNumbers(tuple(honoured), number_at(told["COINBASE"], block, dialect))
+
+
+def _known_contracts(
+    run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
+) -> frozenset[Address]:
+    """Contracts that need no reading: the network's own, standard pools, and what the launchpad made or
+    approved."""
+    contracts = run.means.contracts
+    venues = [trial.place.venue for trial in trials]
+    venues += [*standard_venues(contracts, run.token), *standard_venues(contracts, contracts.usdg)]
+    pools = {venue.pool for venue in venues if venue.pool is not None}
+    launched = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
+    return frozenset({ZERO_ADDRESS, *contracts.all_addresses(), *pools, *launched})
+
+
+def _parties(run: CheckSession, trial: VenueTrial) -> set[Address]:
+    venue = trial.place.venue
+    return {run.token, venue.hook or run.token, venue.quote_address}
+
+
+async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) -> bool:
+    """Reads codes and storage until nothing new is named. False: there is too much to read. Raises
+    NodeFault."""
+    for _ in range(_MOST_ROUNDS):
+        codes, slots = graph.unread(roots)
+        if not codes and not slots:
+            return True
+        if len(codes) + len(slots) > _MOST_READS:
+            return False
+        block = run.head.block
+        calls = [*(code_call(address, block) for address in codes), *(storage_call(s, block) for s in slots)]
+        answers = await run.means.node.batch(calls, run.meter)
+        graph.codes |= {a: hex_bytes(answer) for a, answer in zip(codes, answers, strict=False)}
+        _keep_words(graph, slots, answers[len(codes) :])
+    return False
+
+
+def _keep_words(graph: CodeGraph, slots: list[Slot], answers: Sequence[Answer]) -> None:
+    graph.words |= {
+        slot: int.from_bytes(hex_bytes(answer), "big") for slot, answer in zip(slots, answers, strict=True)
+    }
+
+
+def _codes(
+    graph: CodeGraph, parties: set[Address], listed: TouchedContracts | None
+) -> dict[Address, bytes] | Missing:
+    """The codes of a venue's trade. Where its list is not complete, they are known only if the parties of the
+    trade, and what they name, also name all that is on it."""
+    if listed is None:
+        return Missing("token", _NOT_LISTED)
+    reached = graph.reached_from(parties.union(listed.addresses))
+    if not listed.completed and reached != graph.reached_from(parties):
+        return Missing("token", _NOT_LISTED)
+    return {address: graph.codes[address] for address in sorted(reached)}
+
+
+# --- the control -----------------------------------------------------------------------------------
+
+
+async def _control(
+    run: CheckSession,
+    counting: list[_Reached],
+    gaps: BlockGaps,
+    instruction: NumberInstruction,
+    number: int,
+) -> PassedNumbers:
+    """Runs each venue's sales with the originals and with copies that get the originals' number. A venue
+    where anything differs stays unknown."""
+    codes = {address: code for reached in counting for address, code in reached.counting().items()}
+    copied = tuple((address, copy_code(code, instruction)) for address, code in codes.items())
+    copies = NumberCopies(instruction, number, copied)
+    block, dialect, policy = run.head.block, run.head.known_dialect(), run.means.policy
+    plans = [
+        [_sale(run, reached.trial, delay_s) for delay_s in (policy.later_s, policy.day_s)]
+        for reached in counting
+    ]
+    ways = (None, replace(copies, still=True))
+    batches = [[build(plan, block, dialect, way) for plan in sales for way in ways] for sales in plans]
+    answers = await run.means.node.batches(batches, run.meter)
+    left, controls = dict(gaps), 0
+    for reached, sales, batch in zip(counting, plans, answers, strict=True):
+        differs = Missing("token", _DIFFERS)
+        if isinstance(batch, NodeFault):
+            left[reached.trial.place.venue] = Missing("node", batch.message)
+        elif all(_is_same(run, plan, batch[2 * n], batch[2 * n + 1]) for n, plan in enumerate(sales)):
+            controls += len(sales)
+        else:
+            left[reached.trial.place.venue] = differs
+    if not controls:
+        return PassedNumbers(left)
+    hashes = tuple(CopiedCode(address, "0x" + abi.keccak(code).hex()) for address, code in codes.items())
+    return PassedNumbers(left, copies, NumberSubstitution(instruction, number, hashes, controls))
+
+
+def _is_same(run: CheckSession, plan: Plan, original: Answer, copy: Answer) -> bool:
+    first, second = run.results(plan, original), run.results(plan, copy)
+    if isinstance(first, Missing) or isinstance(second, Missing):
+        return False
+    return {label: _as_told(result) for label, result in first.items()} == {
+        label: _as_told(result) for label, result in second.items()
+    }
+
+
+class _LogEntry(msgspec.Struct):
+    address: str
+    topics: list[str]
+    data: str
+
+
+def _as_told(result: StepResult) -> tuple[object, ...]:
+    """All that a call shows, without the hashes of its block."""
+    logs = msgspec.json.decode(result.logs, type=list[_LogEntry])
+    shown = tuple((log.address, tuple(log.topics), log.data) for log in logs)
+    return result.ok, result.gas_used, result.data, result.out_of_gas, shown
