@@ -133,8 +133,8 @@ class DialectNode(FaultyNode):
         return {"jsonrpc": "2.0", "id": call["id"], "result": result}
 
     async def _access_list(self, params: list[Any]) -> Any:
-        """With overrides, which anvil does not take: all that a trace touched, without the two accounts of the
-        call, the block's producer and precompiles."""
+        """With overrides, which anvil does not take: all that a trace touched, without the two accounts of
+        the call, the block's producer and precompiles."""
         if len(params) < 3:
             return await self._ask("eth_createAccessList", *params)
         if not self.lists_with_overrides:

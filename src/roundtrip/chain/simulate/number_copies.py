@@ -1,7 +1,7 @@
 """Lets block numbers pass in a simulation whose NUMBER cannot: copies of code in which another instruction
 stands for NUMBER, and its value in each block. Pure. docs/decisions/0010 says when a verdict may use them."""
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -9,7 +9,6 @@ from types import MappingProxyType
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import NumberInstruction
-from roundtrip.venues import abi
 
 from .block_dependence import BLOCKHASH, DELEGATED, NUMBER, reachable_instructions
 from .code_walk import OPERANDS
@@ -56,7 +55,7 @@ class NumberCopies:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeReading:
+class OpcodeReading:
     """What a contract's code may do, by its reachable instructions. ``opaque``: it is no EVM code.
     ``asks_arbsys``: it has a selector that asks for the chain's own block number."""
 
@@ -78,13 +77,13 @@ class CodeReading:
 
 
 @lru_cache(maxsize=256)
-def read_code(code: bytes) -> CodeReading:
+def read_code(code: bytes) -> OpcodeReading:
     """Reads the code. Results are kept by the code."""
     if code.startswith(DELEGATED):
-        return CodeReading(frozenset(), False, False)
+        return OpcodeReading(frozenset(), False, False)
     found = list(reachable_instructions(code))
     selectors = {pushed for _, _, pushed in found if len(pushed) == 4}
-    return CodeReading(
+    return OpcodeReading(
         frozenset(op for _, op, _ in found),
         opaque=code[:1] == b"\xef",
         asks_arbsys=not selectors.isdisjoint(_ARBSYS_SELECTORS),
@@ -100,17 +99,11 @@ def copy_code(code: bytes, instruction: NumberInstruction) -> str:
     return "0x" + copied.hex()
 
 
-def choose_instruction(honoured: Collection[NumberInstruction], used: Set[int]) -> NumberInstruction | None:
-    """The first instruction that the node lets a simulation set, and that no code of a trade (``used``: the
-    opcodes) reads."""
-    return next((name for name, op in INSTRUCTIONS.items() if name in honoured and op not in used), None)
-
-
 def reads_own_copy(code: bytes) -> bool:
     """Whether the code may copy a part of itself that differs in its copy. Constants and immutables behind
     the instructions may be copied."""
     replaced = _number_offsets(code)
-    stack: list[_Range] = []
+    stack: list[_ValueRange] = []
     for _, op, pushed in reachable_instructions(code):
         if op == _CODECOPY:
             _, start, size = (*reversed(stack[-3:]), _ANY, _ANY, _ANY)[:3]
@@ -128,7 +121,7 @@ def _number_offsets(code: bytes) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class _ValueRange:
     """A value between two others, both included."""
 
     low: int
@@ -136,19 +129,19 @@ class _Range:
 
 
 _MOST_WORD = 2**256 - 1
-_ANY = _Range(0, _MOST_WORD)
+_ANY = _ValueRange(0, _MOST_WORD)
 
 
-def _bounded(low: int, high: int) -> _Range:
-    return _Range(low, high) if 0 <= low <= high <= _MOST_WORD else _ANY
+def _range_between(low: int, high: int) -> _ValueRange:
+    return _ValueRange(low, high) if 0 <= low <= high <= _MOST_WORD else _ANY
 
 
-def _step(stack: list[_Range], op: int, pushed: bytes, code_bytes: int) -> None:
+def _step(stack: list[_ValueRange], op: int, pushed: bytes, code_bytes: int) -> None:
     """Runs one instruction on the ranges. What lay on the stack before a jump destination is not known."""
     if op == _JUMPDEST:
         stack.clear()
     elif _PUSH0 <= op <= _PUSH32:
-        stack.append(_bounded(value := int.from_bytes(pushed, "big"), value))
+        stack.append(_range_between(value := int.from_bytes(pushed, "big"), value))
     elif _DUP1 <= op <= _DUP16:
         depth = op - _DUP1 + 1
         stack.append(stack[-depth] if depth <= len(stack) else _ANY)
@@ -161,27 +154,27 @@ def _step(stack: list[_Range], op: int, pushed: bytes, code_bytes: int) -> None:
         stack[:0] = [_ANY] * (taken - len(stack))
         operands = [stack.pop() for _ in range(taken)]
         if left:
-            stack.append(_Range(code_bytes, code_bytes) if op == _CODESIZE else _combine(op, operands))
+            stack.append(_ValueRange(code_bytes, code_bytes) if op == _CODESIZE else _combine(op, operands))
 
 
-def _combine(op: int, operands: list[_Range]) -> _Range:
+def _combine(op: int, operands: list[_ValueRange]) -> _ValueRange:
     if len(operands) != 2:
         return _ANY
     first, second = operands
     if op == 0x01:  # ADD
-        return _bounded(first.low + second.low, first.high + second.high)
+        return _range_between(first.low + second.low, first.high + second.high)
     if op == 0x02:  # MUL
-        return _bounded(first.low * second.low, first.high * second.high)
+        return _range_between(first.low * second.low, first.high * second.high)
     if op == 0x03:  # SUB
-        return _bounded(first.low - second.high, first.high - second.low)
+        return _range_between(first.low - second.high, first.high - second.low)
     if op == 0x06:  # MOD
-        return _bounded(0, max(0, second.high - 1))
+        return _range_between(0, max(0, second.high - 1))
     if op == 0x16:  # AND
-        return _bounded(0, min(first.high, second.high))
+        return _range_between(0, min(first.high, second.high))
     if first.low != first.high or first.low > 255:
         return _ANY
     if op == 0x1B:  # SHL
-        return _bounded(second.low << first.low, second.high << first.low)
+        return _range_between(second.low << first.low, second.high << first.low)
     if op == 0x1C:  # SHR
-        return _bounded(second.low >> first.low, second.high >> first.low)
+        return _range_between(second.low >> first.low, second.high >> first.low)
     return _ANY

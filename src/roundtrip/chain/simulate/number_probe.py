@@ -1,4 +1,4 @@
-"""Finds out which instruction of a simulation can stand for NUMBER on a node, and what NUMBER is. Pure."""
+"""Finds out what NUMBER is on a node, and which instruction of a simulation can stand for it. Pure."""
 
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
@@ -12,7 +12,7 @@ from .request import Plan, PlannedBlock, Results, SimulatedStep
 _TELLER = Address("0x" + "7c" * 20)
 _GAS, _STEP_S = 100_000, 36
 _START = 19_000_000
-"""A number that no value of these nodes has by chance."""
+"""Far from the other values of a block."""
 
 
 def probe_plan(environment: Environment, instruction: NumberInstruction) -> tuple[Plan, NumberCopies]:
@@ -36,8 +36,7 @@ def is_honoured(plan: Plan, copies: NumberCopies, results: Results | Missing, di
     if isinstance(results, Missing):
         return False
     numbers = copies.numbers(tuple(block.delay_s for block in plan.blocks), (), dialect)
-    told = [abi.uint_at(results[f"tell-{n}"].data, 1) for n in range(len(numbers))]
-    return told == numbers
+    return [abi.uint_at(results[f"tell-{n}"].data, 1) for n in range(len(numbers))] == numbers
 
 
 def number_at(results: Results | Missing, pinned: BlockRef, dialect: Dialect) -> int | None:

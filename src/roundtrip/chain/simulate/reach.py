@@ -1,9 +1,9 @@
 """The contracts that a trade reaches: those that the node's access list names, and those that their code
 names. Plans and readings; pure.
 
-A list is made at one moment, by a wallet with code that buys and sells in one transaction. So it misses what a
-token calls only later, or only for other wallets. The addresses in the code and in the storage that the code
-names are therefore added, and theirs, until nothing is new.
+A list is made at one moment, by a wallet with code that buys and sells in one transaction. So it misses what
+a token calls only later, or only for other wallets. The addresses in the code and in the storage that the
+code names are therefore added, and theirs, until nothing is new.
 """
 
 import re
@@ -90,7 +90,7 @@ class _Entry(msgspec.Struct):
     address: str
 
 
-class _AccessList(msgspec.Struct, rename="camel"):
+class _ListAnswer(msgspec.Struct, rename="camel"):
     access_list: list[_Entry]
     error: str | None = None
 
@@ -101,7 +101,7 @@ def read_access_list(answer: Answer, token: Address) -> TouchedContracts | None:
     if isinstance(answer, RpcError):
         return None
     try:
-        read = msgspec.json.decode(answer, type=_AccessList)
+        read = msgspec.json.decode(answer, type=_ListAnswer)
         values = [int(entry.address, 16) for entry in read.access_list]
         addresses = tuple(_address(value) for value in values if value >= LEAST_ADDRESS)
     except (msgspec.DecodeError, ValueError, OverflowError):

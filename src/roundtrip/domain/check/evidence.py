@@ -539,26 +539,17 @@ NumberInstruction = Literal["COINBASE", "PREVRANDAO", "BLOBBASEFEE"]
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedCode:
-    """A contract of a trade whose code reads NUMBER. ``code_hash``: keccak256 of the code on the chain."""
-
-    wire: ClassVar[str] = "CopiedCode"
-
-    address: Address
-    code_hash: str
-
-
-@dataclass(frozen=True, slots=True)
 class NumberSubstitution:
-    """How block numbers passed in this check: the later trades ran with copies of ``copied``, in which
-    ``instruction`` stands for NUMBER. ``number``: NUMBER at the pinned block. ``controls``: trades that came
-    to the same with the original and with the copies at the original's number."""
+    """How block numbers passed: later trades ran with copies of the code at ``addresses`` (keccak256 in
+    ``code_hashes``), in which ``instruction`` stands for NUMBER. ``number``: NUMBER at the pinned block.
+    ``controls``: sales that the copies, given the original's number, made as the originals did."""
 
     wire: ClassVar[str] = "NumberSubstitution"
 
     instruction: NumberInstruction
     number: int
-    copied: tuple[CopiedCode, ...]
+    addresses: tuple[Address, ...]
+    code_hashes: tuple[str, ...]
     controls: int
 
 

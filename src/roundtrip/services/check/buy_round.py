@@ -38,13 +38,14 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, unseen_venues
 from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys
-from .number_passing import pass_numbers
+from .number_passing import control_copies, find_copies
 from .session import (
     BlockGaps,
     CheckSession,
@@ -459,14 +460,20 @@ def _block_gaps(
 
 async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
     """The session in which block numbers pass where they can be made to. Where copies let them pass, buys
-    again: what is held later may depend on them."""
+    again with these, beside their control: what is held later may depend on block numbers."""
     trials = choose_venues(data.venues, run.means.policy)
-    passed = await pass_numbers(run, trials, data.block_gaps, data.launch, data.code)
+    found = await find_copies(run, trials, data.block_gaps, data.launch, data.code)
+    if found.copies is None:
+        return replace(run, block_gaps=found.gaps), data
+    controlling, buying = Meter(), Meter()
+    buyer = replace(run, meter=buying, copies=found.copies)
+    passed, again = await at_once(
+        control_copies(replace(run, meter=controlling), found),
+        ask_buy_round(buyer, tuple(venue.place for venue in data.venues)),
+    )
+    run.meter.add(controlling, buying)
     run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
-    if passed.copies is None:
-        return run, data
-    again = await ask_buy_round(run, tuple(venue.place for venue in data.venues))
-    return run, replace(again, block_gaps=passed.gaps, numbers=passed.evidence)
+    return run, data if passed.copies is None else replace(again, numbers=passed.evidence)
 
 
 # --- which places are tried in full ----------------------------------------------------------------

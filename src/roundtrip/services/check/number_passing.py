@@ -10,7 +10,6 @@ from roundtrip.chain.rpc.client import Answer, hex_bytes
 from roundtrip.chain.simulate.number_copies import (
     INSTRUCTIONS,
     NumberCopies,
-    choose_instruction,
     copy_code,
     read_code,
     reads_own_copy,
@@ -30,7 +29,6 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
-    CopiedCode,
     LaunchRecord,
     Missing,
     NumberInstruction,
@@ -56,26 +54,31 @@ _NO_INSTRUCTION = "the token counts blocks, and on this node no other instructio
 _DIFFERS = "the token counts blocks, and its trade differed with a copy of its code that lets them pass"
 
 
-@dataclass(frozen=True, slots=True)
-class PassedNumbers:
-    """``gaps``: the venues whose later trades stay unknown. ``copies``: for all later simulations; None: no
-    code of a trade reads NUMBER."""
-
-    gaps: BlockGaps
-    copies: NumberCopies | None = None
-    evidence: NumberSubstitution | None = None
+_FIRST: NumberInstruction = "COINBASE"
+"""The instruction that stands for NUMBER, unless some code of the trade reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NodeNumbers:
-    """The instructions that the node lets a simulation set, and NUMBER at the pinned block."""
+    """NUMBER at the pinned block, and whether a simulation can set the first instruction."""
 
-    honoured: tuple[NumberInstruction, ...]
     number: int | None
+    sets_first: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class PassedNumbers:
+    """``gaps``: the venues whose later trades stay unknown. ``copies``: for all later simulations, if they
+    pass their control; None: no code of a trade reads NUMBER. ``counting``: the trades that run them."""
+
+    gaps: BlockGaps
+    copies: NumberCopies | None = None
+    counting: tuple["ReachedCodes", ...] = ()
+    evidence: NumberSubstitution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedCodes:
     """A venue's trade: the codes that it may run, or why they are not all known."""
 
     trial: VenueTrial
@@ -108,34 +111,41 @@ class _Reached:
         return frozenset(op for code in codes.values() for op in read_code(code).opcodes)
 
 
-async def pass_numbers(
+async def find_copies(
     run: CheckSession,
     trials: Iterable[VenueTrial],
     gaps: BlockGaps,
     launch: AnyLaunch | Missing | None,
     code: bytes | Missing,
 ) -> PassedNumbers:
-    """``gaps``, without the venues where block numbers can be made to pass or nothing reads them. ``trials``:
-    the venues to sell on; ``code``: the token's. Sends two to seven batches, or none where no gap is of the
-    token."""
+    """``gaps``, without the venues where nothing reads block numbers or copies may let them pass. ``trials``:
+    the venues to sell on; ``code``: the token's. Sends a batch and one for each step from contract to
+    contract, and none where no gap is of the token."""
     stuck = [trial for trial in trials if _is_stuck(trial, gaps)]
     if not stuck or isinstance(code, Missing):
         return PassedNumbers(gaps)
     try:
         found, node = await _read_reached(run, stuck, launch, code)
+        left = dict(gaps)
+        for reached in found:
+            left.pop(reached.trial.place.venue)
+        left |= {reached.trial.place.venue: gap for reached in found if (gap := reached.gap()) is not None}
+        counting = tuple(reached for reached in found if reached.gap() is None and reached.counting())
+        if not counting:
+            return PassedNumbers(left)
+        instruction = await _choose_instruction(run, counting, node)
     except NodeFault:
         return PassedNumbers(gaps)
-    left = {venue: gap for venue, gap in gaps.items() if all(venue != r.trial.place.venue for r in found)}
-    left |= {reached.trial.place.venue: gap for reached in found if (gap := reached.gap()) is not None}
-    counting = [r for r in found if r.gap() is None and r.counting()]
-    if not counting:
-        return PassedNumbers(left)
-    used = frozenset[int]().union(*(reached.opcodes() for reached in counting))
-    instruction = choose_instruction(node.honoured, used)
     if instruction is None or node.number is None:
         gap = Missing("token", _NO_INSTRUCTION)
         return PassedNumbers(left | {reached.trial.place.venue: gap for reached in counting})
-    return await _control(run, counting, left, instruction, node.number)
+    codes = _codes_of(counting)
+    copied = tuple((address, copy_code(code, instruction)) for address, code in codes.items())
+    return PassedNumbers(left, NumberCopies(instruction, node.number, copied), counting)
+
+
+def _codes_of(counting: Iterable[ReachedCodes]) -> dict[Address, bytes]:
+    return {address: code for reached in counting for address, code in reached.counting().items()}
 
 
 def _is_stuck(trial: VenueTrial, gaps: BlockGaps) -> bool:
@@ -154,29 +164,29 @@ def _sale(run: CheckSession, trial: VenueTrial, delay_s: int) -> Plan:
 
 async def _read_reached(
     run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None, code: bytes
-) -> tuple[list[_Reached], _NodeNumbers]:
+) -> tuple[list[ReachedCodes], _NodeNumbers]:
     """Asks for the access list of each venue's trade, and reads the code of all that it reaches. Raises
     NodeFault."""
     block, dialect = run.head.block, run.head.known_dialect()
     graph = CodeGraph(_known_contracts(run, trials, launch), {run.token: code})
-    probes = {name: probe_plan(run.environments[0], name) for name in INSTRUCTIONS}
+    plan, copies = probe_plan(run.environments[0], _FIRST)
     _, slots = graph.unread([run.token])
     calls = [access_list_call(_sale(run, trial, run.means.policy.later_s), block) for trial in trials]
-    calls += [build(plan, block, dialect, copies) for plan, copies in probes.values()]
-    calls += [storage_call(slot, block) for slot in slots]
-    answers = iter(await run.means.node.batch(calls, run.meter))
-    lists = [read_access_list(next(answers), run.token) for _ in trials]
-    told = {name: run.results(plan, next(answers)) for name, (plan, _) in probes.items()}
-    _keep_words(graph, slots, list(answers))
+    calls += [build(plan, block, dialect, copies), *(storage_call(slot, block) for slot in slots)]
+    answers = await run.means.node.batch(calls, run.meter)
+    lists = [read_access_list(answer, run.token) for answer in answers[: len(trials)]]
+    told = run.results(plan, answers[len(trials)])
+    node = _NodeNumbers(number_at(told, block, dialect), is_honoured(plan, copies, told, dialect))
+    _keep_words(graph, slots, answers[len(trials) + 1 :])
     touched = {address for listed in lists if listed is not None for address in listed.addresses}
     parties = {party for trial in trials for party in _parties(run, trial)}
     is_complete = await _read_graph(run, graph, touched | parties)
-    honoured = (name for name, probe in probes.items() if is_honoured(*probe, told[name], dialect))
+    too_many = Missing("token", _TOO_MANY)
     found = [
-        _Reached(trial, _codes(graph, _parties(run, trial), listed) if is_complete else Missing("token", _TOO_MANY))
+        ReachedCodes(trial, _codes(graph, _parties(run, trial), listed) if is_complete else too_many)
         for trial, listed in zip(trials, lists, strict=True)
     ]
-    return found, _NodeNumbers(tuple(honoured), number_at(told["COINBASE"], block, dialect))
+    return found, node
 
 
 def _known_contracts(
@@ -233,42 +243,55 @@ def _codes(
     return {address: graph.codes[address] for address in sorted(reached)}
 
 
-# --- the control -----------------------------------------------------------------------------------
+# --- the copies and their control ------------------------------------------------------------------
 
 
-async def _control(
-    run: CheckSession,
-    counting: list[_Reached],
-    gaps: BlockGaps,
-    instruction: NumberInstruction,
-    number: int,
-) -> PassedNumbers:
+async def _choose_instruction(
+    run: CheckSession, counting: tuple[ReachedCodes, ...], node: _NodeNumbers
+) -> NumberInstruction | None:
+    """The first instruction that the node lets a simulation set and that none of the codes reads. Sends a
+    batch for each that is tried beside the first. Raises NodeFault."""
+    used = frozenset[int]().union(*(reached.opcodes() for reached in counting))
+    block, dialect = run.head.block, run.head.known_dialect()
+    for name, op in INSTRUCTIONS.items():
+        if op in used or (name == _FIRST and not node.sets_first):
+            continue
+        if name == _FIRST:
+            return name
+        plan, copies = probe_plan(run.environments[0], name)
+        (answer,) = await run.means.node.batch([build(plan, block, dialect, copies)], run.meter)
+        if is_honoured(plan, copies, run.results(plan, answer), dialect):
+            return name
+    return None
+
+
+async def control_copies(run: CheckSession, passed: PassedNumbers) -> PassedNumbers:
     """Runs each venue's sales with the originals and with copies that get the originals' number. A venue
     where anything differs stays unknown."""
-    codes = {address: code for reached in counting for address, code in reached.counting().items()}
-    copied = tuple((address, copy_code(code, instruction)) for address, code in codes.items())
-    copies = NumberCopies(instruction, number, copied)
-    block, dialect, policy = run.head.block, run.head.known_dialect(), run.means.policy
+    assert passed.copies is not None
+    copies, policy = passed.copies, run.means.policy
+    block, dialect = run.head.block, run.head.known_dialect()
     plans = [
         [_sale(run, reached.trial, delay_s) for delay_s in (policy.later_s, policy.day_s)]
-        for reached in counting
+        for reached in passed.counting
     ]
     ways = (None, replace(copies, still=True))
     batches = [[build(plan, block, dialect, way) for plan in sales for way in ways] for sales in plans]
     answers = await run.means.node.batches(batches, run.meter)
-    left, controls = dict(gaps), 0
-    for reached, sales, batch in zip(counting, plans, answers, strict=True):
-        differs = Missing("token", _DIFFERS)
+    gaps, controls = dict(passed.gaps), 0
+    for reached, sales, batch in zip(passed.counting, plans, answers, strict=True):
         if isinstance(batch, NodeFault):
-            left[reached.trial.place.venue] = Missing("node", batch.message)
+            gaps[reached.trial.place.venue] = Missing("node", batch.message)
         elif all(_is_same(run, plan, batch[2 * n], batch[2 * n + 1]) for n, plan in enumerate(sales)):
             controls += len(sales)
         else:
-            left[reached.trial.place.venue] = differs
+            gaps[reached.trial.place.venue] = Missing("token", _DIFFERS)
     if not controls:
-        return PassedNumbers(left)
-    hashes = tuple(CopiedCode(address, "0x" + abi.keccak(code).hex()) for address, code in codes.items())
-    return PassedNumbers(left, copies, NumberSubstitution(instruction, number, hashes, controls))
+        return PassedNumbers(gaps)
+    codes = _codes_of(passed.counting)
+    hashes = tuple("0x" + abi.keccak(code).hex() for code in codes.values())
+    evidence = NumberSubstitution(copies.instruction, copies.start, tuple(codes), hashes, controls)
+    return replace(passed, gaps=gaps, evidence=evidence)
 
 
 def _is_same(run: CheckSession, plan: Plan, original: Answer, copy: Answer) -> bool:

@@ -32,6 +32,8 @@ from roundtrip.domain.check.evidence import (
     LaunchRecord,
     MarketRates,
     Missing,
+    NumberInstruction,
+    NumberSubstitution,
     OwnerCall,
     OwnerCalls,
     PoolLaunch,
@@ -213,6 +215,15 @@ Whole = st.builds(
             st.booleans(),
         ),
     ),
+    numbers=st.none()
+    | st.builds(
+        NumberSubstitution,
+        st.sampled_from(get_args(NumberInstruction)),
+        Number,
+        st.lists(Addresses, max_size=2).map(tuple),
+        st.lists(Text, max_size=2).map(tuple),
+        Number,
+    ),
 )
 
 Json = st.recursive(
@@ -258,6 +269,7 @@ EXAMPLE = dataclasses.replace(
     ),
     holder_sells=HolderSells(0, Sold(1, 2, 3, 4, 5, 6, 7, 8), 1, (HolderSell(OTHER, 1, NODE, NODE),)),
     code_signs=("origin",),
+    numbers=NumberSubstitution("COINBASE", 23_000_000, (OTHER,), ("0x" + "5c" * 32,), 2),
     account_rights=AccountRights(
         0,
         NODE,
@@ -430,7 +442,7 @@ def test_no_key_may_be_left_out() -> None:
     keys = [path for path in PATHS if not isinstance(path[-1], int)]
     taken = [path for path in keys if load_or_value_error(changed(path, None, drop=True)) is not None]
     # These came later.
-    assert {path[-1] for path in taken} == {"account_rights", "code_signs", "target"}
+    assert {path[-1] for path in taken} == {"account_rights", "code_signs", "numbers", "target"}
 
 
 def test_a_field_that_came_later_is_left_out_where_it_has_its_default() -> None:
