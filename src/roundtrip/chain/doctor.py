@@ -14,13 +14,19 @@ import structlog
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import REVERTED, Answer, Node, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.node_pool import NodePool
+from roundtrip.chain.simulate.number_copies import INSTRUCTIONS
+from roundtrip.chain.simulate.number_probe import is_honoured, probe_plan
+from roundtrip.chain.simulate.reach import access_list_call, read_access_list
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep, build, read
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.evidence import Environment, NumberInstruction
 from roundtrip.venues import abi
-from roundtrip.venues.base import Contracts
+from roundtrip.venues.base import Call, Contracts
 
 State = Literal["works", "in part", "missing"]
 
@@ -179,12 +185,35 @@ async def _simulation(subject: DoctorSubject) -> list[Finding]:
     rows = [Finding("eth_simulateV1", "works", seen)]
     if probed.dialect.lets_numbers_pass():
         return [*rows, Finding("NUMBER inside", "works", inside)]
-    if probed.dialect.own_numbers:
-        most = f"a simulation spans {probed.dialect.most_numbers} block numbers, and an hour is 300"
-        costs = f"tokens that may count blocks stay unproven beyond the present moment: {most}"
-    else:
-        costs = "tokens that may count blocks stay unproven: no simulation advances NUMBER"
-    return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
+    stand_ins = await _number_stand_ins(subject, probed.dialect)
+    if not stand_ins:
+        costs = "tokens that may count blocks stay unproven: no simulation advances NUMBER by an hour"
+        return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
+    seen = f"{inside}; {' or '.join(stand_ins)} can stand for NUMBER"
+    costs = "tokens that read block hashes, or could notice a copy of their code, stay unproven"
+    return [*rows, Finding("NUMBER inside", "in part", seen, costs)]
+
+
+_DRIVER = Address("0x" + "7b" * 20)
+
+
+async def _number_stand_ins(subject: DoctorSubject, dialect: Dialect) -> list[NumberInstruction]:
+    """The instructions that can stand for NUMBER; none where the node does not list what a trade reaches."""
+    head, weth = subject.heads.current(), subject.contracts.weth
+    fees = (head.base_fee_wei, 2 * head.base_fee_wei, 0)
+    env = Environment(_DRIVER, _DRIVER, _DRIVER, 0, head.coinbase, head.prev_randao, *fees)
+    block = PlannedBlock(1, (SimulatedStep("buy", _DRIVER, Call(weth, abi.selector("totalSupply()")), 0),))
+    probes = {name: probe_plan(env, name) for name in INSTRUCTIONS}
+    calls = [access_list_call(Plan(env, (block,)), head.block)]
+    calls += [build(plan, head.block, dialect, copies) for plan, copies in probes.values()]
+    listed, *answers = await subject.node.batch(calls, budgeted=False)
+    if read_access_list(listed, weth) is None:
+        return []
+    return [
+        name
+        for (name, (plan, copies)), answer in zip(probes.items(), answers, strict=True)
+        if is_honoured(plan, copies, read(plan, answer, head.block, dialect), dialect)
+    ]
 
 
 _DEPTHS = (128, 5_000, 100_000, 1_000_000)

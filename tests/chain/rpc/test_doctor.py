@@ -96,8 +96,16 @@ async def test_what_a_node_lacks_is_told_with_its_cost(
     assert all(row.costs for row in found.values() if row.state != "works")
 
 
-@pytest.mark.parametrize("kind", ["geth", "nitro"])
-async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> None:
+async def test_a_node_that_lists_no_trade_lets_no_number_pass(ctx: Context, rpc: SyncRpc) -> None:
+    node = DialectNode(rpc.url, "nitro")
+    node.lists_with_overrides = False
+    async with node.running():
+        inside = by_name(await examine(patient(ctx, node.url)))["NUMBER inside"]
+    assert (inside.state, "count blocks stay unproven" in inside.costs) == ("in part", True)
+
+
+@pytest.mark.parametrize(("kind", "stand_ins"), [("geth", "COINBASE or PREVRANDAO"), ("nitro", "COINBASE")])
+async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind, stand_ins: str) -> None:
     node = DialectNode(rpc.url, kind)
     async with node.running():
         found = by_name(await examine(patient(ctx, node.url)))
@@ -105,13 +113,9 @@ async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> N
     assert f"in the format of {kind}" in found["eth_simulateV1"].seen
     inside = found["NUMBER inside"]
     if kind == "nitro":
-        assert (inside.state, str(parent_number(ctx.heads.current().block.number)) in inside.seen) == (
-            "in part",
-            True,
-        )
-        assert "count blocks" in inside.costs
-    else:
-        assert (inside.state, "spans 250 block numbers" in inside.costs) == ("in part", True)
+        assert str(parent_number(ctx.heads.current().block.number)) in inside.seen
+    assert (inside.state, f"; {stand_ins} can stand for NUMBER" in inside.seen) == ("in part", True)
+    assert "block hashes" in inside.costs
     assert found["websocket"].state == "in part"
 
 

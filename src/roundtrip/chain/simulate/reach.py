@@ -51,7 +51,9 @@ def access_list_call(plan: Plan, pinned: BlockRef) -> RpcCall:
         overrides[account] = {"balance": hex(wei + gas_wei)}
     for contract, key, value in plan.blocks[0].storage:
         overrides.setdefault(contract, {}).setdefault("stateDiff", {})[key] = "0x" + abi.word(value)  # type: ignore[index]
-    overrides.setdefault(buyer, {})["code"] = "0x" + driver_code(calls).hex()
+    overrides.setdefault(buyer, {"balance": hex(2 * _LIST_GAS * max_fee_wei)})["code"] = (
+        "0x" + driver_code(calls).hex()
+    )
     sent = {"from": buyer, "to": buyer, "gas": hex(_LIST_GAS), "maxFeePerGas": hex(max_fee_wei)}
     return RpcCall("eth_createAccessList", [sent, {"blockHash": pinned.hash}, overrides])
 
