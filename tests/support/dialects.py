@@ -341,10 +341,14 @@ def chain(asked: list[Json], pinned: Json, most: int) -> list[Spot]:
 
 
 def written_out(spot: Spot, number_inside: int | None) -> Json:
-    """A block as the real node is asked for it: nothing left to what it assumes."""
+    """A block as the real node is asked for it: nothing left to what it assumes. Nitro (its number stands
+    still) takes PREVRANDAO from the difficulty, of which geth takes no notice."""
     block = copy.deepcopy(spot.asked or {})
     number = spot.number if number_inside is None else number_inside
     told = {"number": hex(number), "time": hex(spot.time_s)}
+    difficulty = block.get("blockOverrides", {}).pop("difficulty", None)
+    if number_inside is not None and difficulty is not None:
+        told["prevRandao"] = f"0x{int(difficulty, 16):064x}"
     block["blockOverrides"] = {"prevRandao": "0x" + "0" * 64, **block.get("blockOverrides", {}), **told}
     block.setdefault("calls", [])
     return block

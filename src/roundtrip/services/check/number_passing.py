@@ -44,15 +44,15 @@ from .session import BlockGaps, CheckSession, VenueTrial
 
 _MOST_ROUNDS, _MOST_READS = 6, 256
 
+# Texts show 80 characters of a reason.
 _TOO_MANY = "the token may count blocks, and it names too many contracts to read"
-_NOT_LISTED = "the token may count blocks, and the contracts that its sale runs are not all known"
-_HASHES = "the token may read block hashes, and no simulation on this chain makes blocks pass"
-_ARBSYS = "the token may ask for the chain's own block number, and no simulation makes that pass"
+_NOT_LISTED = "the token may count blocks, and not all that its sale runs is known"
+_HASHES = "the token may read block hashes, and no simulation makes blocks pass"
+_ARBSYS = "the token may ask for the chain's own block number, which stands still here"
 _OPAQUE = "the token may count blocks, and it runs code that is not for the EVM"
-_NOTICES = "the token counts blocks, and it could notice a copy of its code that lets them pass"
-_NO_INSTRUCTION = "the token counts blocks, and on this node no other instruction can stand for NUMBER"
-_DIFFERS = "the token counts blocks, and its trade differed with a copy of its code that lets them pass"
-
+_NOTICES = "the token counts blocks, and it could notice a copy of its code"
+_NO_INSTRUCTION = "the token counts blocks, and on this node nothing can stand for NUMBER"
+_DIFFERS = "the token counts blocks, and its trade differed with a copy of its code"
 
 _FIRST: NumberInstruction = "COINBASE"
 """The instruction that stands for NUMBER, unless some code of the trade reads it."""
