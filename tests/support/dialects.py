@@ -346,8 +346,8 @@ def written_out(spot: Spot, number_inside: int | None) -> Json:
     block = copy.deepcopy(spot.asked or {})
     number = spot.number if number_inside is None else number_inside
     told = {"number": hex(number), "time": hex(spot.time_s)}
-    difficulty = block.get("blockOverrides", {}).pop("difficulty", None)
-    if number_inside is not None and difficulty is not None:
+    difficulty = block.get("blockOverrides", {}).pop("difficulty", "0x1")
+    if number_inside is not None:
         told["prevRandao"] = f"0x{int(difficulty, 16):064x}"
     block["blockOverrides"] = {"prevRandao": "0x" + "0" * 64, **block.get("blockOverrides", {}), **told}
     block.setdefault("calls", [])

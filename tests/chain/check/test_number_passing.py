@@ -151,6 +151,16 @@ async def test_code_that_could_notice_its_copy_is_unproven_and_why_is_told(
     assert "it could notice a copy of its code" in text
 
 
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_what_draws_by_block_hashes_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind
+) -> None:
+    token = Maker(rpc, built).token("draws_hash")
+    _, (code, level, text) = await found_on(kind, rpc, built, pool, token)
+    assert (code, level) == ("unproven", "unknown")
+    assert "the token may read block hashes" in text
+
+
 async def test_the_evidence_names_what_was_copied_and_how(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool
 ) -> None:
