@@ -157,11 +157,25 @@ async def test_proofs_of_other_nodes_reproduce_there(
     node = DialectNode(rpc.url, kind)
     async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
         await ctx.heads.refresh()
-        for key, code in (("plain", "ok"), ("blacklist_after_buy", "unproven"), ("graduated_other", "ok")):
+        for key, code in (("plain", "ok"), ("blacklist_after_buy", "cannot_sell"), ("graduated_other", "ok")):
             (proof,) = await fetched(ctx, [built.tokens[key]])
             assert (proof["dialect"], proof["verdict"]["code"]) == (kind, code)
             result = await verified(proof, tmp_path, network_file, node.url)
             assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
+
+
+async def test_a_proof_has_the_copies_that_let_block_numbers_pass_and_their_control(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, tmp_path: Path, network_file: Path
+) -> None:
+    node = DialectNode(rpc.url, "nitro")
+    async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
+        await ctx.heads.refresh()
+        (proof,) = await fetched(ctx, [built.tokens["blacklist_after_buy"]])
+        numbers = proof["evidence"]["numbers"]
+        assert (numbers["instruction"], numbers["controls"]) == ("COINBASE", 2)
+        lie = changed(proof, "evidence.numbers.controls", 4)
+        result = await verified(lie, tmp_path, network_file, node.url)
+        assert (result.exit_code, "numbers.controls is" in result.output) == (1, True), result.output
 
 
 async def test_evidence_and_proof_are_kept_together_or_not_at_all(ctx: Context, built: Built) -> None:
