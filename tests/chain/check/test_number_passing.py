@@ -8,6 +8,8 @@ import pytest
 
 from chain.check.test_dialect_verdicts import KINDS, speaking, waiting
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.number_copies import read_code
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
@@ -159,6 +161,35 @@ async def test_what_draws_by_block_hashes_is_unproven(
     _, (code, level, text) = await found_on(kind, rpc, built, pool, token)
     assert (code, level) == ("unproven", "unknown")
     assert "the token may read block hashes" in text
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_what_asks_a_contract_of_the_network_for_the_number_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind
+) -> None:
+    """Multicall3 tells it."""
+    token = Maker(rpc, built).token("asks_multicall", int(built.contracts["multicall3"], 16))
+    _, (code, level, _) = await found_on(kind, rpc, built, pool, token)
+    assert (code, level) == ("unproven", "unknown")
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_what_makes_a_contract_in_a_trade_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind
+) -> None:
+    maker = Maker(rpc, built)
+    token = maker.token("makes_gates", maker.contract("gate", 10**9))
+    _, (code, level, text) = await found_on(kind, rpc, built, pool, token)
+    assert (code, level) == ("unproven", "unknown")
+    assert "makes other contracts" in text
+
+
+def test_no_other_contract_of_the_network_tells_the_number(rpc: SyncRpc, built: Built) -> None:
+    named = contracts_from(built.contracts).by_name()
+    codes = {name: bytes.fromhex(rpc.call("eth_getCode", at, "latest")[2:]) for name, at in named.items()}
+    reading = {name for name, code in codes.items() if read_code(code).reads_number()}
+    # The router compares the last block's hash with one that its caller already has.
+    assert reading == {"multicall3", "swap_router02"}
 
 
 async def test_the_evidence_names_what_was_copied_and_how(

@@ -19,6 +19,7 @@ INSTRUCTIONS: Mapping[NumberInstruction, int] = MappingProxyType(
 """What may stand for NUMBER, in this order. Each costs as much gas as NUMBER. Not GASLIMIT: a block whose
 limit is a block number has no room for the calls of a crowd."""
 _EXTCODECOPY, _EXTCODEHASH, _CODECOPY, _CODESIZE = 0x3C, 0x3F, 0x39, 0x38
+_CREATE, _CREATE2 = 0xF0, 0xF5
 _PUSH0, _PUSH32, _DUP1, _DUP16, _SWAP1, _SWAP16, _JUMPDEST = 0x5F, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0x5B
 _ARBSYS_SELECTORS = frozenset(bytes.fromhex(head) for head in ("a3b1b31d", "2b407a82"))
 """arbBlockNumber() and arbBlockHash(uint256) of the precompile ArbSys."""
@@ -70,6 +71,10 @@ class OpcodeReading:
     def reads_block_hash(self) -> bool:
         """True where it may read BLOCKHASH."""
         return BLOCKHASH in self.opcodes
+
+    def makes_contracts(self) -> bool:
+        """True where it may create a contract, whose code nobody can read before."""
+        return not self.opcodes.isdisjoint({_CREATE, _CREATE2})
 
     def inspects_code(self) -> bool:
         """True where it may hash or copy another contract's code."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Answer, hex_bytes
+from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes
 from roundtrip.chain.simulate.number_copies import (
     INSTRUCTIONS,
     NumberCopies,
@@ -42,7 +42,7 @@ from .candidates import standard_venues
 from .main_trips import probe_plan as sell_plan
 from .session import BlockGaps, CheckSession, VenueTrial
 
-_MOST_ROUNDS, _MOST_READS = 6, 256
+_MOST_ROUNDS, _MOST_READS, _MOST_BATCH = 6, 256, 48
 
 # Texts show 80 characters of a reason.
 _TOO_MANY = "the token may count blocks, and it names too many contracts to read"
@@ -50,6 +50,7 @@ _NOT_LISTED = "the token may count blocks, and not all that its sale runs is kno
 _HASHES = "the token may read block hashes, and no simulation makes blocks pass"
 _ARBSYS = "the token may ask for the chain's own block number, which stands still here"
 _OPAQUE = "the token may count blocks, and it runs code that is not for the EVM"
+_CREATES = "the token may count blocks, and it runs code that makes other contracts"
 _NOTICES = "the token counts blocks, and it could notice a copy of its code"
 _NO_INSTRUCTION = "the token counts blocks, and on this node nothing can stand for NUMBER"
 _DIFFERS = "the token counts blocks, and its trade differed with a copy of its code"
@@ -95,6 +96,8 @@ class ReachedCodes:
             return Missing("token", _ARBSYS)
         if any(reading.opaque for reading in readings):
             return Missing("token", _OPAQUE)
+        if any(reading.makes_contracts() for reading in readings):
+            return Missing("token", _CREATES)
         counting = self.counting().values()
         notices = any(reading.inspects_code() for reading in readings) or any(map(reads_own_copy, counting))
         return Missing("token", _NOTICES) if counting and notices else None
@@ -170,10 +173,11 @@ async def _read_reached(
     block, dialect = run.head.block, run.head.known_dialect()
     graph = CodeGraph(_known_contracts(run, trials, launch), {run.token: code})
     plan, copies = probe_plan(run.environments[0], _FIRST)
-    _, slots = graph.unread([run.token])
+    _, named = graph.unread([run.token])
+    slots = named[:_MOST_READS]
     calls = [access_list_call(_sale(run, trial, run.means.policy.later_s), block) for trial in trials]
     calls += [build(plan, block, dialect, copies), *(storage_call(slot, block) for slot in slots)]
-    answers = await run.means.node.batch(calls, run.meter)
+    answers = await _ask(run, calls)
     lists = [read_access_list(answer, run.token) for answer in answers[: len(trials)]]
     told = run.results(plan, answers[len(trials)])
     node = _NodeNumbers(number_at(told, block, dialect), is_honoured(plan, copies, told, dialect))
@@ -192,14 +196,14 @@ async def _read_reached(
 def _known_contracts(
     run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
 ) -> frozenset[Address]:
-    """Contracts that need no reading: the network's own, standard pools, and what the launchpad made or
-    approved."""
+    """Contracts that need no reading: the network's own but for Multicall3, which tells whoever asks the
+    block's number; standard pools; and what the launchpad made or approved."""
     contracts = run.means.contracts
     venues = [trial.place.venue for trial in trials]
     venues += [*standard_venues(contracts, run.token), *standard_venues(contracts, contracts.usdg)]
     pools = {venue.pool for venue in venues if venue.pool is not None}
     launched = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
-    return frozenset({ZERO_ADDRESS, *contracts.all_addresses(), *pools, *launched})
+    return frozenset({ZERO_ADDRESS, *contracts.all_addresses(), *pools, *launched} - {contracts.multicall3})
 
 
 def _parties(run: CheckSession, trial: VenueTrial) -> set[Address]:
@@ -217,11 +221,23 @@ async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) 
         if len(codes) + len(slots) > _MOST_READS:
             return False
         block = run.head.block
-        calls = [*(code_call(address, block) for address in codes), *(storage_call(s, block) for s in slots)]
-        answers = await run.means.node.batch(calls, run.meter)
+        calls = [code_call(address, block) for address in codes]
+        calls += [storage_call(slot, block) for slot in slots]
+        answers = await _ask(run, calls)
         graph.codes |= {a: hex_bytes(answer) for a, answer in zip(codes, answers, strict=False)}
         _keep_words(graph, slots, answers[len(codes) :])
     return False
+
+
+async def _ask(run: CheckSession, calls: list[RpcCall]) -> list[Answer]:
+    """One trip, in batches as small as nodes take. Raises NodeFault."""
+    batches = [calls[at : at + _MOST_BATCH] for at in range(0, len(calls), _MOST_BATCH)]
+    answers: list[Answer] = []
+    for batch in await run.means.node.batches(batches, run.meter):
+        if isinstance(batch, NodeFault):
+            raise batch
+        answers += batch
+    return answers
 
 
 def _keep_words(graph: CodeGraph, slots: list[Slot], answers: Sequence[Answer]) -> None:
