@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import asyncpg
 import pytest
 
 from chain.check.test_dialect_verdicts import KINDS, speaking, waiting
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.chain.simulate.number_copies import read_code
+from roundtrip.chain.simulate.number_copies import copy_code, read_code
 from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
@@ -190,6 +191,35 @@ def test_no_other_contract_of_the_network_tells_the_number(rpc: SyncRpc, built: 
     reading = {name for name, code in codes.items() if read_code(code).reads_number()}
     # The router compares the last block's hash with one that its caller already has.
     assert reading == {"multicall3", "swap_router02"}
+
+
+class Noticing(DialectNode):
+    """A node on which a sale with a copied code takes a little more gas."""
+
+    async def _simulate(self, params: list[Any]) -> list[dict[str, Any]]:
+        blocks = await super()._simulate(params)
+        sales = params[0]["blockStateCalls"]
+        if any(
+            account.get("code", "").endswith(self.copied) for account in sales[0]["stateOverrides"].values()
+        ):
+            call = blocks[-1]["calls"][1]
+            call["gasUsed"] = hex(int(call["gasUsed"], 16) + 1)
+        return blocks
+
+    copied = ""
+
+
+async def test_a_trade_that_differs_with_the_copy_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+) -> None:
+    token = built.tokens["blacklist_after_buy"]
+    node = Noticing(rpc.url, "nitro")
+    node.copied = copy_code(bytes.fromhex(rpc.call("eth_getCode", token, "latest")[2:]), "COINBASE")[-64:]
+    async with node.running(), speaking(node, built, pool, KINDS["nitro"]) as ctx:
+        evidence = await gather_evidence(ctx, Address(token), Meter())
+        verdict = judge(evidence, ctx.policy).verdict
+    assert (verdict.code, verdict.level, evidence.numbers) == ("unproven", "unknown", None)
+    assert "its trade differed with a copy of its code" in verdict.text
 
 
 async def test_the_evidence_names_what_was_copied_and_how(
