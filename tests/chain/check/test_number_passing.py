@@ -202,7 +202,7 @@ class Noticing(DialectNode):
         if any(
             account.get("code", "").endswith(self.copied) for account in sales[0]["stateOverrides"].values()
         ):
-            call = blocks[-1]["calls"][1]
+            call = next(call for block in reversed(blocks) for call in block["calls"])
             call["gasUsed"] = hex(int(call["gasUsed"], 16) + 1)
         return blocks
 
