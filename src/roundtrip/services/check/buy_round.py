@@ -18,7 +18,7 @@ from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
@@ -34,7 +34,7 @@ from roundtrip.domain.check.evidence import (
     Size,
     TokenFacts,
 )
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs, RecalledWallet
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.context import CheckContext
 from roundtrip.venues import BY_KIND
@@ -42,7 +42,7 @@ from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, unseen_venues
-from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys
+from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys, recall_wallets
 from .session import (
     BlockDependent,
     CheckSession,
@@ -69,7 +69,8 @@ class CheckInputs:
 
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
     ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
-    ``crowd``: also let drawn wallets trade; without it only the main wallet does.
+    ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
+    earlier checks that trade first in the crowd, the newest first.
     """
 
     head: ChainHead
@@ -79,11 +80,13 @@ class CheckInputs:
     deep: bool = False
     indexed: IndexInputs = NOTHING
     crowd: bool = True
+    recalled: tuple[RecalledWallet, ...] = ()
 
     def for_proof(self) -> ProofInputs:
         """The inputs as a proof stores them; its evidence has the head and the token."""
         known = self.candidates
-        return ProofInputs("0x" + self.seed.hex(), known.venues, known.others, self.deep, self.indexed)
+        seed = "0x" + self.seed.hex()
+        return ProofInputs(seed, known.venues, known.others, self.deep, self.indexed, self.recalled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         meter=meter,
         deep=inputs.deep,
         crowd_seed=inputs.seed if inputs.crowd else None,
+        recalled=inputs.recalled,
     )
     candidates = inputs.candidates.venues
     run = await _with_rates(run, candidates)
@@ -233,7 +237,9 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw = _given_raw(run, place, results[main])
         venues.append(
-            VenueTrial(place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place))
+            VenueTrial(
+                place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place, pool, launch)
+            )
         )
     code = token_facts.read_code(answers["code"])
     return BuyRoundData(
@@ -254,10 +260,13 @@ def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
     return 0 if amounts is None else amounts.token_raw
 
 
-def _draw_crowd(run: CheckSession, place: VenuePlace) -> tuple[CrowdWallet, ...]:
+def _draw_crowd(
+    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
+) -> tuple[CrowdWallet, ...]:
     if run.crowd_seed is None:
         return ()
-    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
+    recalled = recall_wallets(run, place, facts, launch)
+    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy, recalled)
 
 
 def _place_of(name: VenuePlace | BuyTrial) -> VenuePlace:
