@@ -241,12 +241,12 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place, pool, launch)
             )
         )
-    code = token_facts.read_code(answers["code"])
+    code = token_facts.read_simulated_code(facts)
     return BuyRoundData(
-        facts=token_facts.read_token_facts(facts, answers["code"], answers["proxy admin"]),
+        facts=token_facts.read_token_facts(facts, code, answers["proxy admin"]),
         launch=launch,
         venues=await _with_more_buys(run, venues, launch),
-        block_dependent=_block_dependent(run, places, answers, launch),
+        block_dependent=_block_dependent(run, places, code, answers, launch),
         code=code,
         implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
     )
@@ -287,7 +287,6 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
         "chain id": RpcCall("eth_chainId", []),
-        "code": token_facts.code_call(run.token, block),
         "proxy admin": token_facts.admin_call(run.token, block),
         "facts": run.request(facts_plan),
     }
@@ -316,7 +315,8 @@ def _facts_plan(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
     each is the first trade of its pool but for a thousandth. Last the pay-outs."""
     reader, setting = run.environments[0], run.setting
     plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
-    blocks = list(plan.blocks)
+    first, *blocks = plan.blocks
+    blocks.insert(0, token_facts.with_code_read(first, run.token, reader, run.means.policy))
     for size in _SIDE_SIZES:
         buys = [
             (number, _side_buy_plan(run, place, size))
@@ -441,6 +441,7 @@ def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple
 def _block_dependent(
     run: CheckSession,
     places: tuple[VenuePlace, ...],
+    code: bytes | Missing,
     answers: ReadAnswers,
     launch: AnyLaunch | Missing | None,
 ) -> BlockDependent:
@@ -448,8 +449,10 @@ def _block_dependent(
     launchpad approves their quotes: both are trusted."""
     if not _is_block_number_fixed(run):
         return {}
-    codes = {run.token: answers["code"]}
-    codes |= {contract: answers[contract] for contract in _strange_contracts(run, places)}
+    codes = {run.token: code}
+    codes |= {
+        contract: token_facts.read_code(answers[contract]) for contract in _strange_contracts(run, places)
+    }
     trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
     gaps = {
         contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
