@@ -97,6 +97,8 @@ async def _checked(
 
 
 async def _checked_once(ctx: Context, token: str, entropy: bytes) -> CheckResult:
+    # Nothing follows the head here, and many checks take longer than a head lasts.
+    await ctx.heads.refresh()
     own = replace(ctx, entropy=lambda: entropy)
     verdict = judge(await gather_evidence(own, Address(token), Meter()), POLICY).verdict
     return CheckResult(verdict.code, verdict.level, verdict.text)
