@@ -1,6 +1,8 @@
-"""Measures a check: cold and warm, the node's share, the trips; warm against a constant route.
+"""Measures a check: cold and warm, the node's share, what it asks of a node; warm against a constant route.
 
-    python -m bench.check [--cold 300] [--warm 20000]
+    python -m bench.check [--cold 300] [--warm 20000] [--beside OTHER/src]
+
+With ``--beside`` only cold checks are measured, of this code and of another checkout's, in turns.
 
 Prints medians and 95th percentiles; compare the ratios: machines are noisy. Everything runs on loopback,
 against a local chain that makes ten blocks a second.
@@ -9,11 +11,13 @@ against a local chain that makes ten blocks a second.
 import argparse
 import asyncio
 import contextlib
+import gzip
 import http.client
 import itertools
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -48,6 +52,8 @@ from .timing import Times
 
 PROJECT = Path(__file__).resolve().parents[1]
 STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals", "curve", "graduated")
+COUNTED = {"one v3 pool": "plain", "one v4 pool": "v4_eth", "a curve": "curve", "two pools": "both_versions"}
+"""Tokens whose requests are counted."""
 AT_ONCE = 64
 EIGHT_VENUES = tuple(
     PoolPlan("weth" if version == 3 else quote, fee, 5_000, 900, version)
@@ -68,10 +74,13 @@ class RecordingNode(Node):
     """Keeps the bytes of every trip, to send them again with nothing around them."""
 
     bodies: list[bytes] = field(default_factory=list)
+    answers: list[bytes] = field(default_factory=list)
 
     async def _post(self, body: bytes, timeout_s: float) -> bytes:
+        answer = await Node._post(self, body, timeout_s)
         self.bodies.append(body)
-        return await Node._post(self, body, timeout_s)
+        self.answers.append(answer)
+        return answer
 
 
 def bare_ms(url: str, bodies: list[bytes]) -> float:
@@ -98,6 +107,7 @@ async def cold(ctx: Context, tokens: list[str], count: int) -> list[str]:
     trips: set[int] = set()
     for token in itertools.islice(itertools.cycle(tokens), count):
         node.bodies.clear()
+        node.answers.clear()
         started = time.perf_counter()
         answered = await check(recording, CheckParams(token))
         whole.append((time.perf_counter() - started) * 1000)
@@ -112,6 +122,24 @@ async def cold(ctx: Context, tokens: list[str], count: int) -> list[str]:
     print(f"  awaiting node  {figures(waiting)}   {share:.0%} of it")
     print(f"  node alone     {figures(bare)}   cold is {ratio:.2f}x")
     return beside("a cold check", Times(whole), "its requests to the node, sent bare", Times(bare))
+
+
+async def count_requests(ctx: Context, name: str, token: str) -> None:
+    """Prints what one check asks of a node. Nodes that compress send a small part of the bytes down."""
+    assert isinstance(ctx.node, Node)
+    node = RecordingNode(ctx.node.url, ctx.node.session)
+    answered = await check(replace(ctx, node=node), CheckParams(token))
+    calls = [call["method"] for body in node.bodies for call in json.loads(body)]
+    up, down, packed = (
+        sum(map(len, bodies)) / 1000
+        for bodies in (node.bodies, node.answers, [gzip.compress(answer, 5) for answer in node.answers])
+    )
+    assert answered.meter is not None
+    simulations = calls.count("eth_simulateV1")
+    print(
+        f"{name:14} {answered.meter.trips} trips {len(calls):4} calls {simulations:4} simulations"
+        f" {up:6.0f} KB up {down:6.0f} KB down {packed:5.0f} KB in gzip"
+    )
 
 
 async def load(url: str, requests: int) -> tuple[float, list[float]]:
@@ -205,7 +233,7 @@ async def service(ctx: Context) -> AsyncIterator[str]:
 
 
 async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_requests: int) -> list[list[str]]:
-    """Every figure, one after another; the rows of ``SIDE_BY_SIDE``."""
+    """Every figure, one after another; the rows of ``SIDE_BY_SIDE``. Without warm requests only cold ones."""
     contracts = contracts_from(built.contracts)
     with tempfile.TemporaryDirectory() as folder:
         async with (
@@ -221,6 +249,12 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
             many, eight = await asyncio.to_thread(put_tokens, rpc_url, built)
             await ctx.heads.refresh()
             await cold(ctx, [eight], 30)
+            for name, key in COUNTED.items():
+                await count_requests(ctx, name, built.tokens[key])
+            await count_requests(ctx, "eight pools", eight)
+            if not warm_requests:
+                await at_once(base_url, many)
+                return rows
             print("--- distinct tokens at once; then the same again, cold, for memory")
             for _ in range(3):
                 await at_once(base_url, many)
@@ -230,13 +264,27 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
     return rows
 
 
+def measure_beside(other: Path, cold_checks: int, rounds: int = 3) -> None:
+    """Cold checks of this code and of another checkout's, in turns."""
+    command = [sys.executable, "-m", "bench.check", "--cold", str(cold_checks), "--warm", "0"]
+    for _ in range(rounds):
+        for name, source in (("this", PROJECT / "src"), ("other", other.resolve())):
+            print(f"=== {name}", flush=True)
+            paths = os.pathsep.join(map(str, (source, PROJECT / "tests", PROJECT)))
+            subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, cwd=PROJECT, check=True)
+
+
 def main() -> None:
     """Builds or finds the local chain, starts it, measures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cold", type=int, default=300)
     parser.add_argument("--warm", type=int, default=20_000)
+    parser.add_argument("--beside", type=Path, help="src of another checkout")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.beside is not None:
+        measure_beside(asked.beside, asked.cold)
+        return
     places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)

@@ -54,6 +54,8 @@ class Ground:
     heard: asyncio.Queue[int] = field(default_factory=asyncio.Queue)
     waited: asyncio.Queue[float] = field(default_factory=asyncio.Queue)
     meanwhile: Callable[[], None] = lambda: None
+    every_s: float = 0.0
+    now_s: float = 0.0
 
     def sync(self, first: int | None = 0, deepest_fork: int | None = None) -> Sync:
         async def wait(seconds: float) -> None:
@@ -63,7 +65,10 @@ class Ground:
 
         local = deepest_fork is None
         feed = cast(Feed, self.feed)
-        following = Following(self.node, feed, 4663, NETWORK, first, 5, deepest_fork, local, wait=wait)
+        following = Following(
+            self.node, feed, 4663, NETWORK, first, 5, deepest_fork, local, wait=wait, every_s=self.every_s,
+            clock=lambda: self.now_s,
+        )  # fmt: skip
         return Sync(following, self.connect)
 
     async def connect(self) -> Connection:

@@ -227,6 +227,7 @@ class Dispatch:
             ctx = self.ctx
             if operation.lane is not None:
                 ctx = ctx.for_caller(caller_name, operation.lane, _find_token(params), address)
+                await ctx.heads.wake()
             call = HandlerCall(ctx, params, admitted.account, idempotency_key)
             with self.ctx.measures.span("use_case", operation.name):
                 answer = await self._run_with_deadline(operation.handler(call))

@@ -155,7 +155,7 @@ async def open_context(
         venue_index = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
             node, CHAIN_ID, contracts, settings.poll_ms, venue_index=venue_index, patience_s=patience_s,
-            oldest_s=_oldest_s(settings),
+            oldest_s=_oldest_s(settings), idle_s=settings.idle_poll_ms / 1000,
         )  # fmt: skip
         if isinstance(node, NodePool):
             node.speaks = _dialect_probe(heads)
@@ -323,11 +323,14 @@ async def open_sync(
         measures = measures or Measures()
         node = _build_client(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
         topics = sorted({topic for listing in LISTINGS for _, topic in listing.listings(network.contracts)})
-        feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
+        every_ms = network.sync_every_ms if settings.sync_every_ms is None else settings.sync_every_ms
+        poll_ms = max(settings.poll_ms, every_ms // 2)
+        feed = Feed(node, settings.ws_url, session, poll_ms, topics=topics, chance=_chance)
         yield Sync(
             Following(
                 node=node,
                 feed=feed,
+                every_s=every_ms / 1000,
                 chain_id=network.chain_id,
                 contracts=network.contracts,
                 first=(settings.sync_from or 0) if is_local else settings.sync_from,

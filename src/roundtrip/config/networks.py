@@ -29,6 +29,8 @@ class Network:
     look_back_blocks: int | None
     more_rpc_urls: tuple[str, ...] = ()
     calls_per_second: int = 0
+    sync_every_ms: int = 0
+    """The least time between two reads of new blocks by the sync: 0 asks the most of a node."""
     eth_usd_pool: Address | None = None
     """The v3 pool of weth and usdg from which the index takes the eth price; None: the first with
     liquidity."""
@@ -90,6 +92,7 @@ ROBINHOOD = Network(
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
     # An hour and a half: ten blocks a second, in ranges of ten thousand.
     look_back_blocks=50_000,
+    sync_every_ms=2_000,
     more_rpc_urls=("https://robinhood-rpc.publicnode.com", "https://robinhood.drpc.org"),
     # The pool with a fee of 0.01 %, which other sources use, too.
     eth_usd_pool=_address("0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"),

@@ -79,6 +79,8 @@ class Settings(BaseSettings):
     metrics_port: int = Field(0, ge=0, le=65_535)
     otlp_url: str | None = Field(None, pattern="^https?://[^?#\\s]+$")
     poll_ms: int = Field(200, ge=10)
+    idle_poll_ms: int = Field(5000, ge=10, le=10_000)
+    sync_every_ms: int | None = Field(None, ge=0, le=10_000)
     sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)
     most_connections: int = Field(2_000, ge=1)

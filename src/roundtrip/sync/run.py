@@ -66,7 +66,7 @@ class Following:
     """What the sync follows, and how. ``first``: where an empty database begins; None: ``look_back_blocks``
     behind the newest block. ``deepest_fork``: a fork of more blocks is refused; None: no limit.
     ``is_local``: the chain may be reset or become shorter. ``tell`` reports progress. ``listening``: opens
-    the feed for as long as the sync leads."""
+    the feed for as long as the sync leads. ``every_s``: the least time between two reads of new blocks."""
 
     node: RpcNode
     feed: Feed
@@ -79,6 +79,8 @@ class Following:
     eth_usd_pool: Address | None = None
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+    every_s: float = 0.0
+    clock: Callable[[], float] = time.monotonic
     listening: Callable[[], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext
     measures: Measures = field(default_factory=Measures)
 
@@ -99,6 +101,8 @@ class Sync:
         self._chain_checked = self._fork_checked = False
         """Whether the node was checked to be on this chain; and to have the followed blocks, since the last
         sign of a fork."""
+        self._read_s = -1e9
+        """When new blocks were read last."""
         self._number: int | None = None
         """The newest block that this sync wrote."""
         following.measures.watch("sync", "leads", lambda: int(self._leads is True))
@@ -198,11 +202,19 @@ class Sync:
             await self._read_older(connection, at)
             return
         if feed.newest() > at.block.number:
+            await self._wait_for_turn(feed.newest() - at.block.number)
             await self._read(connection, at.block)
             return
         hint = await feed.next(at.block.number)
         if hint.removed:
             self._fork_checked = False
+
+    async def _wait_for_turn(self, missing: int) -> None:
+        """Lets blocks gather, so that one read asks for many of them. Far behind, it does not wait."""
+        wait_s = self._read_s + self._following.every_s - self._following.clock()
+        if wait_s > 0 and missing < _FAR_BEHIND_BLOCKS:
+            await self._following.wait(wait_s)
+        self._read_s = self._following.clock()
 
     async def _begin(self, connection: Connection) -> None:
         following, first = self._following, self._following.first
@@ -243,7 +255,9 @@ class Sync:
         """Appends the blocks that follow block ``at``, up to the head."""
         node, feed = self._following.node, self._following.feed
         newest_s, before_s = await self._newest_s(at), at.timestamp_s
-        stream = spans(node, at.number + 1, feed.newest, self._width, _IN_FLIGHT, at.hash)
+        newest_now = feed.newest()
+        until = (lambda: newest_now) if self._following.every_s else feed.newest
+        stream = spans(node, at.number + 1, until, self._width, _IN_FLIGHT, at.hash)
         async with contextlib.aclosing(stream):
             async for blocks in stream:
                 last = blocks[-1].ref

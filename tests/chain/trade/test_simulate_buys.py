@@ -1,5 +1,7 @@
 """A wallet's own buys, simulated and sold straight back."""
 
+from dataclasses import replace
+
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
@@ -20,6 +22,8 @@ from support.simulated import (
 from support.simulating import ETH, steps_of, usdg
 from support.wallet import Place, Step, Wallet, calldata
 from truth.simulated import buy_steps, money_for, spot_of
+from truth.spring_trial import deploy_spring
+from truth.springs import drawn
 
 VENUES = {
     "plain": Place("weth", 3000),
@@ -64,6 +68,22 @@ async def test_a_buy_is_sold_straight_back(ctx: Context, built: Built, wallet: W
     assert said.trips == 2
     # Approvals of exactly what is spent are spent, too.
     assert said.approvals() == set()
+
+
+async def test_a_trap_for_other_wallets_is_one_for_this_wallet_too(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Wallet
+) -> None:
+    """Its own sell goes through, now; an owner who picks victims can pick this wallet, too."""
+    cases = drawn(40, 29, ("address, 1 in 8",))
+    case = next(one for one in cases if one.pool.quote == "weth" and not one.takes_bps)
+    token = deploy_spring(rpc, built, case)
+    await ctx.heads.refresh()
+    own = replace(ctx, entropy=lambda: b"\x07" * 32)
+    place = Place("weth", case.pool.fee_pips, case.pool.version)
+    said = await simulated(own, wallet.address, *steps_of(wallet, token, place, ETH // 10))
+    assert (said.code, said.level) == ("cannot_sell", "danger"), said.text
+    assert "test wallets could buy it and not sell it" in said.text
+    assert said.answer["check"]["verdict"]["code"] == "cannot_sell"
 
 
 @pytest.mark.parametrize(

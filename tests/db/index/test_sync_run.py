@@ -31,6 +31,22 @@ async def test_it_follows_to_the_end_and_on(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
+async def test_it_lets_blocks_gather_between_two_reads_where_it_is_told_to(ground: Ground) -> None:
+    ground.every_s, ground.now_s = 2.0, 100.0
+    async with ground.following():
+        await ground.until(30)
+        ground.now_s += 0.5
+        ground.node.grow(2)
+        ground.feed.say(ground.node.last)
+        await ground.until(ground.node.last)
+        ground.now_s += 2.0
+        ground.node.grow(1)
+        ground.feed.say(ground.node.last)
+        await ground.until(ground.node.last)
+        assert await ground.is_at_the_end()
+    assert [ground.waited.get_nowait() for _ in range(ground.waited.qsize())] == [1.5]
+
+
 @pytest.mark.parametrize(("first", "start"), [(12, 12), (None, 25)])
 async def test_it_begins_where_it_is_told_or_some_blocks_back(
     ground: Ground, first: int | None, start: int

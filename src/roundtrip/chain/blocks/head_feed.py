@@ -152,7 +152,7 @@ class FeedTimeouts:
     """The feed's waits. ``guard_s``: between polls while the websocket works. ``lag_s``: how far the
     websocket may be behind such a poll. ``silence_s``: for a head. ``answer_s``: to connect and subscribe."""
 
-    guard_s: float = 2.0
+    guard_s: float = 5.0
     lag_s: float = 1.0
     silence_s: float = 10.0
     answer_s: float = 5.0

@@ -29,6 +29,10 @@ QUOTED_WEI = 10**17
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
 _PROBE_AGAIN_S = 2.0
+_BUSY_S = 2.0
+"""A service is idle so long after the last request that asked the node."""
+_IDLE_MARKET_S = 60.0
+"""The age of the eth price in an idle service."""
 log = structlog.get_logger(__name__)
 
 
@@ -90,7 +94,8 @@ class Heads:
     behind; a head that stays lower for longer is a reorganisation, or from the only node left.
     ``dialect``: of the node's simulations, where it is known; None: the node is probed until it is.
     ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
-    so has a node whose newest block stays the same for as long.
+    so has a node whose newest block stays the same for as long. ``idle_s``: how often a service that nobody
+    asks polls; None: as often as a busy one.
     """
 
     def __init__(
@@ -107,6 +112,7 @@ class Heads:
         oldest_s: float = math.inf,
         wall: Callable[[], float] = time.time,
         dialect: Dialect | None = None,
+        idle_s: float | None = None,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -120,6 +126,8 @@ class Heads:
         self.venue_index = venue_index
         self._dialect = dialect
         self._probed_s = -1e9
+        self._idle_s, self._asked_s = idle_s, -1e9
+        self._woken, self._is_following = asyncio.Event(), False
         self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
@@ -153,11 +161,39 @@ class Heads:
         with contextlib.suppress(RoundtripError):
             await self.refresh()
         async with run_in_background(self._follow(), "heads"):
-            yield self
+            self._is_following = True
+            try:
+                yield self
+            finally:
+                self._is_following = False
+
+    async def wake(self) -> None:
+        """For a request that will ask the node: reads the newest block where polls had become slow, and
+        makes them fast for a while. Never raises: ``current`` does, where the node does not answer."""
+        was_idle, self._asked_s = self._is_idle(), self._clock()
+        if was_idle and self._is_following:
+            self._woken.set()
+            with contextlib.suppress(RoundtripError):
+                await self.refresh()
+
+    def _is_idle(self) -> bool:
+        return self._idle_s is not None and self._clock() - self._asked_s > _BUSY_S
+
+    async def _pause(self) -> None:
+        """Waits for the next poll: a long time, unless a request wakes it."""
+        if self._is_idle():
+            self._woken.clear()
+            # Not wait_for: before Python 3.12 it may lose a cancellation that arrives with the result.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._idle_s):
+                    await self._woken.wait()
+            if not self._woken.is_set():
+                return
+        await asyncio.sleep(self._poll_s)
 
     async def _follow(self) -> None:
         while True:
-            await asyncio.sleep(self._poll_s)
+            await self._pause()
             try:
                 await self.refresh()
             except RoundtripError as fault:
@@ -258,8 +294,8 @@ class Heads:
                 return
 
     async def _market_at(self, block: BlockRef) -> MarketRates:
-        now_s = self._clock()
-        if self._market is not None and now_s - self._market[0] < self._market_age_s:
+        now_s, most_s = self._clock(), _IDLE_MARKET_S if self._is_idle() else self._market_age_s
+        if self._market is not None and now_s - self._market[0] < most_s:
             return self._market[1]
         try:
             answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)

@@ -177,29 +177,49 @@ def read_isolated(results: Results, trader: CrowdTrader, attempts: tuple[Attempt
         return Missing("node", "a balance of the money side could not be read")
     if held is None:
         return Missing("token", "the token does not return balances")
-    buy_names = [name for name in ("buy", "again") if f"alone-{name}" in results]
-    buy_gas = [results[f"alone-{name}"].gas_used for name in buy_names]
-    pays_eth, price_wei = trader.place.pays_eth(), _gas_price_wei(trader)
-    if pays_eth:
-        paid = start - bought - price_wei * sum(buy_gas)
-    else:
-        paid = trader.spent_raw(trader.wallet.size_wei) + trader.spent_raw(trader.wallet.again_wei)
+    paid = _planned_paid_raw(trader)
+    if trader.place.pays_eth():
+        gas = sum(buy.gas_used for buy in _buys(results, trader))
+        paid = start - bought - _gas_price_wei(trader) * gas
+    return _read_attempts(results, trader, attempts, paid, held)
+
+
+def read_company(results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...]) -> CellOutcome:
+    """The same for a wallet of the crowd that sells after the crowd's buys (``company_plan``)."""
+    refused = _first_refusal(results, trader)
+    if refused is not None:
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    held = _uint(results[f"{trader.label}-held"])
+    if held is None:
+        return Missing("token", "the token does not return balances")
+    return _read_attempts(results, trader, attempts, _planned_paid_raw(trader), held)
+
+
+def _planned_paid_raw(trader: CrowdTrader) -> int:
+    return trader.spent_raw(trader.wallet.size_wei) + trader.spent_raw(trader.wallet.again_wei)
+
+
+def _read_attempts(
+    results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...], paid: int, held: int
+) -> CellOutcome:
+    label, refused = trader.label, None
+    buy_gas = max(buy.gas_used for buy in _buys(results, trader))
     for number, attempt in enumerate(attempts):
-        sell = results[f"alone-sell-{number}"]
+        sell = results[f"{label}-sell-{number}"]
         if not sell.ok:
             refused = RefusedCall("sell", sell.reason(), sell.gas_used)
             continue
-        before, after = (_uint(results[f"alone-{when}-{number}-quote"]) for when in ("before", "after"))
-        left = _uint(results[f"alone-left-{number}"])
+        before, after = (_uint(results[f"{label}-{when}-{number}-quote"]) for when in ("before", "after"))
+        left = _uint(results[f"{label}-left-{number}"])
         if before is None or after is None:
             return Missing("node", "a balance of the money side could not be read")
         if left is None:
             return Missing("token", "the token does not return balances")
-        back = after - before + (price_wei * sell.gas_used if pays_eth else 0)
+        gas_wei = _gas_price_wei(trader) * sell.gas_used if trader.place.pays_eth() else 0
         # A balance may have grown since it was read: what came to the venue was sold.
         came = venue_amounts(sell, trader.place, trader.setting)
         sold = max(held - left, 0 if came is None else min(attempt.raw, came.token_raw))
-        return Sold(paid, held, attempt.raw, sold, back, max(buy_gas), sell.gas_used)
+        return Sold(paid, held, attempt.raw, sold, after - before + gas_wei, buy_gas, sell.gas_used)
     assert refused is not None
     return refused
 

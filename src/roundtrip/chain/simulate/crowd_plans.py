@@ -310,13 +310,67 @@ def isolated_plan(
         # The wait counts from the last buy on.
         passed_s -= BUY_GAP_S
     for number, attempt in enumerate(attempts):
-        sell = trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], sell_gas)
         delay_s = max(1, attempt.after_s - passed_s)
-        reads = (_quote_read(trader, f"before-{number}"),)
-        after = (_quote_read(trader, f"after-{number}"), _left_read(trader, number))
-        blocks.append(PlannedBlock(delay_s, (*reads, sell, *after)))
+        blocks.append(PlannedBlock(delay_s, _attempt_steps(trader, number, attempt, sell_gas)))
         passed_s += delay_s
     return Plan(environment, tuple(blocks))
+
+
+def _attempt_steps(
+    trader: CrowdTrader, number: int, attempt: Attempt, sell_gas: int
+) -> tuple[SimulatedStep, ...]:
+    """A sell, between reads of the seller's balances."""
+    return (
+        _quote_read(trader, f"before-{number}"),
+        trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], sell_gas),
+        _quote_read(trader, f"after-{number}"),
+        _left_read(trader, number),
+    )
+
+
+def company_plan(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    amount_raw: int,
+    bought: CompletedBuy,
+    members: tuple[Member, ...],
+    sellers: tuple[Member, ...],
+) -> Plan:
+    """Isolation round: the crowd buys as in the sell round, and then only these of it try to sell all they
+    have, each in blocks of its own: a wallet may be marked by the block of its buy."""
+    first = buy_block(place, setting, environment, "probe", amount_raw, bought.gas)
+    *blocks, last = crowd_buy_blocks(place, setting, environment, members)
+    traders = {member: company_trader(place, setting, environment, member) for member in sellers}
+    limit = setting.policy.transfer_gas_limit
+    approving = [
+        trader.step(f"approve-{number}", call, limit)
+        for member, trader in traders.items()
+        for number, call in enumerate(sell_calls(trader, max(1, member.held_raw))[:-1])
+    ]
+    held = [replace(_token_read(trader), label=f"{trader.label}-held") for trader in traders.values()]
+    plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
+    passed_s = 0
+    for number, attempt in enumerate(company_attempts(0, setting.policy)):
+        for member, trader in traders.items():
+            delay_s = max(1, attempt.after_s - passed_s)
+            tried = replace(attempt, raw=max(1, member.held_raw))
+            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, number, tried, member.sell_gas)))
+            passed_s += delay_s
+    return Plan(environment, tuple(plan))
+
+
+def company_trader(
+    place: VenuePlace, setting: Setting, environment: Environment, member: Member
+) -> CrowdTrader:
+    """A wallet of the crowd that sells all it has by the usual route."""
+    wallet = replace(member.wallet, way="usual", share_bps=BPS)
+    return CrowdTrader(place, setting, environment, wallet, f"m{member.number}")
+
+
+def company_attempts(raw: int, policy: Policy) -> tuple[Attempt, ...]:
+    """Soon, after an hour and after a day."""
+    return tuple(Attempt(at_s, raw) for at_s in (policy.later_s, policy.hour_s, policy.day_s))
 
 
 _MOST_SELLING = 7

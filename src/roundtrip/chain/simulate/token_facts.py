@@ -35,6 +35,9 @@ _VIEWS = (
 GET_CHAIN_ID = "0x3408e470"
 """Multicall3.getChainId()."""
 _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
+_CODE_READER = "0x3d35803b803d3d843c3df3"
+"""Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
+DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
 _MOST_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
 
@@ -58,6 +61,23 @@ def facts_plan(
     return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
 
 
+def with_code_read(block: PlannedBlock, token: Address, env: Environment, policy: Policy) -> PlannedBlock:
+    """The block, which also returns the token's code: a call less than ``code_call``. The code that reads it
+    stands at an address that nothing else calls."""
+    at = Address("0x" + abi.keccak(bytes.fromhex(env.reader[2:]) + b"code")[12:].hex())
+    call = Call(at, "0x" + token[2:].rjust(64, "0"))
+    step = SimulatedStep("code", env.reader, call, policy.read_gas_limit)
+    return replace(block, steps=(*block.steps, step), codes=(*block.codes, (at, _CODE_READER)))
+
+
+def read_simulated_code(results: Results | Missing) -> bytes | Missing:
+    """The code from a block ``with_code_read``."""
+    if isinstance(results, Missing):
+        return results
+    code = results["code"]
+    return code.data if code.ok else Missing("node", "the token's code could not be read")
+
+
 def read_chain_id(results: Results | Missing) -> int | Missing:
     """The chain that the simulation ran on."""
     if isinstance(results, Missing):
@@ -76,13 +96,12 @@ def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_getStorageAt", [token, PROXY_ADMIN_SLOT, {"blockHash": pinned.hash}])
 
 
-def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
+def block_count(code: bytes | Missing) -> Missing | None:
     """Why a contract's behaviour in later blocks is unknown on a chain where no simulation advances the block
     number: it may read block numbers, or its code is missing. None: it reads none."""
-    code_bytes = _bytes(code)
-    if isinstance(code_bytes, Missing):
-        return code_bytes
-    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(code_bytes) else None
+    if isinstance(code, Missing):
+        return code
+    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(code) else None
 
 
 def implementation_call(token: Address, pinned: BlockRef) -> RpcCall:
@@ -169,14 +188,13 @@ def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ..
 
 
 def read_token_facts(
-    results: Results | Missing, code: msgspec.Raw | RpcError, admin: msgspec.Raw | RpcError
+    results: Results | Missing, code: bytes | Missing, admin: msgspec.Raw | RpcError
 ) -> TokenFacts:
     """The token's facts. Missing: the node did not answer. None: the token did not."""
-    code_bytes = _bytes(code)
     admin_word = _bytes(admin)
     proxy_admin = abi.address_at(admin_word, 0) if isinstance(admin_word, bytes) else admin_word
     common = {
-        "code_bytes": len(code_bytes) if isinstance(code_bytes, bytes) else code_bytes,
+        "code_bytes": len(code) if isinstance(code, bytes) else code,
         "proxy_admin": None if proxy_admin == ZERO_ADDRESS else proxy_admin,
     }
     if isinstance(results, Missing):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-9"
+    version: str = "2026-11-10"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -84,6 +84,10 @@ class Policy:
     """A wallet of the crowd that loses this much more than the main one met something else."""
     most_isolated: int = 3
     """Wallets of one venue that are tried alone."""
+    most_recalled: int = 4
+    """Wallets of earlier checks that trade first in a venue's crowd."""
+    recalled_s: int = 86_400
+    """How long a wallet that met something else is recalled."""
 
     warn_loss_bps: int = 1500
     danger_loss_bps: int = 5000

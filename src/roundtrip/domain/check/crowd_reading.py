@@ -26,9 +26,10 @@ CHOICES: tuple[Choice, ...] = get_args(Choice)
 Fate = Literal["wallet", "others", "others sold"]
 """The differences that a trader does not choose."""
 _FATES: tuple[Fate, ...] = get_args(Fate)
-Cause = Fate | Choice | Literal["together", "not alone"]
-"""Why a wallet of the crowd met something else. The last two: several of its choices at once, and nothing
-that it met alone."""
+_TRAPS: tuple[str, ...] = (*_FATES, "company")
+Cause = Fate | Choice | Literal["company", "together", "not alone"]
+"""Why a wallet of the crowd met something else. ``company``: it was marked when it bought among others;
+``together``: several of its choices at once; ``not alone``: nothing that it met again."""
 
 _SETTLED_SHORT = "CurrencyNotSettled"
 """v4's own reason where the second route pays in less than it sold, as with any token that taxes transfers:
@@ -101,7 +102,7 @@ class CrowdReading:
 
 def is_trap(finding: CrowdFinding) -> bool:
     """True where a wallet cannot sell for what it is, or for what others do."""
-    return finding.refused and finding.cause in _FATES
+    return finding.refused and finding.cause in _TRAPS
 
 
 def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
@@ -167,7 +168,7 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         left_out=crowd.left_out,
         findings=tuple(findings),
         trapped=trapped or gap or False,
-        loss_bps=max((f.loss_bps for f in findings if f.cause in _FATES), default=0),
+        loss_bps=max((f.loss_bps for f in findings if f.cause in _TRAPS), default=0),
         largest_wei=_largest_wei(crowd),
     )
 
@@ -223,6 +224,11 @@ def _finding(
     bad = is_bad("as drawn")
     if bad is True:
         return _blame(trade, "together", by["as drawn"], policy)
+    bad = is_bad("in company")
+    if isinstance(bad, Missing):
+        return bad
+    if bad:
+        return _blame(trade, "company", by["in company"], policy)
     refusal = trade.outcome if isinstance(trade.outcome, RefusedCall) else None
     return CrowdFinding(trade, "not alone", refusal is not None, 0, refusal)
 

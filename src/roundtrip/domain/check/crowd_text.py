@@ -47,7 +47,7 @@ def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
     for finding in crowd.findings:
         if finding.loss_bps == loss_bps and not finding.refused and finding.cause in _AFTER:
             return _AFTER[finding.cause]
-        if finding.loss_bps == loss_bps and not finding.refused and finding.cause == "wallet":
+        if finding.loss_bps == loss_bps and not finding.refused and finding.cause in ("wallet", "company"):
             return f" from {crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
     return ""
 

@@ -1,6 +1,6 @@
 """The inputs of a check that its evidence does not hold: kept to repeat the check."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from roundtrip.domain.base.types import Address
@@ -27,12 +27,29 @@ NOTHING = IndexInputs()
 """For no index, or an index that does not know the token."""
 
 
+MAIN_WALLET = -1
+"""The number of a check's main wallet among those that are recalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledWallet:
+    """A wallet that met a refusal or a loss on venue ``at`` in an earlier check: it trades first in a crowd.
+    ``seed``: of that check, as ``0x`` hex; ``number``: its place in that crowd, or ``MAIN_WALLET``. So nobody
+    can choose its address."""
+
+    wire: ClassVar[str] = "Recalled"
+
+    at: str
+    seed: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class ProofInputs:
     """``seed``: 32 bytes as ``0x`` hex, from which the wallets were drawn. ``venues``: known and possible
     venues of the token, in the order of the reads, also those that do not exist. ``others``: the number of
     known pools that were not read, because no check trades for their quote. ``deep``: the check also tried
-    owner calls, and sells of ``indexed.holders``."""
+    owner calls, and sells of ``indexed.holders``. ``recalled``: the newest first."""
 
     wire: ClassVar[str] = "Begun"
 
@@ -41,3 +58,4 @@ class ProofInputs:
     others: int
     deep: bool = False
     indexed: IndexInputs = NOTHING
+    recalled: tuple[RecalledWallet, ...] = field(default=(), metadata={"added": True})

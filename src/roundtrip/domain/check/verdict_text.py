@@ -1,7 +1,7 @@
 """The short sentence of a verdict, with the deciding figure."""
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_count, format_percent
+from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
@@ -329,13 +329,22 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     if not enough(reading.full, policy):
         return ""
     if isinstance(reading.large, RefusedCall):
-        return "; what 1 eth buys cannot be sold"
+        return f"; what 1 eth buys cannot be sold{_largest_text(reading, policy)}"
     if isinstance(reading.large, Missing):
         return "; we could not find out whether what 1 eth buys can be sold"
     worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
         return f"; a round trip of 1 eth loses {format_percent(reading.large.loss_bps)}"
     return ""
+
+
+def _largest_text(reading: VenueReading, policy: Policy) -> str:
+    """The largest size that the crowd sold, where 1 eth does not; empty where the crowd's clause names it."""
+    crowd = reading.crowd
+    if crowd is None or any(finding.cause == "size" for finding in crowd.findings):
+        return ""
+    is_between = policy.probe_wei < crowd.largest_wei < policy.large_wei
+    return f", and what {format_eth(crowd.largest_wei)} buys can" if is_between else ""
 
 
 def _gas_text(reading: VenueReading, policy: Policy) -> str:

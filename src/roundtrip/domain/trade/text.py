@@ -6,6 +6,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.crowd_text import trap_text
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.sales import Sale, SellResult
@@ -130,6 +131,9 @@ def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
 
 
 def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
+    trap = trap_text(reading.crowd) if reading.crowd is not None else ""
+    if trap:
+        return trap[0].lower() + trap[1:]
     if reading.inconsistent is True:
         return "the same sell worked in one simulated block and failed in another"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""

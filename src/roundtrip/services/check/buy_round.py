@@ -18,7 +18,7 @@ from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
@@ -35,7 +35,7 @@ from roundtrip.domain.check.evidence import (
     Size,
     TokenFacts,
 )
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs, RecalledWallet
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
@@ -44,7 +44,7 @@ from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, unseen_venues
-from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys
+from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys, recall_wallets
 from .number_passing import control_copies, find_copies
 from .session import (
     BlockGaps,
@@ -72,7 +72,8 @@ class CheckInputs:
 
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
     ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
-    ``crowd``: also let drawn wallets trade; without it only the main wallet does.
+    ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
+    earlier checks that trade first in the crowd, the newest first.
     """
 
     head: ChainHead
@@ -82,11 +83,13 @@ class CheckInputs:
     deep: bool = False
     indexed: IndexInputs = NOTHING
     crowd: bool = True
+    recalled: tuple[RecalledWallet, ...] = ()
 
     def for_proof(self) -> ProofInputs:
         """The inputs as a proof stores them; its evidence has the head and the token."""
         known = self.candidates
-        return ProofInputs("0x" + self.seed.hex(), known.venues, known.others, self.deep, self.indexed)
+        seed = "0x" + self.seed.hex()
+        return ProofInputs(seed, known.venues, known.others, self.deep, self.indexed, self.recalled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         meter=meter,
         deep=inputs.deep,
         crowd_seed=inputs.seed if inputs.crowd else None,
+        recalled=inputs.recalled,
     )
     candidates = inputs.candidates.venues
     run = await _with_rates(run, candidates)
@@ -237,14 +241,16 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw = _given_raw(run, place, results[main])
         venues.append(
-            VenueTrial(place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place))
+            VenueTrial(
+                place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place, pool, launch)
+            )
         )
-    code = token_facts.read_code(answers["code"])
+    code = token_facts.read_simulated_code(facts)
     return BuyRoundData(
-        facts=token_facts.read_token_facts(facts, answers["code"], answers["proxy admin"]),
+        facts=token_facts.read_token_facts(facts, code, answers["proxy admin"]),
         launch=launch,
         venues=await _with_more_buys(run, venues, launch),
-        block_gaps=_block_gaps(run, places, answers, launch),
+        block_gaps=_block_gaps(run, places, code, answers, launch),
         code=code,
         implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
     )
@@ -258,10 +264,13 @@ def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
     return 0 if amounts is None else amounts.token_raw
 
 
-def _draw_crowd(run: CheckSession, place: VenuePlace) -> tuple[CrowdWallet, ...]:
+def _draw_crowd(
+    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
+) -> tuple[CrowdWallet, ...]:
     if run.crowd_seed is None:
         return ()
-    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
+    recalled = recall_wallets(run, place, facts, launch)
+    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy, recalled)
 
 
 def _place_of(name: VenuePlace | BuyTrial) -> VenuePlace:
@@ -282,7 +291,6 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
         "chain id": RpcCall("eth_chainId", []),
-        "code": token_facts.code_call(run.token, block),
         "proxy admin": token_facts.admin_call(run.token, block),
         "facts": run.request(facts_plan),
     }
@@ -311,7 +319,8 @@ def _facts_plan(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
     each is the first trade of its pool but for a thousandth. Last the pay-outs."""
     reader, setting = run.environments[0], run.setting
     plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
-    blocks = list(plan.blocks)
+    first, *blocks = plan.blocks
+    blocks.insert(0, token_facts.with_code_read(first, run.token, reader, run.means.policy))
     for size in _SIDE_SIZES:
         buys = [
             (number, _side_buy_plan(run, place, size))
@@ -436,6 +445,7 @@ def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple
 def _block_gaps(
     run: CheckSession,
     places: tuple[VenuePlace, ...],
+    code: bytes | Missing,
     answers: ReadAnswers,
     launch: AnyLaunch | Missing | None,
 ) -> BlockGaps:
@@ -443,8 +453,10 @@ def _block_gaps(
     before a sell, and the launchpad approves their quotes: both are trusted."""
     if not _is_block_number_fixed(run):
         return {}
-    codes = {run.token: answers["code"]}
-    codes |= {contract: answers[contract] for contract in _strange_contracts(run, places)}
+    codes = {run.token: code}
+    codes |= {
+        contract: token_facts.read_code(answers[contract]) for contract in _strange_contracts(run, places)
+    }
     trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
     found = {
         contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
@@ -473,7 +485,9 @@ async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSes
     )
     run.meter.add(controlling, buying)
     run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
-    return run, data if passed.copies is None else replace(again, numbers=passed.evidence)
+    # The facts stay: what is read beside the copies has the copied code.
+    is_copied = passed.copies is not None
+    return run, replace(data, venues=again.venues, numbers=passed.evidence) if is_copied else data
 
 
 # --- which places are tried in full ----------------------------------------------------------------

@@ -17,10 +17,14 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     CrowdWallet,
     CrowdWay,
+    Curve,
+    LaunchRecord,
     Missing,
 )
+from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.venues.abi import keccak
 
+from . import environments
 from .session import CheckSession, VenueTrial
 
 _PLAIN_AT = 12
@@ -60,8 +64,15 @@ class _Draw:
         return [items[number] for number in sorted(keys, key=lambda number: keys[number])]
 
 
-def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
-    """The wallets, smallest first. Each sells in one of nine blocks; one in four buys twice."""
+def draw_crowd(
+    seed: bytes,
+    place: VenuePlace,
+    head: ChainHead,
+    policy: Policy,
+    recalled: tuple[CrowdWallet, ...] = (),
+) -> tuple[CrowdWallet, ...]:
+    """The wallets: those that are recalled, and then drawn ones, smallest first. Each sells in one of nine
+    blocks; one in four buys twice."""
     draw = _Draw(seed, place.venue.at() or "")
     sizes = sorted(
         draw.spread(f"size {lowest} {n}", lowest, highest)
@@ -69,7 +80,8 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
         for n in range(count)
     )
     numbers = range(len(sizes))
-    times = draw.shuffle("times", _times(draw, len(sizes) - 1, policy))
+    drawn_times = _drawn_times(draw, [wallet.after_s for wallet in recalled], policy)
+    times = draw.shuffle("times", _times(drawn_times, len(sizes) - 1, policy))
     last_s = policy.day_s + policy.later_s
     times.insert(_PLAIN_AT, last_s)
     takes_tips = head.dialect is None or not head.dialect.drops_tips
@@ -100,17 +112,30 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
         )
     plain = wallets[_PLAIN_AT]
     wallets[_PLAIN_AT] = crowd_plans.plain_wallet(plain.wallet, plain.nonce, plain.size_wei, last_s)
-    return tuple(wallets)
+    known_s = (policy.later_s, policy.hour_s, policy.day_s, last_s, *drawn_times)
+    first = [
+        replace(wallet, after_s=min(known_s, key=lambda known: abs(known - wallet.after_s)))
+        for wallet in recalled[: min(policy.most_recalled, _PLAIN_AT)]
+    ]
+    return (*first, *wallets[len(first) :])
 
 
 def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
     return draw.spread(label, lowest, highest) if draw.is_true(f"{label} has", 4) else 0
 
 
-def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
-    """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones."""
+def _drawn_times(draw: _Draw, recalled_s: list[int], policy: Policy) -> list[int]:
+    """A time between each pair of bounds: a recalled wallet's, or a drawn one. More times would need more
+    blocks than a node simulates."""
     bounds = (policy.later_s + 30, policy.hour_s - 60), (4000, 20_000), (20_001, 40_000), (40_001, 62_000)
-    drawn = [draw.between(f"time {low}", low, high) for low, high in (*bounds, (62_001, 84_000))]
+    return [
+        next((at_s for at_s in recalled_s if low <= at_s <= high), draw.between(f"time {low}", low, high))
+        for low, high in (*bounds, (62_001, 84_000))
+    ]
+
+
+def _times(drawn: list[int], count: int, policy: Policy) -> list[int]:
+    """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones."""
     times = [policy.later_s] * 6 + [policy.hour_s] * 5 + [policy.day_s] * 5 + drawn * 2
     return (times * 2)[:count]
 
@@ -126,6 +151,54 @@ def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay
     others = [number for number in range(count) if number != _PLAIN_AT]
     chosen = draw.shuffle("ways", others)
     return dict.fromkeys(range(count), ("usual", BPS)) | dict(zip(chosen, ways, strict=False))
+
+
+def room_raw(
+    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
+) -> int:
+    """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth,
+    and of a curve not so much that it closes."""
+    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
+    divisor = run.means.policy.crowd_depth_divisor
+    if place.venue.is_curve and isinstance(curve, Curve):
+        return min(curve.quote_raw // divisor, _until_closed_raw(curve) // 2)
+    return facts.quote_reserve_raw // divisor if isinstance(facts, PoolFacts) else 0
+
+
+def _until_closed_raw(curve: Curve) -> int:
+    """The quote that sells the curve out, before fees."""
+    sellable = max(0, curve.token_raw - curve.reserved_raw)
+    return curve.quote_raw * sellable // max(1, curve.reserved_raw)
+
+
+def recall_wallets(
+    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
+) -> tuple[CrowdWallet, ...]:
+    """The wallets that earlier checks keep for this venue, smallest first. Together they buy for at most half
+    of what the crowd may: the others find what is new."""
+    known: dict[Address, CrowdWallet] = {}
+    spent_raw, most_raw = 0, room_raw(run, place, facts, launch) // 2
+    for recalled in run.recalled:
+        if recalled.at != place.venue.at() or len(known) == run.means.policy.most_recalled:
+            continue
+        wallet = redraw_wallet(place, run.head, run.means.policy, recalled)
+        trader = member_trader(run, place, 0, wallet)
+        more_raw = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
+        if wallet.wallet not in known and spent_raw + more_raw <= most_raw:
+            known[wallet.wallet] = wallet
+            spent_raw += more_raw
+    return tuple(sorted(known.values(), key=lambda wallet: wallet.size_wei))
+
+
+def redraw_wallet(
+    place: VenuePlace, head: ChainHead, policy: Policy, recalled: RecalledWallet
+) -> CrowdWallet:
+    """The wallet as it was drawn in its own check."""
+    seed = bytes.fromhex(recalled.seed[2:])
+    if recalled.number != MAIN_WALLET:
+        return draw_crowd(seed, place, head, policy)[recalled.number]
+    main = environments.draw(seed, head, policy)[0]
+    return crowd_plans.plain_wallet(main.buyer, main.nonce, policy.probe_wei, policy.later_s)
 
 
 # --- what the buys bring ----------------------------------------------------------------------------

@@ -12,23 +12,21 @@ from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.crowd_reading import CHOICES, MainSells, differing
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
+    CellOutcome,
     CompletedBuy,
     Crowd,
     CrowdTrade,
     CrowdWallet,
-    Curve,
     Difference,
     IsolatedTrade,
-    LaunchRecord,
     Missing,
     RefusedCall,
 )
 
-from .crowd import member_trader, quote_crowd_buys
+from .crowd import member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
 
 _LEAST_BUY_GAS, _LEAST_SELL_GAS = 300_000, 400_000
@@ -90,25 +88,13 @@ def choose_sellers(
 def _affordable(run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None) -> int:
     """How many of the wallets buy for at most the policy's part of the venue's depth, and do not close a
     curve."""
-    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
-    facts, divisor = trial.facts, run.means.policy.crowd_depth_divisor
-    if trial.place.venue.is_curve and isinstance(curve, Curve):
-        room_raw = min(curve.quote_raw // divisor, _until_closed_raw(curve) // 2)
-    else:
-        room_raw = facts.quote_reserve_raw // divisor if isinstance(facts, PoolFacts) else 0
-    spent_raw = 0
+    spent_raw, most_raw = 0, room_raw(run, trial.place, trial.facts, launch)
     for number, wallet in enumerate(trial.crowd_wallets):
         trader = member_trader(run, trial.place, number, wallet)
         spent_raw += trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
-        if spent_raw > room_raw:
+        if spent_raw > most_raw:
             return number
     return len(trial.crowd_wallets)
-
-
-def _until_closed_raw(curve: Curve) -> int:
-    """The quote that sells the curve out, before fees."""
-    sellable = max(0, curve.token_raw - curve.reserved_raw)
-    return curve.quote_raw * sellable // max(1, curve.reserved_raw)
 
 
 def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
@@ -287,6 +273,56 @@ def _isolations_of(
             yield Isolation(of, choice, replace(plain, approves_all=True), (soon,))
         elif choice == "tip":
             yield Isolation(of, choice, replace(plain, tip_wei=wallet.tip_wei), (soon,))
+
+
+def company_sellers(
+    run: CheckSession, crowd: Crowd, sells: CrowdSells, main_sells: MainSells
+) -> dict[int, Member]:
+    """The members that are tried again after the whole crowd's buys, by the number of their trade."""
+    policy = run.means.policy
+    by_wallet = {member.wallet.wallet: member for member in sells.members}
+    most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
+    numbers = _most_different(crowd, differing(crowd, main_sells, policy), policy)[: policy.most_isolated]
+    wallets = {number: crowd.trades[number].wallet.wallet for number in numbers}
+    return {
+        number: replace(by_wallet[wallet], sell_gas=most_gas)
+        for number, wallet in wallets.items()
+        if wallet in by_wallet
+    }
+
+
+def company_plan(
+    run: CheckSession,
+    place: VenuePlace,
+    main_raw: int,
+    main: CompletedBuy,
+    sells: CrowdSells,
+    sellers: dict[int, Member],
+) -> Plan:
+    """The simulation of the crowd's buys, and of these wallets' sells."""
+    env = run.environments[0]
+    return crowd_plans.company_plan(
+        place, run.setting, env, main_raw, main, sells.members, tuple(sellers.values())
+    )
+
+
+def read_company(
+    run: CheckSession, place: VenuePlace, sellers: dict[int, Member], result: PlanResult
+) -> list[IsolatedTrade]:
+    """The outcomes of ``company_plan``."""
+    trades = []
+    for number, member in sellers.items():
+        outcome: CellOutcome
+        if isinstance(result, RefusedCall):
+            outcome = replace(result, step="sell")
+        elif isinstance(result, Missing):
+            outcome = result
+        else:
+            trader = crowd_plans.company_trader(place, run.setting, run.environments[0], member)
+            attempts = crowd_plans.company_attempts(max(1, member.held_raw), run.means.policy)
+            outcome = crowd_outcomes.read_company(result, trader, attempts)
+        trades.append(IsolatedTrade(number, "in company", outcome))
+    return trades
 
 
 def _plain(run: CheckSession) -> CrowdWallet:

@@ -25,9 +25,10 @@ from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .buy_round import run_buy_round
+from .buy_round import CheckInputs, run_buy_round
 from .pipeline import prepare_inputs, remember_launch, run_later_rounds
 from .proof_schema import encode_proof_inputs
+from .recalled import keep_recalled
 from .schema import Check, CheckParams, at, present
 
 _STORE_S = 5.0
@@ -69,7 +70,7 @@ async def _check_at(
     dialect = head.known_dialect().name
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
-    scam_marks = await _store(ctx, evidence, judgement, proof, now_s, requested, inputs.deep)
+    scam_marks = await _store(ctx, evidence, judgement, proof, now_s, requested, inputs)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return UseCaseAnswer(
         _add_scam_marks(present(evidence, judgement, ctx.policy, now_s), evidence, scam_marks),
@@ -126,7 +127,7 @@ async def _store(
     proof: tuple[bytes, list[bytes]],
     now_s: float,
     requested: bool,
-    deep: bool,
+    inputs: CheckInputs,
 ) -> Mapping[Address, int]:
     """Stores the evidence and its proof in one transaction. Returns the number of scam marks of the owner and
     the deployer. Raises ServiceFull (busy) where the database does not answer."""
@@ -139,13 +140,14 @@ async def _store(
         judgement.verdict.level,
         canonical_json.dump(evidence),
         requested,
-        deep,
+        inputs.deep,
         judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, stored)
             await evidence_store.keep_proof(connection, row_id, *proof, stored.checked_at)
+            await keep_recalled(connection, evidence, inputs, now_s, ctx.policy)
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))

@@ -13,6 +13,7 @@ from .buy_round import BuyRoundResult, CheckInputs, role_of, run_buy_round
 from .candidates import Candidates, list_candidates
 from .deep_round import read_deep_inputs, run_deep_round
 from .index_facts import read_index_facts, read_known_venues
+from .recalled import read_recalled
 from .sell_round import run_sell_round
 
 
@@ -43,7 +44,8 @@ async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bo
     candidates = list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted)
     most_holders = ctx.policy.most_holders if deep else 0
     indexed = await read_index_facts(ctx.pool, ctx.contracts, token, seed, most_holders)
-    return CheckInputs(head, token, seed, candidates, deep, indexed)
+    recalled = await read_recalled(ctx.pool, token, ctx.now_s(), ctx.policy)
+    return CheckInputs(head, token, seed, candidates, deep, indexed, recalled=recalled)
 
 
 def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:

@@ -17,8 +17,9 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, PoolLaunch, QuoteHop, QuoteRate
-from roundtrip.domain.check.proof_input import ProofInputs
+from roundtrip.domain.check.proof_input import MAIN_WALLET, ProofInputs, RecalledWallet
 from roundtrip.domain.check.verdict import judge
+from roundtrip.store.check.recalled_wallets import MOST_RECALLED
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
 
@@ -74,7 +75,13 @@ class Claim:
         inputs = self.inputs
         candidates = Candidates(inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete)
         return CheckInputs(
-            head, evidence.token, bytes.fromhex(inputs.seed[2:]), candidates, inputs.deep, inputs.indexed
+            head,
+            evidence.token,
+            bytes.fromhex(inputs.seed[2:]),
+            candidates,
+            inputs.deep,
+            inputs.indexed,
+            recalled=inputs.recalled,
         )
 
 
@@ -236,6 +243,8 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
         return "the wallets were not drawn from the seed"
     if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it tries more venues than a check does"
+    if not _is_recallable(inputs.recalled, policy):
+        return "it recalls wallets that no check keeps"
     holders = inputs.indexed.holders
     if (inputs.indexed.deployer is None) != (inputs.indexed.record is None):
         return "a check has a deployer and its launches together, and the file has one of them"
@@ -249,6 +258,14 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
         }:
             return f"{printable(holder)} cannot be a holder of the token"
     return None
+
+
+def _is_recallable(recalled: tuple[RecalledWallet, ...], policy: Policy) -> bool:
+    """True for at most as many wallets as a check reads, each drawn by a seed."""
+    numbers = range(MAIN_WALLET, sum(policy.crowd_counts))
+    return len(recalled) <= MOST_RECALLED and all(
+        _HASH.fullmatch(wallet.seed) and wallet.number in numbers for wallet in recalled
+    )
 
 
 def _market_mismatch(claim: Claim, contracts: Contracts) -> str | None:

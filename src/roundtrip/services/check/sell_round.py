@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import outcomes, probe_plans
 from roundtrip.chain.simulate.code_signs import code_signs
+from roundtrip.chain.simulate.crowd_plans import Member
 from roundtrip.chain.simulate.request import Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
@@ -32,10 +33,13 @@ from .crowd_sells import (
     CrowdSells,
     Isolation,
     choose_sellers,
+    company_plan,
+    company_sellers,
     crowd_plan,
     isolation_plan,
     isolations,
     measure_sellers,
+    read_company,
     read_crowd_sells,
     read_isolation,
 )
@@ -94,6 +98,14 @@ class _CrowdSell:
 
 
 @dataclass(frozen=True, slots=True)
+class _CompanySell:
+    """The crowd's buys, and sells of the wallets that met something else, by the number of their trade."""
+
+    venue: int
+    sellers: tuple[tuple[int, Member], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Isolated:
     """One trade of the isolation round."""
 
@@ -101,7 +113,7 @@ class _Isolated:
     isolation: Isolation
 
 
-_Sell = _ProbeSell | _HandOver | _Pull | _CrossSell | _CrowdSell | _Isolated
+_Sell = _ProbeSell | _HandOver | _Pull | _CrossSell | _CrowdSell | _CompanySell | _Isolated
 """One trade, or one crowd, of the sell round; ``venue``: the number of its venue."""
 _Plans = dict[_Sell, Plan]
 _SellResults = dict[_Sell, PlanResult]
@@ -330,7 +342,14 @@ def _plan_isolation(
         main = trial.completed_buy(size)
         sells = crowds.get(number)
         if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
-            asked = isolations(run, venue.crowd, sells, main_sells(reading), main)
+            main_met = main_sells(reading)
+            asked = isolations(run, venue.crowd, sells, main_met, main)
+            sellers = company_sellers(run, venue.crowd, sells, main_met)
+            if sellers:
+                amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
+                plans[_CompanySell(number, tuple(sellers.items()))] = company_plan(
+                    run, trial.place, amount_raw, main, sells, sellers
+                )
             for isolation in asked:
                 plans[_Isolated(number, isolation)] = (
                     isolation_plan(run, trial.place, isolation)
@@ -443,12 +462,15 @@ def _read_crowd(
     crowd = read_crowd_sells(run, venue.place, sells, results[_CrowdSell(number)])
     if isinstance(crowd, Missing):
         return crowd
-    isolated = tuple(
+    isolated = [
         _read_isolated(run, venue, sell.isolation, result)
         for sell, result in results.items()
         if isinstance(sell, _Isolated) and sell.venue == number
-    )
-    return replace(crowd, isolated=isolated)
+    ]
+    for sell, result in results.items():
+        if isinstance(sell, _CompanySell) and sell.venue == number:
+            isolated += read_company(run, venue.place, dict(sell.sellers), result)
+    return replace(crowd, isolated=tuple(isolated))
 
 
 def _read_isolated(

@@ -26,6 +26,7 @@ from roundtrip.domain.check.evidence import (
     Size,
     VenueEvidence,
 )
+from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.check.venue_reading import brought_raw, main_size, pool_keep_bps
 from roundtrip.services.runtime.context import CheckContext
 
@@ -60,6 +61,8 @@ class CheckSession:
     deep: bool = False
     crowd_seed: bytes | None = None
     """The seed of the crowd's wallets; None: no crowd trades."""
+    recalled: tuple[RecalledWallet, ...] = ()
+    """Wallets of earlier checks that trade first in the crowd, the newest first."""
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a request on the pinned block; with the copies where its waits need them."""

@@ -18,6 +18,7 @@ from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
+    Crowd,
     Curve,
     Environment,
     EnvironmentBuy,
@@ -85,10 +86,9 @@ class SellBackResult:
 
     def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
         """The evidence of the sells. ``paid_wei``: the price paid; None: unknown. From ``checked`` it takes
-        the token's own refusals of sells, which routers swallow."""
-        refusals = (
-            {entry.venue: entry.told_on_sell for entry in checked.venues} if checked is not None else {}
-        )
+        the token's own refusals of sells, which routers swallow, and the crowd of a trap."""
+        policy = _policy(self.brought)
+        known = {entry.venue: entry for entry in checked.venues} if checked is not None else {}
         market = self.brought.buy_round.run.setting.market
         priced = [
             (way, cells, None if paid_wei is None else quote_raw(paid_wei, way.place.venue.quote, market))
@@ -99,7 +99,7 @@ class SellBackResult:
             token=self.brought.buy_round.run.token,
             received_raw=self.brought.moved.raw,
             venues=tuple(
-                replace(self._venue(way, cells, paid or 0), told_on_sell=refusals.get(way.place.venue))
+                _with_check(self._venue(way, cells, paid or 0), known.get(way.place.venue), policy)
                 for way, cells, paid in with_price or priced
             ),
             paid_known=bool(with_price),
@@ -297,6 +297,16 @@ def _ways(
     ways = [_way(token, trial, closed) for trial in (*wet, *dry[:room])]
     max_ways = max(1, gas // max(1, _gas_of_sells(wallet_calls.gas_limits, _policy(token))))
     return ways[:max_ways], len(ways) > max_ways
+
+
+def _with_check(venue: VenueEvidence, checked: VenueEvidence | None, policy: Policy) -> VenueEvidence:
+    """The sells on a venue with what its check knows. A crowd without a trap says nothing about this wallet,
+    which sold itself."""
+    if checked is None:
+        return venue
+    is_trap = isinstance(checked.crowd, Crowd) and read_venue(checked, policy).inconsistent is True
+    crowd = checked.crowd if is_trap else None
+    return replace(venue, told_on_sell=checked.told_on_sell, crowd=crowd)
 
 
 def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:

@@ -120,7 +120,7 @@ async def _run_with_checks(
 
 async def _open_check(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
     try:
-        return await start_check(case.ctx, case.head, token, meter)
+        return await start_check(case.ctx, case.head, token, meter, crowd=True)
     except NodeFault as fault:
         return Missing("node", fault.message)
 

@@ -216,7 +216,7 @@ def _find_insiders(
     results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
 ) -> frozenset[object]:
     """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    facts = token_facts.read_token_facts(results, RpcError(0, ""), _find_answer(answers, "admin"))
+    facts = token_facts.read_token_facts(results, NOT_TOLD, _find_answer(answers, "admin"))
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
@@ -266,7 +266,8 @@ def _find_block_gap(
         for address in (case.token, place.venue.hook)
         if address is not None and address not in trusted
     ]
-    gaps = (token_facts.block_count(_find_answer(answers, ("code", address))) for address in parties)
+    codes = (token_facts.read_code(_find_answer(answers, ("code", address))) for address in parties)
+    gaps = map(token_facts.block_count, codes)
     return next((gap for gap in gaps if gap is not None), None)
 
 

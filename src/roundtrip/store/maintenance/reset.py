@@ -40,6 +40,7 @@ A closed set, since a statement contains these names unescaped."""
 KEPT = (
     "facts.evidence",
     "facts.proof",
+    "facts.recalled_wallet",
     "facts.token",
     "facts.older_origin",
     "facts.rewound",

@@ -285,6 +285,56 @@ async def test_following_polls_until_it_ends_and_outlives_faults() -> None:
     assert len(followed.node.asked) == asked
 
 
+async def spin() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() -> None:
+    followed = Followed(poll_ms=0, idle_s=60.0)
+    async with followed.heads.following() as heads:
+        await spin()
+        asked = len(followed.node.asked)
+        await spin()
+        assert len(followed.node.asked) == asked
+        followed.node.latest = raw(header(at=1_001))
+        assert heads.current().block.number == 1_000
+        await heads.wake()
+        assert heads.current().block.number == 1_001
+        asked = len(followed.node.asked)
+        await spin()
+        assert len(followed.node.asked) > asked, "polls are fast after a request"
+        followed.clock.now += 2.1
+        await spin()
+        asked = len(followed.node.asked)
+        await spin()
+        assert len(followed.node.asked) == asked
+
+
+async def test_waking_does_not_fail_and_asks_nothing_while_polls_are_fast() -> None:
+    followed = Followed(poll_ms=60_000, idle_s=60.0)
+    async with followed.heads.following() as heads:
+        followed.node.fault = NodeFault("gone")
+        await heads.wake()
+        asked = len(followed.node.asked)
+        await heads.wake()
+        assert len(followed.node.asked) == asked
+
+
+async def test_heads_that_are_not_followed_are_not_refreshed_by_waking() -> None:
+    followed = Followed(idle_s=60.0)
+    await followed.heads.wake()
+    assert followed.node.asked == []
+
+
+async def test_an_idle_service_reads_the_price_once_a_minute() -> None:
+    followed = Followed(idle_s=5.0)
+    for number, passed_s in ((1, 0.0), (2, 5.0), (3, 54.0), (4, 5.0)):
+        followed.clock.now += passed_s
+        await followed.see(at=number)
+    assert [asked[0] for asked in followed.node.asked].count("eth_call") == 2
+
+
 async def test_who_asks_at_once_shares_a_request_that_began_after_he_asked(followed: Followed) -> None:
     await followed.see(at=5)
     followed.node.asked.clear()

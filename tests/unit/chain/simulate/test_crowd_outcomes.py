@@ -10,6 +10,7 @@ from roundtrip.chain.simulate.crowd_outcomes import (
     MemberBuys,
     VenueAmounts,
     read_buys,
+    read_company,
     read_isolated,
     read_trade,
     venue_amounts,
@@ -346,6 +347,25 @@ def test_alone_the_first_sell_that_succeeds_counts(first: int) -> None:
     sells = [SOLD if n >= first else SAYS_NO for n in range(3)]
     expected = Sold(10**17, GIVEN, GIVEN - first, GIVEN, PAID_OUT, BUY_GAS, SELL_GAS)
     assert alone(alone_results(*sells)) == expected
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_in_company_the_first_sell_that_succeeds_counts(first: int) -> None:
+    sells = [SOLD if n >= first else SAYS_NO for n in range(3)]
+    results = {name.replace("alone", "m0"): step for name, step in alone_results(*sells).items()}
+    results["m0-held"] = results.pop("m0-token")
+    expected = Sold(10**17, GIVEN, GIVEN - first, GIVEN, PAID_OUT, BUY_GAS, SELL_GAS)
+    assert read_company(results, trader(WETH), ATTEMPTS) == expected
+
+
+def test_in_company_a_wallet_that_is_refused_each_time_stays_refused() -> None:
+    results = {name.replace("alone", "m0"): step for name, step in alone_results(*[SAYS_NO] * 3).items()}
+    results["m0-held"] = results.pop("m0-token")
+    actual = read_company(results, trader(WETH), ATTEMPTS)
+    assert isinstance(actual, RefusedCall)
+    assert actual.step == "sell"
+    results["m0-held"] = refused()
+    assert isinstance(read_company(results, trader(WETH), ATTEMPTS), Missing)
 
 
 def test_alone_the_last_refusal_stays() -> None:

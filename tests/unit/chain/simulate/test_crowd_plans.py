@@ -9,12 +9,13 @@ from eth_abi.abi import decode
 from roundtrip.chain.simulate.crowd_plans import (
     Attempt,
     Member,
+    company_plan,
     crowd_buy_blocks,
     held_reads,
     plain_wallet,
     sell_amounts,
 )
-from roundtrip.chain.simulate.legs import VenuePlace, route_to
+from roundtrip.chain.simulate.legs import VenuePlace, route_to, size_raw
 from roundtrip.chain.simulate.probe_plans import buy_block
 from roundtrip.chain.simulate.request import Plan, SimulatedStep
 from roundtrip.domain.base.policy import POLICY
@@ -390,6 +391,40 @@ def test_a_curve_is_not_swept() -> None:
     assert "sweep" not in where(alone(wallet(), place=CURVE))
     assert "sweep" in where(alone(wallet(), place=WETH))
     assert CURVE.file is launchpad_curve
+
+
+# --- in company ---------------------------------------------------------------------------------------
+
+
+@WITH_CURVE
+def test_in_company_all_buy_as_they_did_and_a_few_try_to_sell(place: VenuePlace) -> None:
+    known, sellers = members(place), members(place)[3:6]
+    amount = size_raw("probe", place, SETTING, ENVIRONMENT)
+    assert isinstance(amount, int)
+    plan = company_plan(place, SETTING, ENVIRONMENT, amount, was_bought(), known, sellers)
+    among = crowd(*known, place=place)
+    buys = 5
+    assert len(plan.blocks) <= 16
+    assert [block.delay_s for block in plan.blocks[: buys + 1]] == [
+        block.delay_s for block in among.blocks[: buys + 1]
+    ]
+    assert plan.blocks[:buys] == among.blocks[:buys]
+    sells = {label: at for label, at in where(plan).items() if "-sell-" in label}
+    assert set(sells) == {f"m{member.number}-sell-{n}" for member in sellers for n in range(3)}
+    assert len(set(sells.values())) == 9, "each in a block of its own"
+    at_s = moments(plan)
+    first = [at_s[sells[f"m3-sell-{n}"]] for n in range(3)]
+    assert first == [LAST_BUY_S + wait_s for wait_s in (POLICY.later_s, POLICY.hour_s, POLICY.day_s)]
+
+
+def test_in_company_all_of_it_is_sold_by_the_usual_route() -> None:
+    odd = replace(members(ETH)[0], wallet=replace(drawn(ETH)[0], way="second route", share_bps=100))
+    plan = company_plan(ETH, SETTING, ENVIRONMENT, 10**17, was_bought(HELD), (odd,), (odd,))
+    usual = company_plan(
+        ETH, SETTING, ENVIRONMENT, 10**17, was_bought(HELD), (odd,),
+        (replace(odd, wallet=replace(odd.wallet, way="usual", share_bps=BPS)),),
+    )  # fmt: skip
+    assert by_label(plan)["m0-sell-2"] == by_label(usual)["m0-sell-2"]
 
 
 def test_a_plain_wallet_is_the_main_one() -> None:

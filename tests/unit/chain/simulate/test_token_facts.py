@@ -14,8 +14,11 @@ from roundtrip.chain.simulate.token_facts import (
     admin_call,
     code_call,
     facts_plan,
+    read_code,
     read_pool_facts,
+    read_simulated_code,
     read_token_facts,
+    with_code_read,
 )
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -30,7 +33,7 @@ TOKEN = BELOW
 PLACES = tuple(VenuePlace(venue, amm_v3) for venue in amm_v3.candidates(TOKEN, CONTRACTS)[:2])
 OWNER, OTHER_OWNER, ADMIN = address(0x0E), address(0x0F), address(0xAD)
 
-CODE = raw("0x6001")
+CODE = bytes.fromhex("6001")
 NO_ADMIN = raw("0x" + "00" * 32)
 GAP = Missing("node", "the simulation was not run")
 
@@ -58,7 +61,7 @@ FACTS = TokenFacts(
 
 def told(
     results: Results | Missing | None = None,
-    code: msgspec.Raw | RpcError = CODE,
+    code: bytes | Missing = CODE,
     admin: msgspec.Raw | RpcError = NO_ADMIN,
     **changes: StepResult,
 ) -> TokenFacts:
@@ -96,6 +99,23 @@ def test_code_and_admin_are_read_at_the_pinned_block() -> None:
     code, admin = code_call(TOKEN, PINNED), admin_call(TOKEN, PINNED)
     assert (code.method, code.params) == ("eth_getCode", [TOKEN, pinned])
     assert (admin.method, admin.params) == ("eth_getStorageAt", [TOKEN, PROXY_ADMIN_SLOT, pinned])
+
+
+def test_the_code_is_returned_by_a_contract_that_nobody_else_calls() -> None:
+    (block,) = facts_plan(TOKEN, PLACES, CONTRACTS, ENVIRONMENT, POLICY).blocks
+    actual = with_code_read(block, TOKEN, ENVIRONMENT, POLICY)
+    assert actual.steps[:-1] == block.steps
+    step, ((at, code),) = actual.steps[-1], actual.codes
+    assert (step.call.to, step.call.data) == (at, "0x" + TOKEN[2:].rjust(64, "0"))
+    assert at not in {known.call.to for known in block.steps}
+    assert code == "0x3d35803b803d3d843c3df3"
+
+
+def test_the_code_is_missing_where_its_read_failed() -> None:
+    gap = Missing("node", "timed out")
+    assert read_simulated_code({"code": did(CODE)}) == CODE
+    assert read_simulated_code(gap) == gap
+    assert isinstance(read_simulated_code({"code": refused()}), Missing)
 
 
 # --- the token -------------------------------------------------------------------------------------
@@ -168,7 +188,7 @@ def test_the_owner_is_whom_the_token_names_first(
 
 @pytest.mark.parametrize(("code", "size"), [("0x", 0), ("0x00", 1), ("0x" + "ab" * 24_576, 24_576)])
 def test_code_is_counted_in_bytes(code: str, size: int) -> None:
-    assert told(code=raw(code)).code_bytes == size
+    assert told(code=read_code(raw(code))).code_bytes == size
 
 
 BAD_ANSWERS = pytest.mark.parametrize(
@@ -178,7 +198,7 @@ BAD_ANSWERS = pytest.mark.parametrize(
 
 @BAD_ANSWERS
 def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspec.Raw | RpcError) -> None:
-    facts = told(code=answer)
+    facts = told(code=read_code(answer))
     assert isinstance(facts.code_bytes, Missing)
     assert facts.code_bytes.fault == "node"
     assert facts.proxy_admin is None

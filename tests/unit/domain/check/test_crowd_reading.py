@@ -275,6 +275,23 @@ def test_what_was_not_met_alone_is_named_so(outcome: object, refused: bool, refu
     assert finding.loss_bps == 0
 
 
+def test_what_is_met_only_after_the_whole_crowds_buys_was_marked_at_the_buy() -> None:
+    (finding,) = findings(trade(PAUSED), tries=isolated(in_company=PAUSED))
+    assert (finding.cause, finding.refused, finding.loss_bps) == ("company", True, BPS)
+    (finding,) = findings(trade(crowd_sale(4000)), tries=isolated(in_company=sold(4000)))
+    assert (finding.cause, finding.refused, finding.loss_bps) == ("company", False, 4000)
+    (finding,) = findings(trade(PAUSED), tries=isolated(as_drawn=PAUSED, in_company=PAUSED))
+    assert finding.cause == "together"
+
+
+def test_a_wallet_that_is_marked_at_its_buy_is_in_a_trap() -> None:
+    actual = read(crowd(trade(PAUSED), tries=isolated(in_company=PAUSED)))
+    assert (actual.trapped, actual.loss_bps) == (True, BPS)
+    actual = read(crowd(trade(crowd_sale(4000)), tries=isolated(in_company=sold(4000))))
+    assert (actual.trapped, actual.loss_bps) == (False, 4000)
+    assert read(crowd(trade(PAUSED), tries=isolated(in_company=GONE))).trapped == GONE
+
+
 def test_several_wallets_have_a_finding_each() -> None:
     odd = trade(PAUSED, number=0), trade(number=1), trade(crowd_sale(4000), number=2)
     actual = isolated(0, wallet=PAUSED) + isolated(2, tip=sold(4000))

@@ -246,3 +246,19 @@ def test_the_second_route_decides_where_nothing_else_sells(
 def test_where_the_usual_sell_works_the_second_route_does_not_count(outcome: CellOutcome) -> None:
     cell = ProbeCell(Probe("probe", POLICY.later_s, BPS, 0, "second route"), outcome)
     assert code_and_level(evidence(venue((*cells(), cell)))) == ("ok", "ok")
+
+
+@pytest.mark.parametrize(
+    ("size_wei", "says"),
+    [
+        (42 * 10**16, "what 1 eth buys cannot be sold, and what 0.42 eth buys can."),
+        (9 * 10**16, "what 1 eth buys cannot be sold."),
+        (2 * 10**18, "what 1 eth buys cannot be sold."),
+    ],
+)
+def test_where_1_eth_does_not_sell_the_largest_size_that_did_is_named(size_wei: int, says: str) -> None:
+    large = ProbeCell(Probe("large", POLICY.later_s, POLICY.most_bps, 0), PAUSED)
+    known = replace(venue((*cells(60), large)), crowd=crowd(trade(size_wei=size_wei), count=1))
+    judged = judge(evidence(known), POLICY).verdict
+    assert (judged.code, judged.level) == ("ok", "warn")
+    assert judged.text.endswith(says)

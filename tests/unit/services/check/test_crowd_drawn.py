@@ -10,9 +10,13 @@ from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import CrowdWallet
+from roundtrip.domain.check.evidence import CrowdWallet, Missing
+from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
+from roundtrip.services.check.crowd import draw_crowd, recall_wallets
+from roundtrip.services.check.environments import draw
+from roundtrip.services.check.session import CheckSession
 from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
-from unit.services.check.crowds import CURVE, HEAD, SEED, drawn
+from unit.services.check.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent
 
 COUNT = 27
 PLAIN = 12
@@ -151,3 +155,60 @@ def test_another_venue_or_seed_draws_another_crowd(place: VenuePlace, seed: byte
     assert not {wallet.wallet for wallet in here} & {wallet.wallet for wallet in there}
     assert [wallet.size_wei for wallet in here] != [wallet.size_wei for wallet in there]
     assert [wallet.after_s for wallet in here] != [wallet.after_s for wallet in there]
+
+
+# --- recalled wallets ---------------------------------------------------------------------------------
+
+
+def recalled_first(wallets: tuple[CrowdWallet, ...], seed: bytes = b"\x01" * 32) -> tuple[CrowdWallet, ...]:
+    return draw_crowd(seed, WETH, HEAD, POLICY, wallets)
+
+
+@QUICK
+@given(seeds, st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=6, unique=True))
+def test_recalled_wallets_come_first_and_add_no_moment(seed: bytes, numbers: list[int]) -> None:
+    earlier = tuple(drawn(seed=seed)[number] for number in numbers)
+    actual = recalled_first(earlier)
+    usual = drawn(seed=b"\x01" * 32)
+    count = min(len(earlier), POLICY.most_recalled)
+    assert [wallet.wallet for wallet in actual[:count]] == [wallet.wallet for wallet in earlier[:count]]
+    assert [wallet.wallet for wallet in actual[count:]] == [wallet.wallet for wallet in usual[count:]]
+    assert len({wallet.after_s for wallet in actual}) <= len(MAIN_TIMES) + 5 + 1
+
+
+def test_a_recalled_wallet_keeps_its_moment_and_others_sell_then() -> None:
+    odd = next(wallet for wallet in drawn() if wallet.after_s not in MAIN_TIMES | {LAST_S})
+    times = [wallet.after_s for wallet in recalled_first((odd,))]
+    assert times[0] == odd.after_s
+    assert times.count(odd.after_s) >= 2
+
+
+def session_with(*recalled: RecalledWallet) -> CheckSession:
+    return replace(session(), recalled=recalled)
+
+
+def of_seed(number: int, seed: bytes = SEED) -> RecalledWallet:
+    return RecalledWallet(WETH.venue.at() or "", "0x" + seed.hex(), number)
+
+
+def test_wallets_of_this_venue_are_recalled_smallest_first() -> None:
+    stranger = replace(of_seed(3), at="0x" + "ee" * 20)
+    actual = recall_wallets(session_with(of_seed(9), stranger, of_seed(2), of_seed(2)), WETH, DEEP, None)
+    assert actual == (drawn()[2], drawn()[9])
+
+
+def test_a_recalled_main_wallet_buys_and_sells_as_it_did() -> None:
+    (wallet,) = recall_wallets(session_with(of_seed(MAIN_WALLET)), WETH, DEEP, None)
+    main = draw(SEED, HEAD, POLICY)[0]
+    assert (wallet.wallet, wallet.nonce) == (main.buyer, main.nonce)
+    assert (wallet.size_wei, wallet.after_s) == (POLICY.probe_wei, POLICY.later_s)
+
+
+def test_recalled_wallets_are_at_most_four_and_leave_half_of_the_room() -> None:
+    every = session_with(*(of_seed(number) for number in range(COUNT)))
+    assert len(recall_wallets(every, WETH, DEEP, None)) == POLICY.most_recalled
+    depth = replace(DEEP, quote_reserve_raw=40 * spent(drawn()[0]))
+    in_room = recall_wallets(every, WETH, depth, None)
+    assert 0 < len(in_room) < POLICY.most_recalled
+    assert sum(map(spent, in_room)) <= 2 * spent(drawn()[0])
+    assert recall_wallets(every, WETH, Missing("node", "timed out"), None) == ()

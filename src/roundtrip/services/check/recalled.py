@@ -1,0 +1,83 @@
+"""Wallets that met a refusal or a loss: kept for a day, and tried first in each later check of the token."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+import asyncpg
+
+from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
+from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
+from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.venue_reading import VenueReading, read_venue
+from roundtrip.store.check import recalled_wallets
+from roundtrip.store.check.recalled_wallets import KeptWallet
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
+from roundtrip.venues import BY_KIND
+
+from .buy_round import CheckInputs
+from .crowd import draw_crowd, redraw_wallet
+from .schema import at
+
+_PATIENCE_S = 0.5
+
+
+async def read_recalled(
+    pool: asyncpg.Pool, token: Address, now_s: float, policy: Policy
+) -> tuple[RecalledWallet, ...]:
+    """The wallets that checks of the last day keep for this token, the newest first. None where the database
+    does not answer in time: the drawn wallets still trade."""
+    since = at(now_s) - timedelta(seconds=policy.recalled_s)
+    try:
+        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+            kept = await recalled_wallets.read(connection, token, since)
+    except DATABASE_FAULTS:
+        return ()
+    return tuple(RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number) for wallet in kept)
+
+
+async def keep_recalled(
+    connection: Connection, evidence: Evidence, inputs: CheckInputs, now_s: float, policy: Policy
+) -> None:
+    """Stores the wallets of this check that met a refusal or a loss."""
+    kept = [
+        KeptWallet(wallet.at, bytes.fromhex(wallet.seed[2:]), wallet.number)
+        for wallet in wallets_to_recall(evidence, inputs, policy)
+    ]
+    now = at(now_s)
+    since = now - timedelta(seconds=policy.recalled_s)
+    await recalled_wallets.keep(connection, evidence.token, kept, now, since)
+
+
+def wallets_to_recall(evidence: Evidence, inputs: CheckInputs, policy: Policy) -> set[RecalledWallet]:
+    """The wallets of this check, and of those that it recalled, that met a refusal or a loss. A venue for
+    which enough are kept gets no new ones."""
+    recalled = set[RecalledWallet]()
+    for venue in evidence.venues:
+        reading = read_venue(venue, policy, evidence.launch)
+        if not enough(reading.full, policy) and reading.size is not None:
+            recalled.add(RecalledWallet(venue.venue.at() or "", "0x" + inputs.seed.hex(), MAIN_WALLET))
+        recalled |= set(_differing_wallets(venue, reading, inputs, policy))
+    return recalled
+
+
+def _differing_wallets(
+    venue: VenueEvidence, reading: VenueReading, inputs: CheckInputs, policy: Policy
+) -> Iterator[RecalledWallet]:
+    if not isinstance(venue.crowd, Crowd) or reading.crowd is None or not reading.crowd.findings:
+        return
+    place = VenuePlace(venue.venue, BY_KIND[venue.venue.kind])
+    name, seed = venue.venue.at() or "", "0x" + inputs.seed.hex()
+    earlier = [wallet for wallet in inputs.recalled if wallet.at == name][: policy.most_recalled]
+    origins = {redraw_wallet(place, inputs.head, policy, wallet).wallet: wallet for wallet in earlier}
+    if len(earlier) < policy.most_recalled:
+        drawn = draw_crowd(inputs.seed, place, inputs.head, policy)
+        new = {wallet.wallet: RecalledWallet(name, seed, number) for number, wallet in enumerate(drawn)}
+        origins = new | origins
+    for finding in reading.crowd.findings:
+        if finding.trade.wallet.wallet in origins:
+            yield origins[finding.trade.wallet.wallet]

@@ -1,0 +1,55 @@
+"""Wallets of checks that met a refusal or a loss, kept for a day by what they were drawn from."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import Address
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch
+
+MOST_RECALLED = 64
+"""Rows that a check reads, the newest first."""
+_PRUNED_AT_ONCE = 64
+
+
+class KeptWallet(NamedTuple):
+    """``at``: the venue; ``seed``: 32 bytes; ``number``: its place in the crowd, or -1 for the main one."""
+
+    at: str
+    seed: bytes
+    number: int
+
+
+async def read(connection: Connection, token: Address, since: datetime) -> list[KeptWallet]:
+    """The token's wallets that were seen at ``since`` or later, the newest first."""
+    return await fetch(
+        connection,
+        KeptWallet,
+        "SELECT at, seed, number::int AS number FROM facts.recalled_wallet WHERE token = $1 AND seen_at >= $2"
+        " ORDER BY seen_at DESC, at, seed, number LIMIT $3",
+        as_bytes(token),
+        since,
+        MOST_RECALLED,
+    )
+
+
+async def keep(
+    connection: Connection, token: Address, wallets: Collection[KeptWallet], now: datetime, since: datetime
+) -> None:
+    """Inserts wallets, or renews them. Deletes at most 64 that were seen before ``since``."""
+    if not wallets:
+        return
+    await connection.executemany(
+        "INSERT INTO facts.recalled_wallet (token, at, seed, number, seen_at) VALUES ($1, $2, $3, $4, $5)"
+        " ON CONFLICT (token, at, seed, number)"
+        " DO UPDATE SET seen_at = greatest(recalled_wallet.seen_at, excluded.seen_at)",
+        # In one order, so that two checks of one token do not wait for each other.
+        sorted((as_bytes(token), *wallet, now) for wallet in wallets),
+    )
+    await connection.execute(
+        "DELETE FROM facts.recalled_wallet WHERE (token, at, seed, number) IN (SELECT token, at, seed, number"
+        " FROM facts.recalled_wallet WHERE seen_at < $1 ORDER BY seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        since,
+        _PRUNED_AT_ONCE,
+    )

@@ -1,0 +1,55 @@
+"""Wallets that checks recall: kept for a day, the newest first, and deleted a few at a time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from roundtrip.domain.base.types import Address
+from roundtrip.store.check import recalled_wallets as store
+from roundtrip.store.check.recalled_wallets import KeptWallet
+from roundtrip.store.server.rows import Connection
+
+TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)
+NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
+POOL = "0x" + "aa" * 20
+
+
+def wallet(number: int, seed: int = 1) -> KeptWallet:
+    return KeptWallet(POOL, bytes([seed]) * 32, number)
+
+
+async def keep(connection: Connection, at: datetime, *wallets: KeptWallet, token: Address = TOKEN) -> None:
+    await store.keep(connection, token, wallets, at, at - DAY)
+
+
+async def test_a_tokens_own_are_read_the_newest_first(connection: Connection) -> None:
+    await keep(connection, NOW - 2 * SECOND, wallet(3))
+    await keep(connection, NOW - SECOND, wallet(-1), wallet(7))
+    await keep(connection, NOW, wallet(9), token=OTHER)
+    assert await store.read(connection, TOKEN, NOW - DAY) == [wallet(-1), wallet(7), wallet(3)]
+
+
+async def test_a_wallet_that_was_met_again_is_kept_for_another_day(connection: Connection) -> None:
+    await keep(connection, NOW - DAY, wallet(3), wallet(4))
+    await keep(connection, NOW, wallet(3))
+    await keep(connection, NOW - 2 * SECOND, wallet(3))
+    assert await store.read(connection, TOKEN, NOW) == [wallet(3)]
+
+
+async def test_old_ones_are_deleted_a_few_at_a_time(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await connection.execute("DELETE FROM facts.recalled_wallet")
+    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 4)
+    await keep(connection, NOW - 2 * DAY, *(wallet(number) for number in range(10)))
+    await keep(connection, NOW, wallet(20), token=OTHER)
+    assert await connection.fetchval("SELECT count(*) FROM facts.recalled_wallet") == 7
+    await keep(connection, NOW, token=OTHER)
+    assert await connection.fetchval("SELECT count(*) FROM facts.recalled_wallet") == 7
+
+
+async def test_so_many_are_read_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_RECALLED", 3)
+    await keep(connection, NOW, *(wallet(number) for number in range(10)))
+    assert len(await store.read(connection, TOKEN, NOW - DAY)) == 3
