@@ -142,6 +142,17 @@ async def test_a_contract_that_is_asked_only_later_is_read(
     assert "not at all after an hour" in text
 
 
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_a_contract_that_is_hidden_until_it_is_asked_leaves_it_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind
+) -> None:
+    maker = Maker(rpc, built)
+    token = maker.token("asks_hidden", maker.contract("gate", 10**9))
+    _, (code, level, text) = await found_on(kind, rpc, built, pool, token)
+    assert (code, level) == ("unproven", "unknown")
+    assert "not all that its sale runs is known" in text
+
+
 @pytest.mark.parametrize("name", ["notices_hash", "notices_code", "watched"])
 @pytest.mark.parametrize("kind", ["geth", "nitro"])
 async def test_code_that_could_notice_its_copy_is_unproven_and_why_is_told(

@@ -19,7 +19,7 @@ _COMPARES = frozenset({0x03, 0x14, 0x18})
 _AND, _POP = 0x16, 0x50
 _MOST_BYTES = 98_304
 """Four times the limit of EIP-170: the most that a Nitro chain can be set up for."""
-_CALLS = ((0xA9059CBB, 68), (0x23B872DD, 100))
+TRANSFERS = ((0xA9059CBB, 68), (0x23B872DD, 100))
 """The selector and the bytes of calldata of transfer(address,uint256) and of
 transferFrom(address,address,uint256)."""
 MOST_STEPS = 24_000
@@ -42,7 +42,7 @@ def code_signs(code: bytes) -> tuple[CodeSign, ...]:
         elif not _is_usual(op, operands):
             seen.add("origin")
 
-    for selector, calldata_bytes in _CALLS:
+    for selector, calldata_bytes in TRANSFERS:
         if seen != wanted:
             CallWalk(code, targets, selector, calldata_bytes, watch).run(MOST_STEPS)
     return tuple(sorted(seen))

@@ -11,8 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-UNKNOWN, CALLER, ORIGIN, ADDRESS, FIRST_WORD = -1, -2, -3, -4, -5
-"""Values that are no constant. ``FIRST_WORD``: of the calldata; it starts with the selector."""
+from .block_dependence import CALLS, reachable_instructions
+
+UNKNOWN, CALLER, ORIGIN, ADDRESS, FIRST_WORD, NAMED = -1, -2, -3, -4, -5, -6
+"""Values that are no constant. ``FIRST_WORD``: of the calldata; it starts with the selector. ``NAMED``: of
+the storage at a constant position, or an argument of the call; only ``TargetWalk`` has it."""
 
 BALANCE, GASPRICE, EXTCODEHASH, BLOCKHASH = 0x31, 0x3A, 0x3F, 0x40
 WATCHED = frozenset({BALANCE, GASPRICE, EXTCODEHASH, BLOCKHASH})
@@ -26,7 +29,7 @@ _MOST_STACK = 1024
 _PUSH0, _PUSH32, _DUP1, _DUP16, _SWAP1, _SWAP16 = 0x5F, 0x7F, 0x80, 0x8F, 0x90, 0x9F
 _DIV, _EXP, _ISZERO, _AND, _SHL, _SHR = 0x04, 0x0A, 0x15, 0x16, 0x1B, 0x1C
 _CALLVALUE, _CALLDATALOAD, _CALLDATASIZE, _CODECOPY = 0x34, 0x35, 0x36, 0x39
-_MLOAD, _MSTORE, _JUMP, _JUMPI, _JUMPDEST = 0x51, 0x52, 0x56, 0x57, 0x5B
+_MLOAD, _MSTORE, SLOAD, _JUMP, _JUMPI, _JUMPDEST = 0x51, 0x52, 0x54, 0x56, 0x57, 0x5B
 _WRITES = frozenset({0x37, 0x39, 0x3C, 0x3E, 0x52, 0x53, 0x5E, 0xF1, 0xF2, 0xF4, 0xFA})
 """Instructions that may write memory."""
 _ENDS = frozenset({0x00, 0xF3, 0xFD, 0xFE, 0xFF, _JUMP})
@@ -96,7 +99,7 @@ def scan(code: bytes) -> tuple[frozenset[int], frozenset[int]]:
 
 _PUSHES, _DUPS, _SWAPS, _GIVES, _TAKES, _JUMPS, _STOPS = range(7)
 _OPAQUE = frozenset(range(0x100)).difference(
-    _FOLDS, _PARTIES, {_CALLVALUE, _CALLDATASIZE, _CALLDATALOAD, _ISZERO, _MLOAD}
+    _FOLDS, _PARTIES, {_CALLVALUE, _CALLDATASIZE, _CALLDATALOAD, _ISZERO, _MLOAD, SLOAD}
 )
 """Instructions with a result that is always unknown."""
 
@@ -135,6 +138,8 @@ def moves_address(op: int, operands: list[int]) -> bool:
 class CallWalk:
     """The paths of one call without eth. ``watch`` gets each instruction on them that is ``WATCHED`` or takes
     ``ORIGIN``."""
+
+    watched = WATCHED
 
     def __init__(
         self, code: bytes, targets: frozenset[int], selector: int, calldata_bytes: int, watch: Watch
@@ -223,7 +228,7 @@ class CallWalk:
     def _take(self, op: int, count: int, stack: list[int]) -> list[int]:
         operands = stack[: -count - 1 : -1]
         del stack[len(stack) - count :]
-        if op in WATCHED or ORIGIN in operands:
+        if op in self.watched or ORIGIN in operands:
             self._watch(op, operands)
         if op in _WRITES:
             self._written = self._read_write(op, operands)
@@ -292,3 +297,39 @@ class CallWalk:
         if op == _AND and 0xFFFFFFFF << _SELECTOR_SHIFT in (first, second):
             return self._selector << _SELECTOR_SHIFT
         return UNKNOWN
+
+
+_LEAST_ADDRESS, _ADDRESS_MASK, _BYTE_BITS = 1 << 64, (1 << 160) - 1, 8
+
+
+class TargetWalk(CallWalk):
+    """``CallWalk`` that also knows where an address comes from. ``watch`` gets the calls of other code, and
+    the reads of storage."""
+
+    watched = CALLS | {SLOAD}
+
+    def __init__(
+        self, code: bytes, targets: frozenset[int], selector: int, calldata_bytes: int, watch: Watch
+    ) -> None:
+        super().__init__(code, targets, selector, calldata_bytes, watch)
+        pushed = (int.from_bytes(data, "big") for _, _, data in reachable_instructions(code))
+        self._kept |= {value for value in pushed if value >= _LEAST_ADDRESS}
+
+    def _result(self, op: int, operands: list[int]) -> int:
+        if (op == SLOAD and operands[0] >= 0) or (op == _CALLDATALOAD and operands[0] > 0):
+            return NAMED
+        if NAMED in operands and _takes_address(op, operands):
+            return NAMED
+        return super()._result(op, operands)
+
+
+def _takes_address(op: int, operands: list[int]) -> bool:
+    """Whether the instruction takes an address out of a word that holds it with others, at whole bytes."""
+    first, second = operands[0], operands[-1]
+    if op == _AND:
+        return max(first, second) & _ADDRESS_MASK == _ADDRESS_MASK and max(first, second) >= 0
+    if op == _SHR:
+        return first >= 0 and first % _BYTE_BITS == 0
+    return (
+        op == _DIV and second > 0 and second.bit_count() == 1 and (second.bit_length() - 1) % _BYTE_BITS == 0
+    )

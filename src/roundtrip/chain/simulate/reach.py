@@ -19,12 +19,19 @@ from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
 from .block_dependence import CALLS, DELEGATECALL, DELEGATED, reachable_instructions
+from .code_signs import TRANSFERS
+from .code_walk import ADDRESS, CALLER, NAMED, ORIGIN, SLOAD, TargetWalk, scan
 from .number_copies import read_code
 from .request import Plan
 
 _LIST_GAS = 30_000_000
 _ADDRESS_BYTES, _WORD_BYTES = 20, 32
-_SLOAD, _PUSH0, _DUP1 = 0x54, 0x5F, 0x80
+_PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
+_WITH_TARGET = frozenset({_CALL, 0xF2, DELEGATECALL, 0xFA})
+"""CALL, CALLCODE, DELEGATECALL, STATICCALL."""
+_MOST_PRECOMPILE = 0x13
+"""Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
+_MOST_STEPS = 60_000
 LEAST_ADDRESS = 1 << 64
 """Lower values are numbers or precompiles: no contract's address starts with twelve zero bytes."""
 _MOST_IMMUTABLES = 64
@@ -134,10 +141,10 @@ def names_in(code: bytes) -> NamedInCode:
         return NamedInCode(frozenset({_address(int.from_bytes(code[3:23], "big"))}), frozenset())
     if read_code(code).opcodes.isdisjoint(CALLS):
         return NamedInCode(frozenset(), frozenset())
-    addresses, slots, before = set[int](), set[int](), None
+    addresses, slots, before = set[int](), set(transfer_calls(code).slots), None
     for _, op, pushed in reachable_instructions(code):
         value = int.from_bytes(pushed, "big") if pushed else None
-        if op == _SLOAD and before is not None:
+        if op == SLOAD and before is not None:
             slots.add(before)
         if value is not None and len(pushed) >= _ADDRESS_BYTES:
             addresses.add(value)
@@ -150,15 +157,48 @@ def names_in(code: bytes) -> NamedInCode:
     return NamedInCode(frozenset(named), frozenset(slots))
 
 
+@dataclass(frozen=True, slots=True)
+class TransferCalls:
+    """What a transfer may run. ``unnamed``: by opcode, the calls whose target neither the code nor a slot at
+    a constant position holds, nor the transfer's sender or arguments; calls of the chain's own precompiles;
+    and CALL where the paths are too long to follow. ``slots``: those positions."""
+
+    unnamed: frozenset[int]
+    slots: frozenset[int]
+
+
+@lru_cache(maxsize=64)
+def transfer_calls(code: bytes) -> TransferCalls:
+    """Follows a transfer through the code. Takes some milliseconds, at most a hundred."""
+    unnamed, slots = set[int](), set[int]()
+    if code.startswith(DELEGATED) or read_code(code).opcodes.isdisjoint(CALLS):
+        return TransferCalls(frozenset(), frozenset())
+    targets, _ = scan(code)
+
+    def watch(op: int, operands: list[int]) -> None:
+        if op == SLOAD and operands[0] >= 0:
+            slots.add(operands[0])
+        elif op in _WITH_TARGET and not _is_named(operands[1]):
+            unnamed.add(op)
+
+    for selector, calldata_bytes in TRANSFERS:
+        if TargetWalk(code, targets, selector, calldata_bytes, watch).run(_MOST_STEPS) >= _MOST_STEPS:
+            unnamed.add(_CALL)
+    return TransferCalls(frozenset(unnamed), frozenset(slots))
+
+
+def _is_named(target: int) -> bool:
+    if target >= 0:
+        return target <= _MOST_PRECOMPILE or target >= LEAST_ADDRESS
+    return target in (CALLER, ORIGIN, ADDRESS, NAMED)
+
+
 def addresses_in_word(word: int) -> Iterator[Address]:
     """The addresses that a storage word may hold: it alone, or packed with others."""
-    if word < 1 << 160:
-        if word >= LEAST_ADDRESS:
-            yield _address(word)
-        return
-    for shift in range(0, 8 * (_WORD_BYTES - _ADDRESS_BYTES) + 1, 8):
+    most_shift = 0 if word < 1 << 160 else 8 * (_WORD_BYTES - _ADDRESS_BYTES)
+    for shift in range(0, most_shift + 1, 8):
         value = word >> shift & ((1 << 160) - 1)
-        if value >= 1 << 128:
+        if value >= LEAST_ADDRESS:
             yield _address(value)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes
+from roundtrip.chain.simulate.block_dependence import DELEGATECALL, TIMESTAMP
 from roundtrip.chain.simulate.number_copies import (
     INSTRUCTIONS,
     NumberCopies,
@@ -22,6 +23,7 @@ from roundtrip.chain.simulate.reach import (
     access_list_call,
     read_access_list,
     storage_call,
+    transfer_calls,
 )
 from roundtrip.chain.simulate.request import Plan, StepResult, build
 from roundtrip.chain.simulate.token_facts import code_call
@@ -98,6 +100,8 @@ class ReachedCodes:
             return Missing("token", _OPAQUE)
         if any(reading.makes_contracts() for reading in readings):
             return Missing("token", _CREATES)
+        if any(map(_hides_calls, self.codes.values())):
+            return Missing("token", _NOT_LISTED)
         counting = self.counting().values()
         notices = any(reading.inspects_code() for reading in readings) or any(map(reads_own_copy, counting))
         return Missing("token", _NOTICES) if counting and notices else None
@@ -112,6 +116,14 @@ class ReachedCodes:
         """The instructions that it may reach."""
         codes = {} if isinstance(self.codes, Missing) else self.codes
         return frozenset(op for code in codes.values() for op in read_code(code).opcodes)
+
+
+def _hides_calls(code: bytes) -> bool:
+    """Whether a transfer may run a contract that is neither named nor seen now. A proxy may look its logic up
+    in a way that cannot be followed; but not one that knows the time, so that it could run another later."""
+    unnamed = transfer_calls(code).unnamed
+    knows_time = TIMESTAMP in read_code(code).opcodes
+    return bool(unnamed if knows_time else unnamed - {DELEGATECALL})
 
 
 async def find_copies(

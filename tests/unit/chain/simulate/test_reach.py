@@ -12,6 +12,7 @@ from roundtrip.chain.simulate.reach import (
     addresses_in_word,
     names_in,
     read_access_list,
+    transfer_calls,
 )
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep
 from roundtrip.domain.base.types import Address
@@ -110,3 +111,46 @@ def test_what_named_contracts_name_is_reached_too() -> None:
     graph.codes[OTHER] = b""
     assert graph.unread([TOKEN]) == ([], [])
     assert graph.reached_from([TOKEN]) == {TOKEN, HELPER}
+
+
+MASK = "73" + "ff" * 20 + "16"
+TO_CALL = "5f5f5f5f5f"
+"""What CALL takes beside gas and target."""
+
+
+@pytest.mark.parametrize(
+    ("target", "is_named"),
+    [
+        ("73" + "a1" * 20, True),
+        ("6005" + SLOAD, True),
+        ("6005" + SLOAD + MASK, True),
+        ("6005" + SLOAD + "6008" + "1c" + MASK, True),
+        ("6005" + SLOAD + "610100" + "90" + "04" + MASK, True),
+        ("6004" + "35" + MASK, True),
+        ("33", True),
+        ("30", True),
+        ("6001", True),
+        ("6064", False),
+        ("6005" + SLOAD + "6003" + "1c", False),
+        ("6005" + SLOAD + "6001" + "18", False),
+        ("6005" + SLOAD + "60ff" + "16", False),
+        ("6005" + SLOAD + "6006" + SLOAD + "16", False),
+        ("5f5f20" + SLOAD, False),
+        ("5f51", False),
+    ],
+)
+def test_a_target_is_named_where_its_address_can_be_read_before(target: str, is_named: bool) -> None:
+    named = transfer_calls(bytes.fromhex(TO_CALL + target + "5a" + CALL + "00")).unnamed
+    assert named == (frozenset() if is_named else {0xF1})
+
+
+def test_a_slot_is_known_that_the_code_hands_on() -> None:
+    slot = "7f" + "5e" * 32
+    code = slot + "6025" + "56" + "00" + "5b" + SLOAD + "5f5f5f5f" + "84" + "5a" + DELEGATECALL + "00"
+    found = transfer_calls(bytes.fromhex(code))
+    assert (set(found.unnamed), set(found.slots)) == (set(), {int("5e" * 32, 16)})
+
+
+def test_what_is_too_long_to_follow_is_not_taken_for_known() -> None:
+    """Each turn leaves one value more on the stack: no two states are the same."""
+    assert transfer_calls(bytes.fromhex("5b" + "5a" + "5f" + "56" + "5b" + CALL)).unnamed == {0xF1}
