@@ -79,7 +79,7 @@ def test_the_example_has_every_setting_and_no_other(monkeypatch: pytest.MonkeyPa
 def test_what_the_example_calls_left_out_is_what_holds_then() -> None:
     plain = Settings()
     for name, value in re.findall(r"^#ROUNDTRIP_(\w+)=(\d+)$", EXAMPLE, re.M):
-        if name not in ("SYNC_FROM", "METRICS_PORT"):
+        if name not in ("SYNC_FROM", "SYNC_EVERY_MS", "METRICS_PORT"):
             assert getattr(plain, name.lower()) == int(value), name
 
 
