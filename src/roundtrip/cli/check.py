@@ -1,30 +1,25 @@
 """The command that checks tokens over a node alone: no database, no server, no local chain."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.types import parse_address
 from roundtrip.library.checker import Checker
+from roundtrip.services.support.cancel_on_error import at_once
 
-from . import check_card
-from .judging import AsJson, EXIT_CODES, NetworkFile, Rpc, exit_error, exit_usage, read_network, worst_exit
-
-if TYPE_CHECKING:
-    from roundtrip.library.node_checks import CheckWithCard
+from .check_output import CheckOutput, Outcome
+from .judging import AsJson, NetworkFile, Rpc, exit_usage, read_network, worst_exit
 
 _AT_ONCE = 4
 """Checks of several tokens that run at the same time."""
 _AGAIN_S = 5.0
 """How often a watched token is checked. A token's owner can change it without a trace in the logs."""
-_WIDTH = 100
-"""Of a card without a terminal."""
 
 
 def check(
@@ -52,12 +47,15 @@ def check(
     Exit 64: the arguments are wrong."""
     tokens = list(_read_addresses(addresses))
     trusted = read_network(network)
+    checker = Checker(rpc or trusted.rpc_url, network=trusted)
     is_single = len(addresses) == 1 and addresses[0] != "-"
-    output = _Output(is_single, as_json, show_amount=amount)
-    run = _CheckRun(
-        Checker(rpc or trusted.rpc_url, network=trusted), tokens, amount, deep, output
-    )
-    raise SystemExit(asyncio.run(run.watch() if watch else run.once()))
+    output = CheckOutput(is_single, as_json)
+    run = CheckRun(checker, tokens, amount, deep, output)
+    try:
+        code = asyncio.run(run.watch() if watch else run.once())
+    except CallerFault as fault:
+        exit_usage(fault.message)
+    raise SystemExit(code)
 
 
 def _read_addresses(given: list[str]) -> Iterator[str]:
@@ -71,3 +69,72 @@ def _read_addresses(given: list[str]) -> Iterator[str]:
                 yield parse_address(address)
             except ValueError as error:
                 exit_usage(f"{address[:80]!r}: {error}")
+
+
+class CheckRun:
+    """Checks tokens and shows the outcomes; returns exit codes."""
+
+    def __init__(
+        self, checker: Checker, tokens: list[str], amount: str | None, deep: bool, output: CheckOutput
+    ) -> None:
+        self._checker, self._tokens, self._output = checker, tokens, output
+        self._amount, self._deep = amount, deep
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def once(self) -> int:
+        """Each token once, shown in their order. Raises CallerFault."""
+        levels = []
+        async with self._checker:
+            checks = [asyncio.create_task(self._check(token)) for token in self._tokens]
+            try:
+                with self._output.showing_progress():
+                    for token, check in zip(self._tokens, checks, strict=True):
+                        outcome = await check
+                        self._output.show(token, outcome)
+                        levels.append(level_of(outcome))
+            finally:
+                for check in checks:
+                    check.cancel()
+        return worst_exit(levels)
+
+    async def watch(self) -> int:
+        """Each token again and again, until it is interrupted. Raises CallerFault."""
+        levels: dict[str, str] = {}
+        with contextlib.suppress(asyncio.CancelledError):
+            async with self._checker:
+                await at_once(*(self._watch(token, levels) for token in self._tokens))
+        return worst_exit(list(levels.values()))
+
+    async def _watch(self, token: str, levels: dict[str, str]) -> None:
+        shown: object = None
+        while True:
+            outcome = await self._check(token)
+            levels[token] = level_of(outcome)
+            if (found := finding_of(outcome)) != shown:
+                self._output.show(token, outcome)
+                shown = found
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _check(self, token: str) -> Outcome:
+        """The check, or why there is none. Raises CallerFault."""
+        async with self._places:
+            try:
+                return await self._checker.check_with_card(
+                    token, amount_eth=self._amount, deep=self._deep, on_step=self._output.note_step
+                )
+            except CallerFault:
+                raise
+            except RoundtripError as error:
+                return error
+
+
+def level_of(outcome: Outcome) -> str:
+    """The level of a verdict; a check that failed is no pass."""
+    return "unknown" if isinstance(outcome, RoundtripError) else outcome.answer.verdict.level
+
+
+def finding_of(outcome: Outcome) -> object:
+    """What of an outcome counts as a change while it is watched."""
+    if isinstance(outcome, RoundtripError):
+        return outcome.message
+    return outcome.answer.verdict, outcome.answer.flags

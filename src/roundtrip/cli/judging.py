@@ -69,5 +69,3 @@ def exit_error(error: RoundtripError) -> NoReturn:
     """Prints why there is no verdict; exits with 64 where the arguments are wrong, else with 3."""
     typer.echo(f"roundtrip: {error.message}", err=True)
     raise SystemExit(USAGE if isinstance(error, CallerFault) else EXIT_CODES["unknown"])
-
-

@@ -15,6 +15,8 @@ from typer.core import TyperCommand, TyperGroup
 from roundtrip.app.recursion_limit import bound_recursion
 from roundtrip.domain.base.errors import CannotRun
 
+from .judging import EXIT_CODES, JudgingCommand
+
 
 class CommandEntry(NamedTuple):
     """Where a command is: its module, and its name there (a function, or a Typer application of several
@@ -129,10 +131,8 @@ COMMANDS = MappingProxyType(
     }
 )  # fmt: skip
 """By command name."""
-JUDGING = frozenset({"check"})
+JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
 """Commands whose exit code is a verdict, so that 0 and 1 must not stand for anything else."""
-UNKNOWN = 3
-"""The exit code of such a command that could not find out."""
 
 
 class _Commands(TyperGroup):
@@ -163,7 +163,7 @@ def command(name: str) -> TyperCommand | TyperGroup:
     bound_recursion()
     if not isinstance(target, typer.Typer):
         wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        wrapper.command(name)(target)
+        wrapper.command(name, cls=JudgingCommand if name in JUDGING else None)(target)
         target = wrapper
     typer_command = cast(TyperCommand | TyperGroup, typer.main.get_command(target))
     typer_command.name = name
@@ -184,7 +184,7 @@ def main() -> None:
     unless the exit code would be a verdict."""
     signal.signal(signal.SIGTERM, _raise_interrupt)
     is_judging = sys.argv[1:2] != [] and sys.argv[1] in JUDGING
-    interrupted, failed = (UNKNOWN, UNKNOWN) if is_judging else (0, 1)
+    interrupted, failed = (EXIT_CODES["unknown"], EXIT_CODES["unknown"]) if is_judging else (0, 1)
     try:
         app()
     except KeyboardInterrupt:

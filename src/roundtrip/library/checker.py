@@ -64,8 +64,8 @@ class Checker:
         """The answer of ``GET /v1/check/{address}``, without what only an index knows. ``amount_eth``: the
         size of the buy, 0.001 to 10 eth; None: 0.1. ``deep``: also tries what the owner may call.
 
-        Raises CallerFault: the address, the amount or the network is wrong. Raises NodeFault: the node gave no
-        usable answer; that is no verdict."""
+        Raises CallerFault: the address, the amount or the network is wrong. Raises NodeFault: the node gave
+        no usable answer; that is no verdict."""
         return (await self.check_with_card(address, amount_eth=amount_eth, deep=deep)).answer
 
     async def check_with_card(

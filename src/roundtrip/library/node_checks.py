@@ -106,9 +106,7 @@ def policy_for(amount_eth: str | None) -> Policy:
         raise CallerFault("bad_input", "amount must be between 0.001 and 10 eth.")
     if wei == POLICY.probe_wei:
         return POLICY
-    return replace(
-        POLICY, version=f"{POLICY.version} at {wei} wei", probe_wei=wei, large_wei=_LARGER * wei
-    )
+    return replace(POLICY, version=f"{POLICY.version} at {wei} wei", probe_wei=wei, large_wei=_LARGER * wei)
 
 
 @contextlib.asynccontextmanager
