@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
+import gc
 import sys
 from collections.abc import Iterator
-from typing import Annotated
-
-import typer
 
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.types import parse_address
@@ -14,52 +12,56 @@ from roundtrip.library.checker import Checker
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .check_output import CheckOutput, Outcome
-from .judging import AsJson, NetworkFile, Rpc, exit_usage, read_network, worst_exit
+from .judging import ArgumentReader, worst_exit
 
 _AT_ONCE = 4
 """Checks of several tokens that run at the same time."""
 _AGAIN_S = 5.0
 """How often a watched token is checked. A token's owner can change it without a trace in the logs."""
+_GC_THRESHOLD = 100_000
+"""Imports make many objects that stay: the collector would walk them again and again."""
 
 
-def check(
-    addresses: Annotated[
-        list[str],
-        typer.Argument(metavar="ADDRESS...", help="Addresses of tokens; - reads them from standard input."),
-    ],
-    rpc: Rpc = None,
-    amount: Annotated[
-        str | None, typer.Option(help="How much eth the buy spends, 0.001 to 10. Default: 0.1.")
-    ] = None,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also try what the owner may call, with a sell after each.")
-    ] = False,
-    as_json: AsJson = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Check again every five seconds; print what changes.")
-    ] = False,
-    network: NetworkFile = None,
-) -> None:
-    """Buys tokens and sells them straight back in a simulation, over a node alone; exit 0: ok, 1: warn, 2:
-    danger, 3: unknown.
+def read_check() -> ArgumentReader:
+    """The command's arguments."""
+    reader = ArgumentReader(
+        "roundtrip check",
+        description="Buys tokens and sells them straight back in a simulation, over a node alone.",
+        epilog="Exit code: 0 ok, 1 warn, 2 danger, 3 unknown, 64 wrong arguments. Of several tokens each "
+        "gets a line, and the code is that of the worst: danger, unknown, warn, ok.",
+    )
+    reader.add_argument(
+        "addresses", nargs="+", metavar="ADDRESS", help="a token's address; - reads them from standard input"
+    )
+    reader.add_node()
+    reader.add_argument("--amount", metavar="ETH", help="what the buy spends, 0.001 to 10; left out: 0.1")
+    reader.add_argument(
+        "--deep", action="store_true", help="also try what the owner may call, with a sell after each"
+    )
+    reader.add_argument(
+        "--watch", action="store_true", help="check again every five seconds; print what changes"
+    )
+    return reader
 
-    Of several tokens each gets a line, and the exit code is that of the worst: danger, unknown, warn, ok.
-    Exit 64: the arguments are wrong."""
-    tokens = list(_read_addresses(addresses))
-    trusted = read_network(network)
-    checker = Checker(rpc or trusted.rpc_url, network=trusted)
-    is_single = len(addresses) == 1 and addresses[0] != "-"
-    output = CheckOutput(is_single, as_json)
-    run = CheckRun(checker, tokens, amount, deep, output)
-    try:
-        code = asyncio.run(run.watch() if watch else run.once())
-    except CallerFault as fault:
-        exit_usage(fault.message)
-    raise SystemExit(code)
+
+def run_check(arguments: list[str]) -> int:
+    """Runs the command; returns the exit code. Raises CallerFault."""
+    gc.set_threshold(_GC_THRESHOLD)
+    given = read_check().parse_args(arguments)
+    tokens = list(_read_addresses(given.addresses))
+    is_single = len(given.addresses) == 1 and given.addresses != ["-"]
+    run = CheckRun(
+        Checker(given.rpc or given.network.rpc_url, network=given.network),
+        tokens,
+        given.amount,
+        given.deep,
+        CheckOutput(is_single, given.json),
+    )
+    return asyncio.run(run.watch() if given.watch else run.once())
 
 
 def _read_addresses(given: list[str]) -> Iterator[str]:
-    """The addresses, in order; those of standard input line by line. Exits with 64: one is none."""
+    """The addresses, in order; those of standard input line by line. Raises CallerFault: one is none."""
     for word in given:
         for line in sys.stdin if word == "-" else (word,):
             address = line.strip()
@@ -68,7 +70,7 @@ def _read_addresses(given: list[str]) -> Iterator[str]:
             try:
                 yield parse_address(address)
             except ValueError as error:
-                exit_usage(f"{address[:80]!r}: {error}")
+                raise CallerFault("bad_address", f"{address[:80]!r}: {error}.") from None
 
 
 class CheckRun:

@@ -118,7 +118,7 @@ def _draw_grid(grid: "CheckGrid") -> Table:
 def _draw_cell(cell: "GridCell | None") -> Text:
     if cell is None:
         return Text("")
-    text = f"sells, -{_percent(cell.loss_bps)}" if cell.came == "sells" else cell.came
+    text = f"sells, loss {_percent(cell.loss_bps)}" if cell.came == "sells" else cell.came
     if cell.why:
         text += f": {_plain(cell.why)}"
     return Text(text, style=_COLOURS[cell.level])

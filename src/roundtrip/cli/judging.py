@@ -1,71 +1,86 @@
-"""What the commands share that work over a node alone, and whose exit code is a verdict."""
+"""The commands that work over a node alone, and whose exit code is a verdict. They read their arguments
+without the library of the other commands, which takes longer to import than a check takes."""
 
+import argparse
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NoReturn
-
-import typer
-from typer.core import TyperCommand
+from typing import NoReturn
 
 from roundtrip.config.networks import ROBINHOOD, Network, network_from
-from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, CannotRun, RoundtripError
 
+MODULES = MappingProxyType({"check": "check", "simulate": "trade", "prepare": "trade", "holders": "holders"})
+"""By name of the command: its module, which has its parser ``read_<name>`` and ``run_<name>``."""
 EXIT_CODES = MappingProxyType({"ok": 0, "warn": 1, "danger": 2, "unknown": 3})
 """By level of a verdict."""
-_BY_BADNESS = ("ok", "warn", "unknown", "danger")
 USAGE = 64
-_USUAL_USAGE = 2
-
-Rpc = Annotated[
-    str | None,
-    typer.Option(
-        "--rpc", envvar="ROUNDTRIP_RPC_URL", metavar="URL",
-        help="The URL of a node that answers eth_simulateV1. Default: the network's own.",
-    ),
-]  # fmt: skip
-NetworkFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="A file with the contracts to trust, such as var/devnet.json of a local chain. Default: "
-        "Robinhood Chain."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the API's answer, a line of JSON each.")]
+"""The exit code for wrong arguments."""
+_BY_BADNESS = ("ok", "warn", "unknown", "danger")
 
 
-class JudgingCommand(TyperCommand):
-    """A command whose exit codes are verdicts: what is wrong with its arguments exits with 64, not with 2."""
+class ArgumentReader(argparse.ArgumentParser):
+    """Reads arguments; wrong ones exit with 64, as 2 is a verdict."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            if getattr(error, "exit_code", None) == _USUAL_USAGE:
-                error.exit_code = USAGE  # type: ignore[attr-defined]
-            raise
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.format_usage()}roundtrip: {message}\n")
+
+    def add_node(self) -> None:
+        """Adds the options of the node and its network."""
+        self.add_argument(
+            "--rpc", metavar="URL",
+            help="the URL of a node that answers eth_simulateV1; left out: the network's own",
+        )  # fmt: skip
+        self.add_argument(
+            "--network", type=_read_network, default=ROBINHOOD, metavar="FILE",
+            help="a file with the contracts to trust, such as var/devnet.json of a local chain; left out: "
+            "Robinhood Chain",
+        )  # fmt: skip
+        self.add_argument("--json", action="store_true", help="print the API's answer")
 
 
-def worst_exit(levels: list[str]) -> int:
+def _read_network(path: str) -> Network:
+    try:
+        return network_from(Path(path))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def worst_exit(levels: Iterable[str]) -> int:
     """The exit code of several verdicts: danger before unknown before warn before ok. None at all is
     unknown."""
     return EXIT_CODES[max(levels, key=_BY_BADNESS.index, default="unknown")]
 
 
-def read_network(file: Path | None) -> Network:
-    """The network of a file; None: Robinhood Chain. Exits with 64: the file cannot be read."""
+def main() -> None:
+    """Runs the command that the arguments name. What fails or is interrupted exits with 3, which is no
+    pass."""
+    signal.signal(signal.SIGTERM, _raise_interrupt)
+    raise SystemExit(run(sys.argv[1], sys.argv[2:]))
+
+
+def run(name: str, arguments: list[str]) -> int:
+    """Runs one of ``MODULES``; returns its exit code. Exits with 64: the arguments are wrong."""
+    command: Callable[[list[str]], int] = getattr(
+        import_module(f"roundtrip.cli.{MODULES[name]}"), f"run_{name}"
+    )
     try:
-        return ROBINHOOD if file is None else network_from(file)
-    except (OSError, ValueError) as error:
-        exit_usage(str(error))
+        return command(arguments)
+    except KeyboardInterrupt:
+        return EXIT_CODES["unknown"]
+    except RoundtripError as error:
+        print(f"roundtrip: {error.message}", file=sys.stderr)
+        return USAGE if isinstance(error, CallerFault) else EXIT_CODES["unknown"]
+    except (CannotRun, OSError) as error:
+        print(f"roundtrip: {error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+    return EXIT_CODES["unknown"]
 
 
-def exit_usage(message: str) -> NoReturn:
-    """Prints what is wrong with the arguments; exits with 64."""
-    typer.echo(f"roundtrip: {message}", err=True)
-    raise SystemExit(USAGE)
-
-
-def exit_error(error: RoundtripError) -> NoReturn:
-    """Prints why there is no verdict; exits with 64 where the arguments are wrong, else with 3."""
-    typer.echo(f"roundtrip: {error.message}", err=True)
-    raise SystemExit(USAGE if isinstance(error, CallerFault) else EXIT_CODES["unknown"])
+def _raise_interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -2,8 +2,6 @@
 importing everything takes seconds."""
 
 import signal
-import sys
-import traceback
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType
@@ -14,8 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from roundtrip.app.recursion_limit import bound_recursion
 from roundtrip.domain.base.errors import CannotRun
-
-from .judging import EXIT_CODES, JudgingCommand
 
 
 class CommandEntry(NamedTuple):
@@ -32,23 +28,21 @@ class CommandEntry(NamedTuple):
 COMMANDS = MappingProxyType(
     {
         "check": CommandEntry(
-            "check", "check", "",
+            "judging", "check", "",
             "Buys tokens and sells them straight back in a simulation, over a node alone; exit 0: ok, 1: "
             "warn, 2: danger, 3: unknown.",
         ),
         "simulate": CommandEntry(
-            "trade", "simulate", "",
-            "Runs calls of your own in a simulation, and sells straight back what they bring, over a node "
-            "alone.",
+            "judging", "simulate", "",
+            "Runs calls of your own in a simulation and sells straight back what they bring, over a node "
+            "alone; exit codes as of check.",
         ),
         "prepare": CommandEntry(
-            "trade", "app", "",
-            "Writes a buy or a sell for your wallet to sign, simulated before, over a node alone.",
+            "judging", "prepare", "",
+            "Writes a buy or a sell for your wallet to sign, simulated before, over a node alone; exit codes "
+            "as of check.",
         ),
-        "holders": CommandEntry(
-            "trade", "holders", "",
-            "Who holds a token needs the index: says what to start.",
-        ),
+        "holders": CommandEntry("judging", "holders", "", "Says what it takes to see who holds a token."),
         "demo": CommandEntry(
             "demo", "demo", "devnet,server",
             "A local chain, a database and the service, with sample tokens to try it on.",
@@ -148,10 +142,25 @@ class _Commands(TyperGroup):
         return name, found if name is None else command(name), rest
 
 
+_JUDGING = "judging"
+
+
+class _JudgingCommand(TyperCommand):
+    """A command that reads its arguments itself."""
+
+    def invoke(self, ctx: Any) -> Any:
+        raise SystemExit(import_module(f"roundtrip.cli.{_JUDGING}").run(self.name, ctx.args))
+
+
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
 def command(name: str) -> TyperCommand | TyperGroup:
     """Imports the module of one of ``COMMANDS``; returns the command. Raises CannotRun: its packages are not
     installed."""
     entry = COMMANDS[name]
+    if entry.module == _JUDGING:
+        return _JudgingCommand(name, help=entry.line, context_settings=_AS_GIVEN)
     try:
         module = import_module(f"roundtrip.cli.{entry.module}")
     except ModuleNotFoundError as error:
@@ -163,7 +172,7 @@ def command(name: str) -> TyperCommand | TyperGroup:
     bound_recursion()
     if not isinstance(target, typer.Typer):
         wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        wrapper.command(name, cls=JudgingCommand if name in JUDGING else None)(target)
+        wrapper.command(name)(target)
         target = wrapper
     typer_command = cast(TyperCommand | TyperGroup, typer.main.get_command(target))
     typer_command.name = name
@@ -180,24 +189,22 @@ def _require_command() -> None:
 
 
 def main() -> None:
-    """The entry point. Expected errors print one line; Ctrl-C and SIGTERM exit without a message, with 0
-    unless the exit code would be a verdict."""
+    """The entry point. Expected errors print one line; Ctrl-C and SIGTERM exit with 0 and without a
+    message."""
     signal.signal(signal.SIGTERM, _raise_interrupt)
-    is_judging = sys.argv[1:2] != [] and sys.argv[1] in JUDGING
-    interrupted, failed = (EXIT_CODES["unknown"], EXIT_CODES["unknown"]) if is_judging else (0, 1)
     try:
         app()
     except KeyboardInterrupt:
-        raise SystemExit(interrupted) from None
+        raise SystemExit(0) from None
     except SystemExit as stop:
         # The command line library turns an interrupt into 130, but an interrupt is not a failure here.
-        raise SystemExit(interrupted if stop.code == _INTERRUPTED else stop.code) from None
+        raise SystemExit(0 if stop.code == _INTERRUPTED else stop.code) from None
     except Exception as error:
         line = describe_error(error)
-        if line is None and not is_judging:
+        if line is None:
             raise
-        print(traceback.format_exc() if line is None else f"roundtrip: {line}")
-        raise SystemExit(failed) from None
+        print(f"roundtrip: {line}")
+        raise SystemExit(1) from None
 
 
 def describe_error(error: Exception) -> str | None:
