@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from roundtrip.config.networks import ROBINHOOD, Network, network_from
-from roundtrip.domain.base.errors import CallerFault, CannotRun, RoundtripError
+from roundtrip.domain.base.errors import CannotRun, RoundtripError
 
 MODULES = MappingProxyType({"check": "check", "simulate": "trade", "prepare": "trade", "holders": "holders"})
-"""By name of the command: its module, which has its parser ``read_<name>`` and ``run_<name>``."""
+"""By name of the command: its module, with ``read_<name>`` and ``run_<name>``."""
 EXIT_CODES = MappingProxyType({"ok": 0, "warn": 1, "danger": 2, "unknown": 3})
 """By level of a verdict."""
 USAGE = 64
@@ -74,7 +74,7 @@ def run(name: str, arguments: list[str]) -> int:
         return EXIT_CODES["unknown"]
     except RoundtripError as error:
         print(f"roundtrip: {error.message}", file=sys.stderr)
-        return USAGE if isinstance(error, CallerFault) else EXIT_CODES["unknown"]
+        return USAGE if error.code.startswith("bad_") else EXIT_CODES["unknown"]
     except (CannotRun, OSError) as error:
         print(f"roundtrip: {error}", file=sys.stderr)
     except Exception:

@@ -2,6 +2,7 @@
 record, and marks of others. The verdict's text says that only the standard pools were checked."""
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 LEAST_WEI, MOST_WEI = 10**15, 10**19
 _LARGER = 10
 """The larger round trip, which the text mentions, spends so many times as much."""
-OLDEST_S = 60.0
+_OLDEST_S = 60.0
 """A node whose newest block is older does not follow a real chain, which makes ten blocks a second."""
 
 
@@ -55,13 +56,10 @@ class NodeChecks:
     def __init__(
         self, node: RpcNode, network: Network, now_s: Callable[[], float], entropy: Callable[[], bytes]
     ) -> None:
-        is_local = network.look_back_blocks is None
-        oldest_s = {} if is_local else {"oldest_s": OLDEST_S}
         self._node, self._network = node, network
-        self._heads = Heads(node, network.chain_id, network.contracts, wall=now_s, **oldest_s)
+        self._heads = make_heads(node, network, now_s)
         self._rates = Rates(node, network.contracts)
         self._now_s, self._entropy = now_s, entropy
-        self._is_known_network = False
 
     async def run(
         self, address: str, amount_eth: str | None, deep: bool, on_step: Callable[[str], None]
@@ -70,7 +68,7 @@ class NodeChecks:
         token, policy = CheckParams(address).token(), policy_for(amount_eth)
         contracts = self._network.contracts
         on_step("reading the newest block")
-        head, _ = await at_once(self._heads.refresh(), self._check_network())
+        head, _ = await at_once(self._heads.refresh(), check_network(self._node, self._network))
         known = Candidates((), 0, 0, True)
         if role_of(token, contracts) == "token":
             known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)
@@ -85,16 +83,21 @@ class NodeChecks:
         answer = present(evidence, judgement, policy, self._now_s())
         return CheckWithCard(answer, read_card(evidence, judgement, deep, policy))
 
-    async def _check_network(self) -> None:
-        """Raises WrongNetwork. A node that does not answer is left to the check."""
-        if self._is_known_network:
-            return
-        call = RpcCall("eth_getCode", [self._network.contracts.v3_factory, "latest"])
-        with contextlib.suppress(NodeFault):
-            (answer,) = await self._node.batch([call])
-            if bytes(answer) == b'"0x"' if not isinstance(answer, RpcError) else False:
-                raise WrongNetwork
-            self._is_known_network = True
+
+def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:
+    """The chain's head. The clock of a local chain continues from its history, so its age is unlimited."""
+    oldest_s = math.inf if network.look_back_blocks is None else _OLDEST_S
+    return Heads(node, network.chain_id, network.contracts, wall=now_s, oldest_s=oldest_s)
+
+
+async def check_network(node: RpcNode, network: Network) -> None:
+    """Raises WrongNetwork. A node that does not answer is left to what comes next."""
+    try:
+        (code,) = await node.batch([RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])])
+    except NodeFault:
+        return
+    if not isinstance(code, RpcError) and bytes(code) == b'"0x"':
+        raise WrongNetwork
 
 
 def policy_for(amount_eth: str | None) -> Policy:
@@ -110,6 +113,15 @@ def policy_for(amount_eth: str | None) -> Policy:
 
 
 @contextlib.asynccontextmanager
+async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
+    """A client that is closed afterwards. Raises CallerFault: that is no URL."""
+    if not rpc_url.startswith(("http://", "https://")):
+        raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
+    async with aiohttp.ClientSession() as session:
+        yield Node(rpc_url, session, timeout_s)
+
+
+@contextlib.asynccontextmanager
 async def open_checks(
     rpc_url: str,
     network: Network,
@@ -118,7 +130,5 @@ async def open_checks(
     entropy: Callable[[], bytes],
 ) -> AsyncIterator[NodeChecks]:
     """Checks over a client that is closed afterwards. Raises CallerFault: that is no URL."""
-    if not rpc_url.startswith(("http://", "https://")):
-        raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
-    async with aiohttp.ClientSession() as session:
-        yield NodeChecks(Node(rpc_url, session, timeout_s), network, now_s, entropy)
+    async with open_node(rpc_url, timeout_s) as node:
+        yield NodeChecks(node, network, now_s, entropy)

@@ -30,6 +30,7 @@ def test_a_wrong_setting_is_named(
     with pytest.raises((ValidationError, SettingsError)) as wrong:
         Settings()
     line = describe_error(wrong.value)
+    assert line is not None
     assert line.startswith(said)
     assert "secret" not in line.removeprefix(said)
     assert "\n" not in line
