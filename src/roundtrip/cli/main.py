@@ -114,7 +114,7 @@ COMMANDS = MappingProxyType(
             "out.",
         ),
         "verify-trade": CommandEntry(
-            "verify", "verify_trade", "server",
+            "verify_trade", "verify_trade", "",
             "Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not "
             "proven, 2: not read.",
         ),
@@ -166,8 +166,8 @@ def command(name: str) -> TyperCommand | TyperGroup:
     except ModuleNotFoundError as error:
         if not entry.extra or error.name is None or error.name.startswith("roundtrip"):
             raise
-        install = f'pipx install "roundtrip[{entry.extra}]"'
-        raise CannotRun(f"roundtrip {name} needs {error.name}, which is not installed: {install}") from None
+        package = f"install roundtrip[{entry.extra}]"
+        raise CannotRun(f"{name} needs {error.name}, which is not installed: {package}") from None
     target: typer.Typer | Callable[..., None] = getattr(module, entry.attribute)
     bound_recursion()
     if not isinstance(target, typer.Typer):

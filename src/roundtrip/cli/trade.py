@@ -14,7 +14,8 @@ from roundtrip.domain.base.names import clean
 from roundtrip.library.checker import TIMEOUT_S
 from roundtrip.library.node_context import open_node_context
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.money import AssetAmount
+from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, parse_amount
+from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade.prepare import (
     PrepareBuyParams,
     PreparedTrade,
@@ -58,6 +59,8 @@ def run_simulate(arguments: list[str]) -> int:
     given = read_simulate().parse_args(arguments)
     named = {"from": given.sender, "to": given.to, "data": given.data, "value": given.value}
     params = _read_params(SimulateParams, {**named, "calls": given.calls, "fund": given.fund})
+    # Raises before a node is asked, as below.
+    params.wallet(), params.own_calls()
     answer: Simulation = _run(given, lambda ctx: simulate(ctx, params))
     if not given.json:
         _print(answer.verdict.level.upper(), answer.verdict.text)
@@ -108,11 +111,15 @@ def run_prepare(arguments: list[str]) -> int:
         "amount": given.amount,
         "slippageBps": given.slippage_bps,
     }
+    for name, address in (("TOKEN", given.token), ("--from", given.sender)):
+        read_address(address, name, "bad_input")
     if given.side == "buy":
+        parse_amount(given.amount, ETH_DECIMALS, "eth")
         buy = _read_params(PrepareBuyParams, {**named, "fund": given.fund})
         answer: PreparedTrade = _run(given, lambda ctx: prepare_buy(ctx, buy))
     else:
         sell = _read_params(PrepareSellParams, named)
+        sell.share()
         answer = _run(given, lambda ctx: prepare_sell(ctx, sell))
     if not given.json:
         _print_trade(answer)
