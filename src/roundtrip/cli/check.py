@@ -97,6 +97,7 @@ class CheckRun:
             finally:
                 for check in checks:
                     check.cancel()
+                await asyncio.gather(*checks, return_exceptions=True)
         return worst_exit(levels)
 
     async def watch(self) -> int:

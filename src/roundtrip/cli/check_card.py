@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roundtrip.services.check.schema import Check
 
 _COLOURS = {"ok": "green", "warn": "yellow", "danger": "red", "unknown": "magenta"}
+_INK = {"ok": "white", "warn": "black", "danger": "white", "unknown": "white"}
 _LONGEST = 4000
 _NOT_KNOWN = "not known"
 

@@ -77,7 +77,9 @@ class NodeChecks:
         meter = Meter()
         on_step("buying on every venue")
         bought = await run_buy_round(means, inputs, meter)
-        on_step("selling at once, in an hour and in a day" + (", and as its owner wills" if deep else ""))
+        on_step(
+            "selling at once, in an hour and in a day" + ("; trying what its owner may call" if deep else "")
+        )
         evidence = await run_later_rounds(bought, meter)
         judgement = judge(evidence, policy)
         answer = present(evidence, judgement, policy, self._now_s())

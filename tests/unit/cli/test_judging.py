@@ -70,6 +70,11 @@ def test_a_node_that_is_not_there_is_no_verdict() -> None:
     assert judging.run("check", [TOKEN, *NOWHERE]) == 3
 
 
+def test_several_wrong_checks_are_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    assert judging.run("check", [TOKEN, TOKEN, TOKEN, "--amount", "11", *NOWHERE]) == 64
+    assert capfd.readouterr().err == "roundtrip: amount must be between 0.001 and 10 eth.\n"
+
+
 def test_addresses_are_read_from_the_input_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", [f" {TOKEN}\n", "\n", "0x" + "A" * 40])
     assert list(check._read_addresses(["-", TOKEN])) == [TOKEN, "0x" + "a" * 40, TOKEN]
