@@ -5,11 +5,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -23,6 +24,7 @@ from roundtrip.library.checker import BlockingChecker, Checker
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from support.tables import own_database
 
 NOW_S = 1_800_000_000.0
 ENTROPY = bytes(range(32))
@@ -42,11 +44,19 @@ def network(network_file: Path) -> Network:
     return network_from(network_file)
 
 
+@pytest.fixture(scope="module")
+async def empty_url(database_url: str) -> AsyncIterator[str]:
+    """A database of its own: its checks are of another day."""
+    async with own_database(database_url, "over_a_node") as url:
+        yield url
+
+
 @pytest.fixture
-def unindexed(ctx: Context) -> Context:
+async def unindexed(ctx: Context, empty_url: str) -> AsyncIterator[Context]:
     """The service's context, where nothing is followed yet."""
     heads = Heads(ctx.node, ctx.chain_id, ctx.contracts)
-    return replace(ctx, heads=heads, now_s=lambda: NOW_S, entropy=lambda: ENTROPY)
+    async with asyncpg.create_pool(empty_url, min_size=1, max_size=2) as pool:
+        yield replace(ctx, heads=heads, pool=pool, now_s=lambda: NOW_S, entropy=lambda: ENTROPY)
 
 
 @pytest.mark.parametrize(("key", "code"), STORIES.items())
@@ -114,9 +124,6 @@ class Ended(NamedTuple):
     code: int
     out: str
     err: str
-
-
-Run = Callable[..., asyncio.Future[Ended]]
 
 
 async def start(*arguments: str) -> asyncio.subprocess.Process:

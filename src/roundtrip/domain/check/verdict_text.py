@@ -340,7 +340,8 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
 
 
 def _largest_text(reading: VenueReading, policy: Policy) -> str:
-    """The largest size that the crowd sold, where 1 eth does not; empty where the crowd's clause names it."""
+    """The largest size that the crowd sold, where ``large_wei`` does not; empty where the crowd's clause
+    names it."""
     crowd = reading.crowd
     if crowd is None or any(finding.cause == "size" for finding in crowd.findings):
         return ""
