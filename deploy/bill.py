@@ -99,11 +99,17 @@ def locked() -> dict[str, tuple[str, str]]:
     return {canonicalize_name(name): (version, f"{name}=={version}{rest}") for name, version, rest in entries}
 
 
+def asked() -> list[str]:
+    """The requirements of pyproject, those of its extras included."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    return [*project["dependencies"], *(one for extra in extras for one in extra)]
+
+
 def running() -> set[str]:
     """The names of the packages that a service needs here: those of pyproject, and their requirements."""
-    asked = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
     found: set[str] = set()
-    waiting = [Requirement(one) for one in asked]
+    waiting = [Requirement(one) for one in asked()]
     seen: set[tuple[str, str]] = set()
     while waiting:
         one = waiting.pop()

@@ -1,14 +1,22 @@
 """The command, also as ``python -m roundtrip``."""
 
 import signal
+import sys
+from importlib import import_module
 
 # Before the slow imports: SIGUSR1, which replaces processes, would end this one until it is handled. It is
 # not ignored, as child processes would inherit that.
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
 
-from roundtrip.cli.main import main  # noqa: E402
+_JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
+"""Commands that read their arguments themselves: what reads those of the others takes long to import."""
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Runs the command that the arguments name."""
+    is_judging = len(sys.argv) > 1 and sys.argv[1] in _JUDGING
+    import_module("roundtrip.cli.judging" if is_judging else "roundtrip.cli.main").main()
+
 
 if __name__ == "__main__":
     main()

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,12 +14,17 @@ from typer.core import TyperGroup, TyperOption
 
 from roundtrip.api.http.app import documents
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.cli.judging import MODULES
 from roundtrip.cli.main import COMMANDS, command
 from roundtrip.config.settings import Settings
 from roundtrip.console.routes import PAGES as CONSOLE
 from support.documents import PAGES, PROJECT, WRITTEN, Part, lines, prose, spans
 
 RUN_BY: Mapping[str, str] = {
+    "check": "chain/check/test_over_a_node.py",
+    "simulate": "chain/check/test_over_a_node.py",
+    "prepare": "chain/check/test_over_a_node.py",
+    "holders": "chain/check/test_over_a_node.py",
     "demo": "chain/devnet/test_demo.py",
     "devnet": "chain/devnet/test_devnet.py",
     "tour": "docs/test_tour_page.py",
@@ -119,7 +125,9 @@ def test_a_command_takes_what_a_page_gives_it(part: Part) -> None:
     last = options.get(given[-1]) if given else None
     if last is not None and not last.is_flag:
         given.append("2")
-    if given:  # Else it is named, and no more.
+    if given and name in MODULES:
+        getattr(import_module(f"roundtrip.cli.{MODULES[name]}"), f"read_{name}")().parse_args(given)
+    elif given:  # Else it is named, and no more.
         there[name].make_context(name, given, resilient_parsing=False)
 
 

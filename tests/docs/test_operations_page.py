@@ -74,7 +74,7 @@ def test_the_defaults_are_those_of_the_settings() -> None:
         told |= {name.lower(): value.strip("`") for name, value in zip(fields, values, strict=True)}
     assert told.keys() == Settings.model_fields.keys()
     shown = {name: _shown(getattr(Settings(), name)) for name in told}
-    of_the_network = {"public_url", "rpc_url", "sync_from", "var"}
+    of_the_network = {"public_url", "rpc_url", "sync_every_ms", "sync_from", "var"}
     none = {"none": "None"}
     different = {name for name in told if none.get(told[name], told[name]) != shown[name]}
     assert different <= of_the_network | {"metrics_port"}

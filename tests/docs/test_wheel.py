@@ -1,5 +1,6 @@
 """The wheel carries every file that the installed package reads."""
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -7,19 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from unit.verify.samples import CASES, NETWORK_FILE, body
+
 PROJECT = Path(__file__).resolve().parents[2]
+
+
+def built_wheel(folder: Path, into: Path) -> Path:
+    """The wheel of the project in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (built,) = into.glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    into = tmp_path_factory.mktemp("wheel")
-    done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)],
-        cwd=PROJECT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (built,) = into.glob("*.whl")
-    return zipfile.ZipFile(built)
+    return zipfile.ZipFile(built_wheel(PROJECT, tmp_path_factory.mktemp("wheel")))
 
 
 def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> None:
@@ -40,3 +47,24 @@ def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> N
     assert {f"roundtrip/carried/node_modules/{path}" for path in loaded} <= names
     assert {"roundtrip/carried/package-lock.json", "roundtrip/carried/.npmrc"} <= names
     assert not any("anvil" in name for name in names if "node_modules" in name)
+
+
+def test_the_verifier_is_a_package_of_its_own(tmp_path: Path) -> None:
+    wheel = built_wheel(PROJECT / "deploy" / "verify", tmp_path)
+    own = {f"roundtrip_verify/{path.name}" for path in (PROJECT / "src/roundtrip/verify").glob("*.py")}
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert packed == own
+    network, file = tmp_path / "network.json", tmp_path / "buy.json"
+    network.write_text(json.dumps(NETWORK_FILE))
+    file.write_text(json.dumps(body(CASES[0])))
+    program = (
+        "import runpy, sys\ntry:\n    runpy.run_module('roundtrip_verify', run_name='__main__')\n"
+        "finally:\n    assert 'roundtrip' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(file), "--network", str(network)],
+        env={"PYTHONPATH": str(wheel)}, capture_output=True, text=True,
+    )  # fmt: skip
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("WRONG")]
+    assert (done.returncode, len(wrong), done.stderr) == (1, 1, "")
+    assert "expired" in wrong[0]

@@ -1,61 +1,174 @@
 """The command line. A command's module is imported when the command runs: most need few imports, and
 importing everything takes seconds."""
 
-import re
 import signal
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import typer
-from pydantic import ValidationError
-from pydantic_settings import SettingsError
 from typer.core import TyperCommand, TyperGroup
 
 from roundtrip.app.recursion_limit import bound_recursion
 from roundtrip.domain.base.errors import CannotRun
 
-from .terminal import console
+
+class CommandEntry(NamedTuple):
+    """Where a command is: its module, and its name there (a function, or a Typer application of several
+    commands). ``line``: what help says of it, so that help imports nothing. ``extra``: the optional packages
+    that it needs; empty: none."""
+
+    module: str
+    attribute: str
+    extra: str
+    line: str
+
 
 COMMANDS = MappingProxyType(
     {
-        "demo": ("demo", "demo"),
-        "devnet": ("demo", "devnet"),
-        "tour": ("tour", "tour"),
-        "serve": ("serve", "serve"),
-        "sync": ("index", "sync"),
-        "rebuild": ("index", "rebuild"),
-        "forget": ("index", "forget"),
-        "origin": ("index", "origin"),
-        "keys": ("keys", "app"),
-        "deliveries": ("deliveries", "app"),
-        "work": ("operate", "work"),
-        "migrate": ("operate", "migrate"),
-        "backup": ("backup", "backup"),
-        "restore": ("backup", "restore"),
-        "doctor": ("operate", "doctor"),
-        "verify": ("verify", "verify_proof"),
-        "verify-trade": ("verify", "verify_trade"),
-        "publish": ("publish", "publish"),
+        "check": CommandEntry(
+            "judging", "check", "",
+            "Buys tokens and sells them straight back in a simulation, over a node alone; exit 0: ok, 1: "
+            "warn, 2: danger, 3: unknown.",
+        ),
+        "simulate": CommandEntry(
+            "judging", "simulate", "",
+            "Runs calls of your own in a simulation and sells straight back what they bring, over a node "
+            "alone; exit codes as of check.",
+        ),
+        "prepare": CommandEntry(
+            "judging", "prepare", "",
+            "Writes a buy or a sell for your wallet to sign, simulated before, over a node alone; exit codes "
+            "as of check.",
+        ),
+        "holders": CommandEntry("judging", "holders", "", "Says what it takes to see who holds a token."),
+        "demo": CommandEntry(
+            "demo", "demo", "devnet,server",
+            "A local chain, a database and the service, with sample tokens to try it on.",
+        ),
+        "devnet": CommandEntry(
+            "demo", "devnet", "devnet,server",
+            "Only the local chain; var/devnet.json describes it.",
+        ),
+        "tour": CommandEntry(
+            "tour", "tour", "devnet,server",
+            "Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of "
+            "each.",
+        ),
+        "serve": CommandEntry(
+            "serve", "serve", "server",
+            "Serves the API, the tools and the console, on the configured network.",
+        ),
+        "sync": CommandEntry(
+            "index", "sync", "server",
+            "Follows the chain into the database: launches, pools, trades, wallets. Of several one leads, "
+            "and the others wait.",
+        ),
+        "rebuild": CommandEntry(
+            "index", "rebuild", "server",
+            "Makes positions and profits again from the trades, while everything goes on.",
+        ),
+        "forget": CommandEntry(
+            "index", "forget", "server",
+            "Deletes what sync stored, and the holder books, so that the next sync starts over; exit 1: "
+            "nothing was done.",
+        ),
+        "origin": CommandEntry(
+            "index", "origin", "server",
+            "When a wallet was first met and who funded it, from the index or an archive; exit 2: not "
+            "found out.",
+        ),
+        "keys": CommandEntry(
+            "keys", "app", "server",
+            "API keys: list them, revoke one.",
+        ),
+        "deliveries": CommandEntry(
+            "deliveries", "app", "server",
+            "Messages to channels: list those of a channel, send one again.",
+        ),
+        "work": CommandEntry(
+            "operate", "work", "server",
+            "Runs only the background jobs and the alerts, on the configured network.",
+        ),
+        "migrate": CommandEntry(
+            "operate", "migrate", "server",
+            "Brings the database's schema up to date.",
+        ),
+        "backup": CommandEntry(
+            "backup", "backup", "server",
+            "Writes the database into a file, as it is at one moment, while everything goes on.",
+        ),
+        "restore": CommandEntry(
+            "backup", "restore", "server",
+            "Makes an empty database what it was when the file was written, or leaves it empty.",
+        ),
+        "doctor": CommandEntry(
+            "operate", "doctor", "server",
+            "Shows what works on each node and the network, what is missing, and what fails without it; "
+            "exit 1: no token can be checked.",
+        ),
+        "verify": CommandEntry(
+            "verify", "verify_proof", "server",
+            "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found "
+            "out.",
+        ),
+        "verify-trade": CommandEntry(
+            "verify_trade", "verify_trade", "",
+            "Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not "
+            "proven, 2: not read.",
+        ),
+        "publish": CommandEntry(
+            "publish", "publish", "server",
+            "Writes the interface's documentation from the table of operations.",
+        ),
     }
-)
-"""By command name: its module, and its name there (a function, or a Typer application of several
-commands)."""
+)  # fmt: skip
+"""By command name."""
+JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
+"""Commands whose exit code is a verdict, so that 0 and 1 must not stand for anything else."""
 
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
-        return command(cmd_name) if cmd_name in COMMANDS else None
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        """The command as help lists it; ``resolve_command`` returns the one that runs."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name].line) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found if name is None else command(name), rest
+
+
+_JUDGING = "judging"
+
+
+class _JudgingCommand(TyperCommand):
+    """A command that reads its arguments itself."""
+
+    def invoke(self, ctx: Any) -> Any:
+        raise SystemExit(import_module(f"roundtrip.cli.{_JUDGING}").run(self.name, ctx.args))
+
+
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
 def command(name: str) -> TyperCommand | TyperGroup:
-    """Imports the module of one of ``COMMANDS``; returns the command."""
-    module, attribute = COMMANDS[name]
-    target: typer.Typer | Callable[..., None] = getattr(import_module(f"roundtrip.cli.{module}"), attribute)
+    """Imports the module of one of ``COMMANDS``; returns the command. Raises CannotRun: its packages are not
+    installed."""
+    entry = COMMANDS[name]
+    if entry.module == _JUDGING:
+        return _JudgingCommand(name, help=entry.line, context_settings=_AS_GIVEN)
+    try:
+        module = import_module(f"roundtrip.cli.{entry.module}")
+    except ModuleNotFoundError as error:
+        if not entry.extra or error.name is None or error.name.startswith("roundtrip"):
+            raise
+        package = f"install roundtrip[{entry.extra}]"
+        raise CannotRun(f"{name} needs {error.name}, which is not installed: {package}") from None
+    target: typer.Typer | Callable[..., None] = getattr(module, entry.attribute)
     bound_recursion()
     if not isinstance(target, typer.Typer):
         wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -68,7 +181,6 @@ def command(name: str) -> TyperCommand | TyperGroup:
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 _INTERRUPTED = 130
-_EXPECTED = (CannotRun, OSError, ValidationError, SettingsError)
 
 
 @app.callback()
@@ -87,24 +199,24 @@ def main() -> None:
     except SystemExit as stop:
         # The command line library turns an interrupt into 130, but an interrupt is not a failure here.
         raise SystemExit(0 if stop.code == _INTERRUPTED else stop.code) from None
-    except _EXPECTED as error:
-        console.print(f"roundtrip: {_describe_error(error)}", markup=False)
+    except Exception as error:
+        line = describe_error(error)
+        if line is None:
+            raise
+        print(f"roundtrip: {line}")
         raise SystemExit(1) from None
 
 
-def _describe_error(error: Exception) -> str:
-    """An expected error as one line. A setting's value is not shown: it may be a key."""
-    if isinstance(error, ValidationError):
-        problems = [
-            (".".join(map(str, detail["loc"][:1])), detail["msg"].removeprefix("Value error, "))
-            for detail in error.errors(include_input=False)
-        ]
-        return "; ".join(
-            f"{name} (ROUNDTRIP_{name.upper()}): {message}" if name else message for name, message in problems
-        )
-    if isinstance(error, SettingsError) and (field := re.search(r'field "(\w+)"', str(error))):
-        return f"ROUNDTRIP_{field[1].upper()} must be valid JSON"
-    return str(error)
+def describe_error(error: Exception) -> str | None:
+    """An expected error as one line; None: it is not expected."""
+    if isinstance(error, CannotRun | OSError):
+        return str(error)
+    if type(error).__module__.startswith("pydantic"):
+        describe: Callable[[Exception], str | None] = import_module(
+            "roundtrip.cli.setting_errors"
+        ).describe_setting_error
+        return describe(error)
+    return None
 
 
 def _raise_interrupt(number: int, frame: object) -> None:

@@ -1,7 +1,6 @@
-"""The commands that verify without trusting the service: a check from its proof, a trade from its bytes."""
+"""The command that verifies a check from its proof, without trusting the service."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import verify
 from roundtrip.app import build
 from roundtrip.config.networks import network_from
 from roundtrip.config.settings import Settings
@@ -47,28 +45,3 @@ def verify_proof(
     console.print(table)
     holds = [finding.holds for finding in findings]
     raise SystemExit(1 if False in holds else 2 if None in holds else 0)
-
-
-def verify_trade(
-    file: Annotated[Path, typer.Argument(help="The answer of POST /v1/prepare/buy or /v1/prepare/sell.")],
-    network: Annotated[
-        Path | None, typer.Option(help="A file with the contracts to trust. Default: var/devnet.json.")
-    ] = None,
-    wallet: Annotated[str | None, typer.Option("--from", help="The wallet that you asked for.")] = None,
-    token: Annotated[str | None, typer.Option(help="The token that you asked for.")] = None,
-    side: Annotated[str | None, typer.Option(help="buy or sell.")] = None,
-    amount: Annotated[str | None, typer.Option(help="The amount that you asked for.")] = None,
-    asset: Annotated[str | None, typer.Option(help="The asset of that amount: eth or usdg.")] = None,
-    slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
-) -> None:
-    """Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not
-    proven, 2: not read."""
-    request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
-    try:
-        trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))
-        report = verify.verify(verify.parse(file.read_text()), trusted, request, int(time.time()))
-    except (verify.Unreadable, UnicodeDecodeError, OSError) as error:
-        console.print(f"roundtrip: {error}", markup=False)
-        raise SystemExit(2) from None
-    print("\n".join(verify.lines(report)))
-    raise SystemExit(0 if report.ok else 1)

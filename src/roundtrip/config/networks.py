@@ -96,7 +96,7 @@ ROBINHOOD = Network(
     more_rpc_urls=("https://robinhood-rpc.publicnode.com", "https://robinhood.drpc.org"),
     # The pool with a fee of 0.01 %, which other sources use, too.
     eth_usd_pool=_address("0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"),
-    # Modest, as these nodes are public. A check of one pool takes 50 calls, following the head 10 a second.
+    # Modest, as these nodes are public. A check of one pool takes 8 calls, following the chain 11 a second.
     calls_per_second=50,
 )
 """Robinhood Chain, mainnet. Contracts as published by Uniswap and by the launchpad."""

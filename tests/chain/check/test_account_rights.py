@@ -20,7 +20,8 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import AccountRights, Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs, run_later_rounds
+from roundtrip.services.check.deep_round import run_later_rounds
+from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for

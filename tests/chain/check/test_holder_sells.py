@@ -27,9 +27,10 @@ from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.buy_round import run_buy_round
+from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.holder_sells import UNREAD
-from roundtrip.services.check.pipeline import prepare_inputs, run_later_rounds
+from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes

@@ -1,7 +1,7 @@
 """What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.scorecard.scorecard import VerdictScore
-from roundtrip.store.check import evidence
+from roundtrip.store.check import evidence, recalled_wallets
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
@@ -52,6 +52,8 @@ async def rest_is_there(index: Connection) -> None:
     kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
+    recalled = recalled_wallets.KeptWallet("0x" + "aa" * 20, bytes(32), 3)
+    await recalled_wallets.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))

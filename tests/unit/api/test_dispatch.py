@@ -141,9 +141,14 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
     """Whose places at the node it takes is the caller's, not everybody's."""
     given: list[tuple[str | None, ...]] = []
 
+    class Waking:
+        async def wake(self) -> None:
+            given.append(("woken",))
+
     @dataclass
     class Named:
         measures: Measures = field(default_factory=Measures)
+        heads: Waking = field(default_factory=Waking)
 
         def for_caller(self, caller: str, lane: str, token: str | None, address: str | None) -> "Named":
             given.append((caller, lane, token, address))
@@ -155,7 +160,7 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
     house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
     assert (await house.ask(replace(PLAIN, handler=handler, lane="calls"))).status == 200
     assert (await house.ask(replace(PLAIN, handler=handler))).status == 200
-    assert given == [(CALLER.name, "calls", "x", CALLER.name)]
+    assert given == [(CALLER.name, "calls", "x", CALLER.name), ("woken",)]
 
 
 # --- answers ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from roundtrip.cli.main import _describe_error
+from roundtrip.cli.main import describe_error
 from roundtrip.config.settings import Settings
 
 
@@ -29,11 +29,12 @@ def test_a_wrong_setting_is_named(
         monkeypatch.setenv(f"ROUNDTRIP_{name}", value)
     with pytest.raises((ValidationError, SettingsError)) as wrong:
         Settings()
-    line = _describe_error(wrong.value)
+    line = describe_error(wrong.value)
+    assert line is not None
     assert line.startswith(said)
     assert "secret" not in line.removeprefix(said)
     assert "\n" not in line
 
 
 def test_other_failures_speak_for_themselves() -> None:
-    assert _describe_error(OSError("no such file")) == "no such file"
+    assert describe_error(OSError("no such file")) == "no such file"

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+PROJECT = Path(__file__).resolve().parents[3]
 HEAVY = ("eth_account", "vyper", "mcp", "redis")
 SWITCHED = ("opentelemetry.sdk.trace", "opentelemetry.exporter", "google.protobuf", "requests")
 """What only a collector of spans takes; what else there is of it, libraries read for themselves."""
@@ -30,3 +33,47 @@ def read_by(name: str) -> set[str]:
 )
 def test_a_command_reads_only_what_it_needs(name: str, heavy: set[str]) -> None:
     assert read_by(name) == heavy
+
+
+def read_for(program: str) -> set[str]:
+    """Every module that is read for a program, in a process of its own."""
+    asked = f"import sys; sys.argv[0] = 'roundtrip'\ntry:\n    {program}\nexcept SystemExit:\n    pass\n"
+    asked += "print('read:', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("read: ")[2].split())
+
+
+LATE = frozenset({"aiohttp", "asyncpg", "msgspec", "pydantic", "pydantic_settings", "structlog", "uvloop"})
+"""What takes a tenth of a second to read, and more."""
+
+
+@pytest.mark.parametrize(
+    ("program", "unread"),
+    [
+        ("sys.argv[1:] = ['--help']; import roundtrip.__main__; roundtrip.__main__.main()", LATE),
+        ("sys.argv[1:] = ['check', '--help']; import roundtrip.__main__; roundtrip.__main__.main()",
+         LATE | {"typer"}),
+        ("from roundtrip import Checker", LATE | {"typer", "rich"}),
+        ("from roundtrip.library import node_checks", {"asyncpg", "pydantic", "typer", "uvloop"}),
+        ("from roundtrip import verify", LATE | {"typer", "rich"}),
+    ],
+)  # fmt: skip
+def test_what_answers_at_once_reads_little(program: str, unread: set[str]) -> None:
+    assert read_for(program) & unread == set()
+
+
+def of_extras(name: str) -> set[str]:
+    """The import names of what only the extras of the package install."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    names = {one.partition("==")[0].replace("-", "_") for one in project["optional-dependencies"][name]}
+    imported = {
+        "opentelemetry_sdk": "opentelemetry",
+        "opentelemetry_exporter_otlp_proto_http": "opentelemetry",
+    }
+    return {imported.get(one, one) for one in names}
+
+
+@pytest.mark.parametrize("module", ["check", "trade", "holders", "main", "verify_trade"])
+def test_what_needs_a_node_alone_reads_nothing_of_the_extras(module: str) -> None:
+    read = {name.partition(".")[0] for name in read_for(f"import roundtrip.cli.{module}")}
+    assert read & (of_extras("server") | of_extras("devnet")) == set()

@@ -62,7 +62,10 @@ def test_what_npm_could_not_install_is_told_and_tried_again(
 
 def test_a_wheel_asks_for_what_was_tested() -> None:
     """The versions of the lock; and nothing that only tests need."""
-    asked = set(tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"])
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    asked = {
+        one for part in (project["dependencies"], *project["optional-dependencies"].values()) for one in part
+    }
     locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
     runs = (PROJECT / "requirements.in").read_text().split("# what builds")[0].splitlines()
     named = {line.partition("==")[0] for line in runs if line and not line.startswith("#")}

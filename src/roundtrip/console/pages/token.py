@@ -13,7 +13,7 @@ from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.services.check.card import CardParams, KeptCard, check_card
+from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 
 _ROWS = {row.name: row for row in OPERATIONS}

@@ -328,18 +328,20 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     """The result at ten times the size, where it differs."""
     if not enough(reading.full, policy):
         return ""
+    larger = format_eth(policy.large_wei)
     if isinstance(reading.large, RefusedCall):
-        return f"; what 1 eth buys cannot be sold{_largest_text(reading, policy)}"
+        return f"; what {larger} buys cannot be sold{_largest_text(reading, policy)}"
     if isinstance(reading.large, Missing):
-        return "; we could not find out whether what 1 eth buys can be sold"
+        return f"; we could not find out whether what {larger} buys can be sold"
     worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
-        return f"; a round trip of 1 eth loses {format_percent(reading.large.loss_bps)}"
+        return f"; a round trip of {larger} loses {format_percent(reading.large.loss_bps)}"
     return ""
 
 
 def _largest_text(reading: VenueReading, policy: Policy) -> str:
-    """The largest size that the crowd sold, where 1 eth does not; empty where the crowd's clause names it."""
+    """The largest size that the crowd sold, where ``large_wei`` does not; empty where the crowd's clause
+    names it."""
     crowd = reading.crowd
     if crowd is None or any(finding.cause == "size" for finding in crowd.findings):
         return ""

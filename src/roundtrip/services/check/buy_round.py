@@ -37,7 +37,7 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs, RecalledWallet
 from roundtrip.domain.check.venue_reading import is_filled
-from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts

@@ -26,7 +26,8 @@ from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .buy_round import CheckInputs, run_buy_round
-from .pipeline import prepare_inputs, remember_launch, run_later_rounds
+from .deep_round import run_later_rounds
+from .pipeline import prepare_inputs, remember_launch
 from .proof_schema import encode_proof_inputs
 from .recalled import keep_recalled
 from .schema import Check, CheckParams, at, present

@@ -1,4 +1,4 @@
-"""The rounds of a check: inputs, buy round, sell round, deep round. Together they produce the evidence."""
+"""A check up to its evidence: its inputs, with what the index knows, and its rounds."""
 
 from dataclasses import replace
 
@@ -7,14 +7,12 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.cancel_on_error import at_once
 
 from .buy_round import BuyRoundResult, CheckInputs, role_of, run_buy_round
 from .candidates import Candidates, list_candidates
-from .deep_round import read_deep_inputs, run_deep_round
+from .deep_round import run_later_rounds
 from .index_facts import read_index_facts, read_known_venues
 from .recalled import read_recalled
-from .sell_round import run_sell_round
 
 
 async def gather_evidence(ctx: Context, token: Address, meter: Meter, *, deep: bool = False) -> Evidence:
@@ -52,13 +50,3 @@ def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
     """Adds the launchpad's venues to the venue index, for later checks."""
     if bought.new_venues and ctx.heads.venue_index is not None:
         ctx.heads.venue_index.add(bought.run.token, bought.new_venues)
-
-
-async def run_later_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Runs the sell round, and the deep round of a deep check."""
-    if not bought.run.deep:
-        return await run_sell_round(bought, meter)
-    selling, reading = Meter(), Meter()
-    evidence, deep_inputs = await at_once(run_sell_round(bought, selling), read_deep_inputs(bought, reading))
-    meter.add(selling, reading)
-    return await run_deep_round(bought, evidence, deep_inputs, meter)

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from roundtrip.chain.simulate.legs import size_wei
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_count
+from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_reading import taken_bps
@@ -17,14 +18,18 @@ from roundtrip.domain.check.evidence import (
     Missing,
     ProbeCell,
     RefusedCall,
+    Size,
 )
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
 
-SIZES = {"large": "1 eth", "probe": "0.1 eth", "tenth": "0.01 eth", "hundredth": "0.001 eth",
-          "thousandth": "0.0001 eth"}  # fmt: skip
 Came = Literal["sells", "refused", "unknown"]
+
+
+def format_size(size: Size, policy: Policy) -> str:
+    """A size as people say it, such as ``0.1 eth``."""
+    return format_eth(size_wei(size, policy))
 
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,17 +97,17 @@ def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> li
     """The rows; of two wallets with the same probe the worse outcome."""
     by_label: dict[str, dict[int, GridCell]] = {}
     for cell in cells:
-        row = by_label.setdefault(_label(cell), {})
+        row = by_label.setdefault(_label(cell, policy), {})
         shown, before = _grid_cell(cell, policy), row.get(cell.probe.delay_s)
         if before is None or _badness(shown) > _badness(before):
             row[cell.probe.delay_s] = shown
     return [GridRow(label, [row.get(delay_s) for delay_s in delays]) for label, row in by_label.items()]
 
 
-def _label(cell: ProbeCell) -> str:
+def _label(cell: ProbeCell, policy: Policy) -> str:
     probe = cell.probe
     share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
-    return f"{SIZES[probe.size]}, {share}{_SELLERS[probe.seller]}"
+    return f"{format_size(probe.size, policy)}, {share}{_SELLERS[probe.seller]}"
 
 
 _SELLERS = {

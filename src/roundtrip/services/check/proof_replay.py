@@ -16,11 +16,11 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, MarketRates
-from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.venues.base import Contracts
 
 from .buy_round import run_buy_round
-from .pipeline import run_later_rounds
+from .deep_round import run_later_rounds
 from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
 _MOST_DIFFERENCES = 3

@@ -28,7 +28,7 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.check.venue_reading import brought_raw, main_size, pool_keep_bps
-from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.runtime.check_context import CheckContext
 
 TOO_MUCH = "its answer is too large to read"
 

@@ -10,7 +10,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.doctor import Finding
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane
 from roundtrip.chain.rpc.client import Meter, RpcNode
-from roundtrip.chain.simulate.rates import Rates, RateSource
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures
@@ -18,6 +18,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.venues.base import Contracts
 
 from .book_cache import BookCache
+from .check_context import CheckContext
 from .holder_tier import IsHolder, nobody_holds
 from .notifiers import CLOSED, Notifiers
 from .replay_slots import ReplaySlots
@@ -25,17 +26,6 @@ from .replay_slots import ReplaySlots
 A = TypeVar("A")
 
 _ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllowance(300, 200_000))
-
-
-@dataclass(frozen=True, slots=True)
-class CheckContext:
-    """The dependencies of a check, apart from its head: what it takes to run the same check again."""
-
-    chain_id: int
-    contracts: Contracts
-    node: RpcNode
-    policy: Policy
-    rates: RateSource
 
 
 @dataclass(frozen=True, slots=True)

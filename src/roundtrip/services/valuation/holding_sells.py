@@ -25,7 +25,7 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
 )
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.runtime.check_context import CheckContext
 
 from .token_batches import BatchAnswer, BatchRequest
 

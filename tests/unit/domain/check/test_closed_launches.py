@@ -215,6 +215,8 @@ def test_the_longest_texts_of_a_launch_are_short_too() -> None:
     assert "first buyers" in says(longest(LONG))
     assert "gas" in says(longest(LONG))
     assert "what 1 eth buys cannot be sold" in says(crowded(LONG))
+    larger = judge(crowded(LONG), replace(POLICY, large_wei=5 * 10**18)).verdict.text
+    assert "what 5 eth buys cannot be sold" in larger
     assert len(says(longest(LONG))) <= 340
     assert len(says(crowded(LONG))) <= 340
     assert len(says(longest(""))) <= 300

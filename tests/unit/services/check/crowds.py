@@ -16,7 +16,7 @@ from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import AnyLaunch, CompletedBuy, CrowdWallet, EnvironmentBuy, RefusedCall
 from roundtrip.services.check.crowd import draw_crowd
 from roundtrip.services.check.session import CheckSession, VenueTrial
-from roundtrip.services.runtime.context import CheckContext
+from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.venues import launchpad_curve
 from unit.chain.samples import ENVIRONMENT, PINNED
 from unit.chain.trades import SETTING, TOKEN, WETH

@@ -1,0 +1,143 @@
+"""The command that checks tokens over a node alone: no database, no server, no local chain."""
+
+import asyncio
+import contextlib
+import gc
+import sys
+from collections.abc import Iterator
+
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.types import parse_address
+from roundtrip.library.checker import Checker
+from roundtrip.services.support.cancel_on_error import at_once
+
+from .check_output import CheckOutput, Outcome
+from .judging import ArgumentReader, worst_exit
+
+_AT_ONCE = 4
+"""Checks of several tokens that run at the same time."""
+_AGAIN_S = 5.0
+"""How often a watched token is checked. A token's owner can change it without a trace in the logs."""
+_GC_THRESHOLD = 100_000
+"""Imports make many objects that stay: the collector would walk them again and again."""
+
+
+def read_check() -> ArgumentReader:
+    """The command's arguments."""
+    reader = ArgumentReader(
+        "roundtrip check",
+        description="Buys tokens and sells them straight back in a simulation, over a node alone.",
+        epilog="Exit code: 0 ok, 1 warn, 2 danger, 3 unknown, 64 wrong arguments. Of several tokens each "
+        "gets a line, and the code is that of the worst: danger, unknown, warn, ok.",
+    )
+    reader.add_argument(
+        "addresses", nargs="+", metavar="ADDRESS", help="a token's address; - reads them from standard input"
+    )
+    reader.add_node()
+    reader.add_argument("--amount", metavar="ETH", help="what the buy spends, 0.001 to 10; left out: 0.1")
+    reader.add_argument(
+        "--deep", action="store_true", help="also try what the owner may call, with a sell after each"
+    )
+    reader.add_argument(
+        "--watch", action="store_true", help="check again every five seconds; print what changes"
+    )
+    return reader
+
+
+def run_check(arguments: list[str]) -> int:
+    """Runs the command; returns the exit code. Raises CallerFault."""
+    gc.set_threshold(_GC_THRESHOLD)
+    given = read_check().parse_args(arguments)
+    tokens = list(_read_addresses(given.addresses))
+    is_single = len(given.addresses) == 1 and given.addresses != ["-"]
+    run = CheckRun(
+        Checker(given.rpc or given.network.rpc_url, network=given.network),
+        tokens,
+        given.amount,
+        given.deep,
+        CheckOutput(is_single, given.json),
+    )
+    return asyncio.run(run.watch() if given.watch else run.once())
+
+
+def _read_addresses(given: list[str]) -> Iterator[str]:
+    """The addresses, in order; those of standard input line by line. Raises CallerFault: one is none."""
+    for word in given:
+        for line in sys.stdin if word == "-" else (word,):
+            address = line.strip()
+            if not address:
+                continue
+            try:
+                yield parse_address(address)
+            except ValueError as error:
+                raise CallerFault("bad_address", f"{address[:80]!r}: {error}.") from None
+
+
+class CheckRun:
+    """Checks tokens and shows the outcomes; returns exit codes."""
+
+    def __init__(
+        self, checker: Checker, tokens: list[str], amount: str | None, deep: bool, output: CheckOutput
+    ) -> None:
+        self._checker, self._tokens, self._output = checker, tokens, output
+        self._amount, self._deep = amount, deep
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def once(self) -> int:
+        """Each token once, shown in their order. Raises CallerFault."""
+        levels = []
+        async with self._checker:
+            checks = [asyncio.create_task(self._check(token)) for token in self._tokens]
+            try:
+                with self._output.showing_progress():
+                    for token, check in zip(self._tokens, checks, strict=True):
+                        outcome = await check
+                        self._output.show(token, outcome)
+                        levels.append(level_of(outcome))
+            finally:
+                for check in checks:
+                    check.cancel()
+                await asyncio.gather(*checks, return_exceptions=True)
+        return worst_exit(levels)
+
+    async def watch(self) -> int:
+        """Each token again and again, until it is interrupted. Raises CallerFault."""
+        levels: dict[str, str] = {}
+        with contextlib.suppress(asyncio.CancelledError):
+            async with self._checker:
+                await at_once(*(self._watch(token, levels) for token in self._tokens))
+        return worst_exit(list(levels.values()))
+
+    async def _watch(self, token: str, levels: dict[str, str]) -> None:
+        shown: object = None
+        while True:
+            outcome = await self._check(token)
+            levels[token] = level_of(outcome)
+            if (found := finding_of(outcome)) != shown:
+                self._output.show(token, outcome)
+                shown = found
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _check(self, token: str) -> Outcome:
+        """The check, or why there is none. Raises CallerFault."""
+        async with self._places:
+            try:
+                return await self._checker.check_with_card(
+                    token, amount_eth=self._amount, deep=self._deep, on_step=self._output.note_step
+                )
+            except CallerFault:
+                raise
+            except RoundtripError as error:
+                return error
+
+
+def level_of(outcome: Outcome) -> str:
+    """The level of a verdict; a check that failed is no pass."""
+    return "unknown" if isinstance(outcome, RoundtripError) else outcome.answer.verdict.level
+
+
+def finding_of(outcome: Outcome) -> object:
+    """What of an outcome counts as a change while it is watched."""
+    if isinstance(outcome, RoundtripError):
+        return outcome.message
+    return outcome.answer.verdict, outcome.answer.flags

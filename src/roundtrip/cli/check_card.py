@@ -1,0 +1,133 @@
+"""A check as a card or a line of a terminal. Names, symbols and reasons were written by strangers: every text
+is cleaned before it is drawn, so that none of it can move the cursor or colour anything."""
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from roundtrip.domain.base.figures import format_count, format_duration, format_percent
+from roundtrip.domain.base.names import clean
+
+if TYPE_CHECKING:
+    from roundtrip.services.check.card import CheckCard
+    from roundtrip.services.check.probe_grid import CheckGrid, GridCell
+    from roundtrip.services.check.schema import Check
+
+_COLOURS = {"ok": "green", "warn": "yellow", "danger": "red", "unknown": "magenta"}
+_INK = {"ok": "white", "warn": "black", "danger": "white", "unknown": "white"}
+_LONGEST = 4000
+_NOT_KNOWN = "not known"
+
+
+def draw_line(answer: "Check") -> Text:
+    """The level, the token, the loss and the reason in one line."""
+    loss = "" if answer.trade is None else _percent(answer.trade.round_trip_loss_bps, "")
+    symbol = _plain(answer.token.symbol or "")
+    line = Text(f"{answer.verdict.level:<8}", style=f"bold {_COLOURS[answer.verdict.level]}")
+    return line.append(
+        f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(answer.verdict.text)}",
+        style="not bold default",
+    )
+
+
+def draw_failure(token: str, message: str, is_single: bool) -> Text:
+    """A check that gave no verdict: unknown, which is no pass."""
+    line = Text("UNKNOWN  " if is_single else f"{'unknown':<8}", style=f"bold {_COLOURS['unknown']}")
+    return line.append(f"{token}  {_plain(message)} This is not a pass: ask again.", style="not bold default")
+
+
+def draw_card(answer: "Check", card: "CheckCard") -> RenderableType:
+    """Everything that a person needs of one check, the verdict first."""
+    level, verdict = answer.verdict.level, answer.verdict
+    title = Text(
+        f"{level.upper()}  {verdict.code.replace('_', ' ')}", style=f"bold white on {_COLOURS[level]}"
+    )
+    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, text in _facts(answer, card):
+        facts.add_row(name, Text(_plain(text)))
+    parts: list[RenderableType] = [
+        Padding(title, (1, 2), style=f"on {_COLOURS[level]}"),
+        Padding(Text(_plain(verdict.text), style="bold"), (1, 0)),
+        facts,
+    ]
+    if card.grid.rows:
+        parts += [Text(), _draw_grid(card.grid)]
+    return Group(*parts)
+
+
+def _facts(answer: "Check", card: "CheckCard") -> list[tuple[str, str]]:
+    token, trade, cost = answer.token, answer.trade, card.cost
+    named = f"{token.name or 'no name'} ({token.symbol or 'no symbol'})"
+    rows = [("token", f"{named}, {answer.address}")]
+    if trade is not None:
+        size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
+        rows.append(("loss", f"{_percent(trade.round_trip_loss_bps)} {size}"))
+        fees = _percent(trade.fees_bps)
+        if cost is not None:
+            fees += f": pool {_percent(cost.pool_bps)}, token's tax {_percent(cost.tax_bps)}"
+        rows.append(("fees", fees))
+        rows.append(("impact", _percent(trade.price_impact_bps)))
+    rows.append(("venue", _venue(answer)))
+    rows.append(("flags", ", ".join(answer.flags) or "none"))
+    if answer.launchpad is not None:
+        pad = answer.launchpad
+        taxes = f"takes {_percent(pad.buy_tax_bps)} of a buy, {_percent(pad.sell_tax_bps)} of a sell"
+        rows.append(("launchpad", f"{pad.phase}, {taxes}"))
+    rows.append(("owner", _owner(answer)))
+    rows.append(("as of", f"block {card.block:,}, {card.block_at:%Y-%m-%d %H:%M:%S} UTC"))
+    return rows
+
+
+def _venue(answer: "Check") -> str:
+    venue = answer.venue
+    if venue is None:
+        return "none"
+    fee = "a fee that its hook sets swap by swap" if venue.dynamic_fee else f"fee {_fee(venue.pool_fee_bps)}"
+    parts = [f"{venue.kind} {venue.pool or venue.pool_id or ''}".rstrip(), f"against {venue.quote}", fee]
+    if venue.hook is not None:
+        parts.append(f"hook {venue.hook}")
+    return ", ".join([*parts, f"{format_count(venue.pools_found, 'pool')} found"])
+
+
+def _fee(bps: float | None) -> str:
+    return _NOT_KNOWN if bps is None else f"{bps / 100:g} %"
+
+
+def _owner(answer: "Check") -> str:
+    token = answer.token
+    if token.owner is None:
+        return "the contract names none"
+    return f"{token.owner}, which nobody controls" if token.owner_renounced else token.owner
+
+
+def _draw_grid(grid: "CheckGrid") -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("tried", overflow="fold")
+    for delay_s in grid.delays_s:
+        table.add_column(f"after {format_duration(delay_s)}" if delay_s else "at once", overflow="fold")
+    for row in grid.rows:
+        table.add_row(Text(_plain(row.label)), *(_draw_cell(cell) for cell in row.cells))
+    return table
+
+
+def _draw_cell(cell: "GridCell | None") -> Text:
+    if cell is None:
+        return Text("")
+    text = f"sells, loss {_percent(cell.loss_bps)}" if cell.came == "sells" else cell.came
+    if cell.why:
+        text += f": {_plain(cell.why)}"
+    return Text(text, style=_COLOURS[cell.level])
+
+
+def _percent(bps: int | None, absent: str = _NOT_KNOWN) -> str:
+    return absent if bps is None else format_percent(bps)
+
+
+def _plain(text: str) -> str:
+    return clean(text, _LONGEST)

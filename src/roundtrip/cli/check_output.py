@@ -1,0 +1,71 @@
+"""Shows checks in a terminal: a card, a line each, or JSON."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Union
+
+from rich.console import Console
+from rich.status import Status
+
+from roundtrip.domain.base.errors import RoundtripError
+
+from .check_card import draw_card, draw_failure, draw_line
+
+if TYPE_CHECKING:
+    from roundtrip.library.node_checks import CheckWithCard
+
+Outcome = Union["CheckWithCard", RoundtripError]
+"""A check, or why there is none."""
+_WIDTH = 100
+"""Of a card without a terminal."""
+
+
+class CheckOutput:
+    """``is_single``: one token, which gets a card; else each gets a line. ``as_json``: the API's answers
+    instead."""
+
+    def __init__(self, is_single: bool, as_json: bool) -> None:
+        self._is_single, self._as_json = is_single, as_json
+        is_terminal = sys.stdout.isatty()
+        self._console = Console(highlight=False, width=None if is_terminal else _WIDTH)
+        # On one terminal both need the same console, which moves the progress out of the way.
+        self._progress = self._console if is_terminal and not as_json else Console(stderr=True)
+        self._status: Status | None = None
+
+    @contextlib.contextmanager
+    def showing_progress(self) -> Iterator[None]:
+        """Shows what the check does while the block runs, where a person looks on."""
+        if not self._progress.is_terminal or (self._as_json and not self._is_single):
+            yield
+            return
+        with self._progress.status("opening") as self._status:
+            yield
+
+    def note_step(self, step: str) -> None:
+        """Shows what a check begins to do."""
+        if self._status is not None:
+            self._status.update(step)
+
+    def show(self, token: str, outcome: Outcome) -> None:
+        """Prints one outcome."""
+        if self._as_json:
+            self._print_json(outcome)
+        elif isinstance(outcome, RoundtripError):
+            self._console.print(draw_failure(token, outcome.message, self._is_single), soft_wrap=True)
+        elif self._is_single:
+            self._console.print(draw_card(outcome.answer, outcome.card))
+        else:
+            self._console.print(draw_line(outcome.answer), soft_wrap=True)
+
+    def _print_json(self, outcome: Outcome) -> None:
+        """The answer or the error in the API's own bytes."""
+        if isinstance(outcome, RoundtripError):
+            error = {"error": {"code": outcome.code, "message": outcome.message}}
+            body = json.dumps(error, separators=(",", ":"), ensure_ascii=False).encode()
+        else:
+            body = import_module("msgspec").json.encode(outcome.answer)
+        sys.stdout.buffer.write(body + b"\n")
+        sys.stdout.buffer.flush()

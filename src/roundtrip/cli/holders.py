@@ -1,0 +1,27 @@
+"""The command of a token's holders, which says what it takes."""
+
+import sys
+
+from .judging import EXIT_CODES, ArgumentReader
+
+_MISSING = """Who holds a token takes an index, and this command has only a node. From logs alone a buy looks
+like a gift: the index knows the token's launch, its pools and their prices.
+
+Start a service with one:   ROUNDTRIP_NETWORK=robinhood roundtrip serve
+and beside it:              ROUNDTRIP_NETWORK=robinhood roundtrip sync
+Then ask it:                curl http://127.0.0.1:8463/v1/holders/{address}
+"""
+
+
+def read_holders() -> ArgumentReader:
+    """The command's arguments."""
+    reader = ArgumentReader("roundtrip holders", description="Says what it takes to see who holds a token.")
+    reader.add_argument("address", metavar="ADDRESS", help="the token's address")
+    return reader
+
+
+def run_holders(arguments: list[str]) -> int:
+    """Runs the command: nothing was found out."""
+    given = read_holders().parse_args(arguments)
+    print(_MISSING.format(address=given.address), file=sys.stderr)
+    return EXIT_CODES["unknown"]

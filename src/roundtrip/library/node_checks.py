@@ -1,0 +1,136 @@
+"""Checks over one node. What only an index knows is left out: further pools, real holders, the deployer's
+record, and marks of others. The verdict's text says that only the standard pools were checked."""
+
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import aiohttp
+
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode
+from roundtrip.chain.simulate.rates import Rates
+from roundtrip.config.networks import Network
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.policy import POLICY, Policy
+from roundtrip.domain.check.verdict import judge
+from roundtrip.services.check.buy_round import CheckInputs, role_of, run_buy_round
+from roundtrip.services.check.candidates import Candidates, KnownVenues, list_candidates
+from roundtrip.services.check.card import CheckCard, read_card
+from roundtrip.services.check.deep_round import run_later_rounds
+from roundtrip.services.check.schema import Check, CheckParams, present
+from roundtrip.services.runtime.check_context import CheckContext
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
+
+LEAST_WEI, MOST_WEI = 10**15, 10**19
+_LARGER = 10
+"""The larger round trip, which the text mentions, spends so many times as much."""
+_OLDEST_S = 60.0
+"""A node whose newest block is older does not follow a real chain, which makes ten blocks a second."""
+
+
+class CheckWithCard(NamedTuple):
+    """The API's answer, and what a page shows beside it."""
+
+    answer: Check
+    card: CheckCard
+
+
+class WrongNetwork(CallerFault):
+    """The node's chain does not have the contracts that the check goes through."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "bad_input",
+            "The node's chain has none of this network's contracts. For a local chain, give the file that "
+            "describes it, such as --network var/devnet.json.",
+        )
+
+
+class NodeChecks:
+    """Checks over an open client. Used by one event loop."""
+
+    def __init__(
+        self, node: RpcNode, network: Network, now_s: Callable[[], float], entropy: Callable[[], bytes]
+    ) -> None:
+        self._node, self._network = node, network
+        self._heads = make_heads(node, network, now_s)
+        self._rates = Rates(node, network.contracts)
+        self._now_s, self._entropy = now_s, entropy
+
+    async def run(
+        self, address: str, amount_eth: str | None, deep: bool, on_step: Callable[[str], None]
+    ) -> CheckWithCard:
+        """One check at the node's newest block. Raises CallerFault, NodeFault."""
+        token, policy = CheckParams(address).token(), policy_for(amount_eth)
+        contracts = self._network.contracts
+        on_step("reading the newest block")
+        head, _ = await at_once(self._heads.refresh(), check_network(self._node, self._network))
+        known = Candidates((), 0, 0, True)
+        if role_of(token, contracts) == "token":
+            known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)
+        inputs = CheckInputs(head, token, self._entropy(), known, deep)
+        means = CheckContext(self._network.chain_id, contracts, self._node, policy, self._rates)
+        meter = Meter()
+        on_step("buying on every venue")
+        bought = await run_buy_round(means, inputs, meter)
+        on_step(
+            "selling at once, in an hour and in a day" + ("; trying what its owner may call" if deep else "")
+        )
+        evidence = await run_later_rounds(bought, meter)
+        judgement = judge(evidence, policy)
+        answer = present(evidence, judgement, policy, self._now_s())
+        return CheckWithCard(answer, read_card(evidence, judgement, deep, policy))
+
+
+def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:
+    """The chain's head. The clock of a local chain continues from its history, so its age is unlimited."""
+    oldest_s = math.inf if network.look_back_blocks is None else _OLDEST_S
+    return Heads(node, network.chain_id, network.contracts, wall=now_s, oldest_s=oldest_s)
+
+
+async def check_network(node: RpcNode, network: Network) -> None:
+    """Raises WrongNetwork. A node that does not answer is left to what comes next."""
+    try:
+        (code,) = await node.batch([RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])])
+    except NodeFault:
+        return
+    if not isinstance(code, RpcError) and bytes(code) == b'"0x"':
+        raise WrongNetwork
+
+
+def policy_for(amount_eth: str | None) -> Policy:
+    """The policy whose usual buy spends that much; None: the usual one. Raises ParamFault."""
+    if amount_eth is None:
+        return POLICY
+    wei = parse_amount(amount_eth, ETH_DECIMALS, "eth")
+    if not LEAST_WEI <= wei <= MOST_WEI:
+        raise CallerFault("bad_input", "amount must be between 0.001 and 10 eth.")
+    if wei == POLICY.probe_wei:
+        return POLICY
+    return replace(POLICY, version=f"{POLICY.version} at {wei} wei", probe_wei=wei, large_wei=_LARGER * wei)
+
+
+@contextlib.asynccontextmanager
+async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
+    """A client that is closed afterwards. Raises CallerFault: that is no URL."""
+    if not rpc_url.startswith(("http://", "https://")):
+        raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
+    async with aiohttp.ClientSession() as session:
+        yield Node(rpc_url, session, timeout_s)
+
+
+@contextlib.asynccontextmanager
+async def open_checks(
+    rpc_url: str,
+    network: Network,
+    timeout_s: float,
+    now_s: Callable[[], float],
+    entropy: Callable[[], bytes],
+) -> AsyncIterator[NodeChecks]:
+    """Checks over a client that is closed afterwards. Raises CallerFault: that is no URL."""
+    async with open_node(rpc_url, timeout_s) as node:
+        yield NodeChecks(node, network, now_s, entropy)

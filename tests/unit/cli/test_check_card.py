@@ -1,0 +1,65 @@
+"""A check as a card and as a line: what strangers wrote moves and colours nothing."""
+
+import io
+from dataclasses import replace as with_fields
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console, RenderableType
+
+from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import RefusedCall
+from roundtrip.domain.check.verdict import judge
+from roundtrip.services.check.card import CheckCard, read_card
+from roundtrip.services.check.schema import Check, TokenAnswer, present
+from unit.domain.builders import evidence, refused_cells, sold, venue
+
+HOSTILE = "\x1b[2J\x1b]0;x\x07[red]safe[/red]\r\u202e\x9b31m"
+
+
+def answered(hour: bool = False) -> tuple[Check, CheckCard]:
+    """A token that refuses a sell at once, for a hostile reason."""
+    refused = RefusedCall("sell", HOSTILE, 1)
+    cells = refused_cells(full=refused, full_again=refused, **({"hour": sold(60)} if hour else {}))
+    found = evidence(venue(cells))
+    judgement = judge(found, POLICY)
+    answer = present(found, judgement, POLICY, 0.0)
+    token = TokenAnswer(HOSTILE, HOSTILE, 18, "1", None, None)
+    verdict = replace(answer.verdict, text=f"{answer.verdict.text} {HOSTILE}")
+    return replace(answer, token=token, verdict=verdict), read_card(found, judgement, False, POLICY)
+
+
+def printed(drawn: RenderableType) -> str:
+    """What a terminal without colours gets."""
+    into = io.StringIO()
+    Console(file=into, width=100, color_system=None, force_terminal=True, highlight=False).print(drawn)
+    return into.getvalue()
+
+
+def test_a_card_shows_strangers_words_as_words() -> None:
+    text = printed(draw_card(*answered()))
+    assert "[red]safe[/red]" in text
+    assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
+
+
+def test_a_line_shows_strangers_words_as_words() -> None:
+    answer, _ = answered()
+    for text in (printed(draw_line(answer)), printed(draw_failure(answer.address, HOSTILE, True))):
+        assert "[red]safe[/red]" in text
+        assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
+
+
+def test_a_card_has_the_grid_of_what_was_tried() -> None:
+    text = printed(draw_card(*answered(hour=True)))
+    assert "0.1 eth, all of it" in text
+    assert "sells, loss 0.60 %" in text
+    assert "refused: " in text
+
+
+@pytest.mark.parametrize(("wei", "size"), [(10**17, "0.1 eth"), (5 * 10**18, "5 eth")])
+def test_the_grid_names_the_sizes_of_its_policy(wei: int, size: str) -> None:
+    policy = with_fields(POLICY, probe_wei=wei, large_wei=10 * wei)
+    found = evidence(venue())
+    card = read_card(found, judge(found, policy), False, policy)
+    assert card.grid.rows[0].label == f"{size}, all of it"

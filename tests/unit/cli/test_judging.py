@@ -1,0 +1,80 @@
+"""Commands whose exit code is a verdict: nothing else may exit with 0, 1 or 2."""
+
+import pytest
+
+import roundtrip.__main__
+from roundtrip.cli import check, judging
+from roundtrip.cli.judging import MODULES, worst_exit
+from roundtrip.cli.main import COMMANDS, command
+
+TOKEN = "0x" + "1" * 40
+NOWHERE = ("--rpc", "http://127.0.0.1:1")
+
+
+def test_the_entry_knows_every_such_command() -> None:
+    assert MODULES.keys() == roundtrip.__main__._JUDGING
+    assert {name for name, entry in COMMANDS.items() if entry.module == "judging"} == MODULES.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in MODULES])
+def test_help_says_of_a_command_what_it_says_of_itself(name: str) -> None:
+    own = (command(name).help or "").partition("\n\n")[0]
+    assert " ".join(own.split()) == COMMANDS[name].line
+
+
+@pytest.mark.parametrize(
+    ("levels", "code"),
+    [
+        (["ok"], 0), (["ok", "warn"], 1), (["danger", "ok"], 2), (["warn", "unknown"], 3),
+        (["unknown", "danger"], 2), ([], 3),
+    ],
+)  # fmt: skip
+def test_the_worst_verdict_decides(levels: list[str], code: int) -> None:
+    assert worst_exit(levels) == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check"], ["check", "0x12"], ["check", TOKEN, "--amount"], ["check", TOKEN, "--nothing"],
+        ["check", TOKEN, "--network", "/nowhere"], ["check", TOKEN, "--amount", "11", *NOWHERE],
+        ["check", TOKEN, "--rpc", "nowhere"], ["simulate", *NOWHERE],
+        ["simulate", "--from", TOKEN, *NOWHERE], ["simulate", "--from", "0x12", "--to", TOKEN, *NOWHERE],
+        ["simulate", "--from", TOKEN, "--calls", "[", *NOWHERE],
+        ["simulate", "--from", TOKEN, "--calls", "3", *NOWHERE],
+        ["prepare", "hold", TOKEN, "--from", TOKEN, "--amount", "1", *NOWHERE],
+        ["prepare", "buy", "0x12", "--from", TOKEN, "--amount", "1", *NOWHERE],
+        ["prepare", "buy", TOKEN, "--from", TOKEN, "--amount", "x", *NOWHERE],
+        ["prepare", "sell", TOKEN, "--from", TOKEN, "--amount", "1", "--slippage-bps", "9999", *NOWHERE],
+        ["holders"],
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_no_verdict(arguments: list[str]) -> None:
+    try:
+        code = judging.run(arguments[0], arguments[1:])
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else -1
+    assert code == 64
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError, RuntimeError, RecursionError])
+def test_a_failure_is_no_verdict(failure: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: list[str]) -> int:
+        raise failure
+
+    monkeypatch.setattr(check, "run_check", fail)
+    assert judging.run("check", []) == 3
+
+
+def test_a_node_that_is_not_there_is_no_verdict() -> None:
+    assert judging.run("check", [TOKEN, *NOWHERE]) == 3
+
+
+def test_several_wrong_checks_are_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    assert judging.run("check", [TOKEN, TOKEN, TOKEN, "--amount", "11", *NOWHERE]) == 64
+    assert capfd.readouterr().err == "roundtrip: amount must be between 0.001 and 10 eth.\n"
+
+
+def test_addresses_are_read_from_the_input_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", [f" {TOKEN}\n", "\n", "0x" + "A" * 40])
+    assert list(check._read_addresses(["-", TOKEN])) == [TOKEN, "0x" + "a" * 40, TOKEN]
