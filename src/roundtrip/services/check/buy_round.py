@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
@@ -42,7 +43,6 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
-from . import environments
 from .candidates import Candidates, unseen_venues
 from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys, recall_wallets
 from .number_passing import control_copies, find_copies

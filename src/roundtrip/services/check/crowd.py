@@ -3,6 +3,7 @@ others in the sell round; the isolation round tries those alone that met somethi
 
 from dataclasses import replace
 
+from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
@@ -24,7 +25,6 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.venues.abi import keccak
 
-from . import environments
 from .session import CheckSession, VenueTrial
 
 _PLAIN_AT = 12

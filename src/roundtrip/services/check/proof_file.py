@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import READ_METHODS
@@ -23,7 +24,6 @@ from roundtrip.store.check.recalled_wallets import MOST_RECALLED
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
 
-from . import environments
 from .buy_round import CheckInputs
 from .candidates import Candidates
 from .proof_schema import CheckProof, name_contracts, present_verdict

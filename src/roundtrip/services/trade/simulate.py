@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
@@ -37,7 +38,6 @@ from roundtrip.domain.trade.judge import (
     judge_exit,
     judge_trade,
 )
-from roundtrip.services.check import environments
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.schema import VerdictAnswer, at
 from roundtrip.services.check.sell_round import run_sell_round

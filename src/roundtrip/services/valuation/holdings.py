@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
 from roundtrip.chain.rpc.errors import describe_error
@@ -13,7 +14,6 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.services.check import environments
 from roundtrip.services.check.candidates import list_candidates
 from roundtrip.services.check.index_facts import known_venues, read_index_facts, read_known_venues
 from roundtrip.services.runtime.context import Context

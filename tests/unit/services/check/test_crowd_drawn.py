@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import POLICY
@@ -13,7 +14,6 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CrowdWallet, Missing
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.services.check.crowd import draw_crowd, recall_wallets
-from roundtrip.services.check.environments import draw
 from roundtrip.services.check.session import CheckSession
 from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
 from unit.services.check.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.chain.rpc.recorder import pack
 from roundtrip.domain.base.policy import POLICY
@@ -18,7 +19,6 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.environments import draw
 from roundtrip.services.check.proof_file import (
     MOST_FILE_BYTES,
     Claim,

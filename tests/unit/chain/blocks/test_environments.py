@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundtrip.chain.blocks.environments import draw
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, parse_address
 from roundtrip.domain.check.evidence import Environment
-from roundtrip.services.check.environments import draw
 from unit.services.heads import COINBASE, HEAD
 
 QUICK = settings(max_examples=100, deadline=None)
