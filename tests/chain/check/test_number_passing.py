@@ -12,6 +12,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.number_copies import copy_code, read_code
 from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import COINBASE as PRODUCER
 from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -218,6 +219,26 @@ class Noticing(DialectNode):
         return blocks
 
     copied = ""
+
+
+class Charging(DialectNode):
+    """Nitro charges the parent chain's fee, in gas, where the block's producer is its own."""
+
+    async def _simulate(self, params: list[Any]) -> list[dict[str, Any]]:
+        blocks = await super()._simulate(params)
+        for asked, block in zip(params[0]["blockStateCalls"], blocks, strict=True):
+            for call in block["calls"] if asked["blockOverrides"]["feeRecipient"] == PRODUCER else ():
+                call["gasUsed"] = hex(int(call["gasUsed"], 16) + 700)
+        return blocks
+
+
+async def test_the_parent_chains_fee_is_no_difference(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> None:
+    token, node = built.tokens["blacklist_after_buy"], Charging(rpc.url, "nitro")
+    async with node.running(), speaking(node, built, pool, KINDS["nitro"]) as ctx:
+        evidence = await gather_evidence(ctx, Address(token), Meter())
+        verdict = judge(evidence, ctx.policy).verdict
+    assert {env.coinbase for env in evidence.environments} == {PRODUCER}
+    assert (verdict.code, evidence.numbers is None) == ("cannot_sell", False)
 
 
 async def test_a_trade_that_differs_with_the_copy_is_unproven(

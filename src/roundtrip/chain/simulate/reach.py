@@ -61,7 +61,8 @@ def access_list_call(plan: Plan, pinned: BlockRef) -> RpcCall:
     overrides.setdefault(buyer, {"balance": hex(2 * _LIST_GAS * max_fee_wei)})["code"] = (
         "0x" + driver_code(calls).hex()
     )
-    sent = {"from": buyer, "to": buyer, "gas": hex(_LIST_GAS), "maxFeePerGas": hex(max_fee_wei)}
+    fees = {"maxFeePerGas": hex(max_fee_wei), "maxPriorityFeePerGas": "0x0"}
+    sent = {"from": buyer, "to": buyer, "gas": hex(_LIST_GAS), **fees}
     return RpcCall("eth_createAccessList", [sent, {"blockHash": pinned.hash}, overrides])
 
 

@@ -295,7 +295,8 @@ async def _choose_instruction(
 
 async def control_copies(run: CheckSession, passed: PassedNumbers) -> PassedNumbers:
     """Runs each venue's sales with the originals and with copies that get the originals' number. A venue
-    where anything differs stays unknown."""
+    where anything differs stays unknown. Both have the same blocks: nitro may charge the parent chain's fee,
+    in gas, only where the block's producer is its own."""
     assert passed.copies is not None
     copies, policy = passed.copies, run.means.policy
     block, dialect = run.head.block, run.head.known_dialect()
@@ -303,7 +304,7 @@ async def control_copies(run: CheckSession, passed: PassedNumbers) -> PassedNumb
         [_sale(run, reached.trial, delay_s) for delay_s in (policy.later_s, policy.day_s)]
         for reached in passed.counting
     ]
-    ways = (None, replace(copies, still=True))
+    ways = (replace(copies, still=True, copies=()), replace(copies, still=True))
     batches = [[build(plan, block, dialect, way) for plan in sales for way in ways] for sales in plans]
     answers = await run.means.node.batches(batches, run.meter)
     gaps, controls = dict(passed.gaps), 0
