@@ -309,11 +309,18 @@ class TargetWalk(CallWalk):
     watched = CALLS | {SLOAD}
 
     def __init__(
-        self, code: bytes, targets: frozenset[int], selector: int, calldata_bytes: int, watch: Watch
+        self,
+        code: bytes,
+        targets: frozenset[int],
+        selector: int,
+        calldata_bytes: int,
+        watch: Watch,
+        addresses: set[int],
     ) -> None:
+        """``addresses``: constants that are kept beyond a jump, as large positions of storage are."""
         super().__init__(code, targets, selector, calldata_bytes, watch)
         pushed = (int.from_bytes(data, "big") for _, _, data in reachable_instructions(code))
-        self._kept |= {value for value in pushed if value >= _LEAST_ADDRESS}
+        self._kept |= addresses.union(value for value in pushed if value >= _LEAST_ADDRESS)
 
     def _result(self, op: int, operands: list[int]) -> int:
         if (op == SLOAD and operands[0] >= 0) or (op == _CALLDATALOAD and operands[0] > 0):

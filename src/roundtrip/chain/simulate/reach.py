@@ -26,12 +26,20 @@ from .request import Plan
 
 _LIST_GAS = 30_000_000
 _ADDRESS_BYTES, _WORD_BYTES = 20, 32
+_KEY = "(address,address,uint24,int24,address)"
 _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
 _WITH_TARGET = frozenset({_CALL, 0xF2, DELEGATECALL, 0xFA})
 """CALL, CALLCODE, DELEGATECALL, STATICCALL."""
 _MOST_PRECOMPILE = 0x13
 """Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
 _MOST_STEPS = 60_000
+_PATHS = (
+    *TRANSFERS,
+    *(
+        (int(abi.selector(f"{name}(address,{_KEY},(bool,int256,uint160),{more}bytes)"), 16), words * 32 + 4)
+        for name, more, words in (("beforeSwap", "", 11), ("afterSwap", "int256,", 12))
+    ),
+)
 LEAST_ADDRESS = 1 << 64
 """Lower values are numbers or precompiles: no contract's address starts with twelve zero bytes."""
 _MOST_IMMUTABLES = 64
@@ -142,26 +150,28 @@ def names_in(code: bytes) -> NamedInCode:
         return NamedInCode(frozenset({_address(int.from_bytes(code[3:23], "big"))}), frozenset())
     if read_code(code).opcodes.isdisjoint(CALLS):
         return NamedInCode(frozenset(), frozenset())
-    addresses, slots, before = set[int](), set(transfer_calls(code).slots), None
+    slots, before = set(transfer_calls(code).slots), None
     for _, op, pushed in reachable_instructions(code):
-        value = int.from_bytes(pushed, "big") if pushed else None
         if op == SLOAD and before is not None:
             slots.add(before)
-        if value is not None and len(pushed) >= _ADDRESS_BYTES:
-            addresses.add(value)
         if op != _DUP1:
-            before = 0 if op == _PUSH0 else value
-    end = len(code)
-    for at in range(end - _WORD_BYTES, max(-1, end - _WORD_BYTES * (_MOST_IMMUTABLES + 1)), -_WORD_BYTES):
-        addresses.add(int.from_bytes(code[at : at + _WORD_BYTES], "big"))
-    named = (_address(value) for value in addresses if LEAST_ADDRESS <= value < 1 << 160)
-    return NamedInCode(frozenset(named), frozenset(slots))
+            before = int.from_bytes(pushed, "big") if pushed or op == _PUSH0 else None
+    return NamedInCode(frozenset(map(_address, _constants(code))), frozenset(slots))
+
+
+def _constants(code: bytes) -> set[int]:
+    """The addresses among the pushed values and among the immutables behind the code."""
+    words = [pushed for _, _, pushed in reachable_instructions(code) if len(pushed) >= _ADDRESS_BYTES]
+    last = len(code) - _WORD_BYTES
+    tail = range(last, max(-1, last - _WORD_BYTES * _MOST_IMMUTABLES), -_WORD_BYTES)
+    words += [code[at : at + _WORD_BYTES] for at in tail]
+    return {value for word in words if LEAST_ADDRESS <= (value := int.from_bytes(word, "big")) < 1 << 160}
 
 
 @dataclass(frozen=True, slots=True)
 class TransferCalls:
-    """What a transfer may run. ``unnamed``: by opcode, the calls whose target neither the code nor a slot at
-    a constant position holds, nor the transfer's sender or arguments; calls of the chain's own precompiles;
+    """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target neither
+    the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's own precompiles;
     and CALL where the paths are too long to follow. ``slots``: those positions."""
 
     unnamed: frozenset[int]
@@ -170,7 +180,7 @@ class TransferCalls:
 
 @lru_cache(maxsize=64)
 def transfer_calls(code: bytes) -> TransferCalls:
-    """Follows a transfer through the code. Takes some milliseconds, at most a hundred."""
+    """Follows transfers and swap callbacks through the code. Takes some milliseconds, at most some hundred."""
     unnamed, slots = set[int](), set[int]()
     if code.startswith(DELEGATED) or read_code(code).opcodes.isdisjoint(CALLS):
         return TransferCalls(frozenset(), frozenset())
@@ -182,8 +192,9 @@ def transfer_calls(code: bytes) -> TransferCalls:
         elif op in _WITH_TARGET and not _is_named(operands[1]):
             unnamed.add(op)
 
-    for selector, calldata_bytes in TRANSFERS:
-        if TargetWalk(code, targets, selector, calldata_bytes, watch).run(_MOST_STEPS) >= _MOST_STEPS:
+    for selector, calldata_bytes in _PATHS:
+        walk = TargetWalk(code, targets, selector, calldata_bytes, watch, _constants(code))
+        if walk.run(_MOST_STEPS) >= _MOST_STEPS:
             unnamed.add(_CALL)
     return TransferCalls(frozenset(unnamed), frozenset(slots))
 
