@@ -171,8 +171,8 @@ def _constants(code: bytes) -> set[int]:
 @dataclass(frozen=True, slots=True)
 class TransferCalls:
     """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target neither
-    the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's own precompiles;
-    and CALL where the paths are too long to follow. ``slots``: those positions."""
+    the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's
+    own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions."""
 
     unnamed: frozenset[int]
     slots: frozenset[int]
@@ -180,7 +180,8 @@ class TransferCalls:
 
 @lru_cache(maxsize=64)
 def transfer_calls(code: bytes) -> TransferCalls:
-    """Follows transfers and swap callbacks through the code. Takes some milliseconds, at most some hundred."""
+    """Follows transfers and swap callbacks through the code. Takes some milliseconds, at most some
+    hundred."""
     unnamed, slots = set[int](), set[int]()
     if code.startswith(DELEGATED) or read_code(code).opcodes.isdisjoint(CALLS):
         return TransferCalls(frozenset(), frozenset())
