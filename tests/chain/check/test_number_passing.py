@@ -86,6 +86,7 @@ MAKERS: dict[str, tuple[Callable[[Maker], str], SAYS]] = {
     "a share in a v4 pool": (lambda m: m.beacon_share(m.contract("share_logic"), V4_USDG), SOLD),
     "a wait behind a proxy": (lambda m: m.proxy(m.contract("waiting_logic", 10)), WAITS),
     "a trap behind a proxy": (lambda m: m.proxy(m.contract("waiting_logic", 10**6)), NEVER),
+    "a trap behind a beacon": (lambda m: m.beacon_share(m.contract("waiting_logic", 10**6)), NEVER),
     "a minimal proxy": (lambda m: m.minimal_proxy(m.contract("share_logic")), SOLD),
     "a wait behind a minimal proxy": (lambda m: m.minimal_proxy(m.contract("waiting_logic", 200)), WAITS),
     "a diamond": (lambda m: m.token("diamond", m.contract("share_logic")), SOLD),
@@ -107,12 +108,18 @@ Found = tuple[Evidence, tuple[str, str, str]]
 
 
 async def found_on(
-    kind: Kind, rpc: SyncRpc, built: Built, pool: asyncpg.Pool, token: str, lists: bool = True
+    kind: Kind,
+    rpc: SyncRpc,
+    built: Built,
+    pool: asyncpg.Pool,
+    token: str,
+    lists: bool = True,
+    deep: bool = False,
 ) -> Found:
     node = DialectNode(rpc.url, kind)
     node.lists_with_overrides = lists
     async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
-        evidence = await gather_evidence(ctx, Address(token), Meter())
+        evidence = await gather_evidence(ctx, Address(token), Meter(), deep=deep)
         verdict = judge(evidence, ctx.policy).verdict
     return evidence, (verdict.code, verdict.level, verdict.text)
 
@@ -126,6 +133,16 @@ async def test_every_kind_of_node_says_the_same(
     came = {kind: (await found_on(kind, rpc, built, pool, token))[1] for kind in KINDS}
     assert came["anvil"][:2] == says
     assert came["geth"] == came["nitro"] == came["anvil"]
+
+
+@pytest.mark.parametrize("name", ["a wait behind a proxy", "a share behind a beacon"])
+async def test_every_kind_of_node_says_the_same_of_owners(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, name: str
+) -> None:
+    token = MAKERS[name][0](Maker(rpc, built))
+    came = {kind: (await found_on(kind, rpc, built, pool, token, deep=True))[1] for kind in KINDS}
+    assert came["geth"] == came["nitro"] == came["anvil"]
+    assert came["anvil"][0] == "ok"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,7 +76,7 @@ def access_list_call(plan: Plan, pinned: BlockRef) -> RpcCall:
 
 def driver_code(calls: Iterable[Call]) -> bytes:
     """Code that makes these calls, one after the other, when its own account calls it. It reverts at the
-    first that fails, and takes eth from others."""
+    first that fails, but for the last, and takes eth from others."""
     parts = [(call, bytes.fromhex(call.data.removeprefix("0x"))) for call in calls]
     head = bytes.fromhex("33301460095700" + "0000" + "5b")
     size = len(head) + sum(_CALL_BYTES for _ in parts) + 1
@@ -89,6 +89,8 @@ def driver_code(calls: Iterable[Call]) -> bytes:
         body += b"\x7f" + call.value_wei.to_bytes(32, "big") + b"\x73" + bytes.fromhex(call.to[2:])
         body += bytes.fromhex("5af115") + b"\x62" + fail_at.to_bytes(3, "big") + b"\x57"
         data += calldata
+    if parts:
+        body = body[:-5] + bytes.fromhex("505b5b5b5b")
     return head + body + b"\x00" + _FAIL + data
 
 
@@ -98,7 +100,8 @@ _CALL_BYTES = 11 + 10 + 33 + 21 + 3 + 5
 
 @dataclass(frozen=True, slots=True)
 class TouchedContracts:
-    """``completed``: every call of the trade succeeded, so the list has all that it touched."""
+    """``completed``: the buy and the approvals succeeded, so the list has what the sale touched, if only up
+    to its refusal."""
 
     addresses: tuple[Address, ...]
     completed: bool

@@ -261,8 +261,8 @@ def _keep_words(graph: CodeGraph, slots: list[Slot], answers: Sequence[Answer]) 
 def _codes(
     graph: CodeGraph, parties: set[Address], listed: TouchedContracts | None
 ) -> dict[Address, bytes] | Missing:
-    """The codes of a venue's trade. Where its list is not complete, they are known only if the parties of the
-    trade, and what they name, also name all that is on it."""
+    """The codes of a venue's trade. Where its list ends before the sale, they are known only if the parties
+    of the trade, and what they name, also name all that is on it."""
     if listed is None:
         return Missing("token", _NOT_LISTED)
     reached = graph.reached_from(parties.union(listed.addresses))
