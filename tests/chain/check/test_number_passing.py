@@ -238,6 +238,16 @@ class Noticing(DialectNode):
     copied = ""
 
 
+async def test_what_runs_more_contracts_than_a_check_reads_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+) -> None:
+    maker = Maker(rpc, built)
+    token = maker.token("names_many", maker.contract("gate", 10**9))
+    _, (code, level, text) = await found_on("nitro", rpc, built, pool, token)
+    assert (code, level) == ("unproven", "unknown")
+    assert "names too many contracts" in text
+
+
 class Charging(DialectNode):
     """Nitro charges the parent chain's fee, in gas, where the block's producer is its own."""
 

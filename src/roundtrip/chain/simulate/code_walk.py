@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .block_dependence import CALLS, reachable_instructions
+from .block_dependence import CALLS
 
 UNKNOWN, CALLER, ORIGIN, ADDRESS, FIRST_WORD, NAMED = -1, -2, -3, -4, -5, -6
 """Values that are no constant. ``FIRST_WORD``: of the calldata; it starts with the selector. ``NAMED``: of
@@ -299,7 +299,7 @@ class CallWalk:
         return UNKNOWN
 
 
-_LEAST_ADDRESS, _ADDRESS_MASK, _BYTE_BITS = 1 << 64, (1 << 160) - 1, 8
+_ADDRESS_MASK, _BYTE_BITS = (1 << 160) - 1, 8
 
 
 class TargetWalk(CallWalk):
@@ -315,12 +315,11 @@ class TargetWalk(CallWalk):
         selector: int,
         calldata_bytes: int,
         watch: Watch,
-        addresses: set[int],
+        kept: set[int],
     ) -> None:
-        """``addresses``: constants that are kept beyond a jump, as large positions of storage are."""
+        """``kept``: constants that are not forgotten at a jump: addresses and large positions of storage."""
         super().__init__(code, targets, selector, calldata_bytes, watch)
-        pushed = (int.from_bytes(data, "big") for _, _, data in reachable_instructions(code))
-        self._kept |= addresses.union(value for value in pushed if value >= _LEAST_ADDRESS)
+        self._kept |= kept
 
     def _result(self, op: int, operands: list[int]) -> int:
         if (op == SLOAD and operands[0] >= 0) or (op == _CALLDATALOAD and operands[0] > 0):

@@ -159,16 +159,18 @@ def names_in(code: bytes) -> NamedInCode:
             slots.add(before)
         if op != _DUP1:
             before = int.from_bytes(pushed, "big") if pushed or op == _PUSH0 else None
-    return NamedInCode(frozenset(map(_address, _constants(code))), frozenset(slots))
+    addresses = (_address(value) for value in _large_constants(code) if value < 1 << 160)
+    return NamedInCode(frozenset(addresses), frozenset(slots))
 
 
-def _constants(code: bytes) -> set[int]:
-    """The addresses among the pushed values and among the immutables behind the code."""
+@lru_cache(maxsize=64)
+def _large_constants(code: bytes) -> frozenset[int]:
+    """The addresses and larger values that the code pushes, or has as immutables behind its instructions."""
     words = [pushed for _, _, pushed in reachable_instructions(code) if len(pushed) >= _ADDRESS_BYTES]
     last = len(code) - _WORD_BYTES
     tail = range(last, max(-1, last - _WORD_BYTES * _MOST_IMMUTABLES), -_WORD_BYTES)
     words += [code[at : at + _WORD_BYTES] for at in tail]
-    return {value for word in words if LEAST_ADDRESS <= (value := int.from_bytes(word, "big")) < 1 << 160}
+    return frozenset(value for word in words if (value := int.from_bytes(word, "big")) >= LEAST_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ def transfer_calls(code: bytes) -> TransferCalls:
     if code.startswith(DELEGATED) or read_code(code).opcodes.isdisjoint(CALLS):
         return TransferCalls(frozenset(), frozenset())
     targets, _ = scan(code)
+    kept, steps = _large_constants(code), 0
 
     def watch(op: int, operands: list[int]) -> None:
         if op == SLOAD and operands[0] >= 0:
@@ -197,9 +200,10 @@ def transfer_calls(code: bytes) -> TransferCalls:
             unnamed.add(op)
 
     for selector, calldata_bytes in _PATHS:
-        walk = TargetWalk(code, targets, selector, calldata_bytes, watch, _constants(code))
-        if walk.run(_MOST_STEPS) >= _MOST_STEPS:
-            unnamed.add(_CALL)
+        walk = TargetWalk(code, targets, selector, calldata_bytes, watch, set(kept))
+        steps += walk.run(_MOST_STEPS - steps)
+    if steps >= _MOST_STEPS:
+        unnamed.add(_CALL)
     return TransferCalls(frozenset(unnamed), frozenset(slots))
 
 

@@ -45,6 +45,8 @@ from .main_trips import probe_plan as sell_plan
 from .session import BlockGaps, CheckSession, VenueTrial
 
 _MOST_ROUNDS, _MOST_READS, _MOST_BATCH = 6, 256, 48
+_MOST_CONTRACTS, _MOST_CODE_BYTES = 16, 250_000
+"""To read so much code takes a second at most."""
 
 # Texts show 80 characters of a reason.
 _TOO_MANY = "the token may count blocks, and it names too many contracts to read"
@@ -238,6 +240,9 @@ async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) 
         answers = await _ask(run, calls)
         graph.codes |= {a: hex_bytes(answer) for a, answer in zip(codes, answers, strict=False)}
         _keep_words(graph, slots, answers[len(codes) :])
+        sizes = [len(code) for code in graph.codes.values() if code]
+        if len(sizes) > _MOST_CONTRACTS or sum(sizes) > _MOST_CODE_BYTES:
+            return False
     return False
 
 
