@@ -131,6 +131,9 @@ def _move(source: address, to: address, amount: uint256):
     # Rounded up: the receiver's balance grows by the whole amount, or a pool refuses it.
     index: uint256 = self._index()
     shares: uint256 = (amount * ONE + index - 1) // index
+    # Two moves of a whole balance are rounded up twice.
+    if shares == erc20.balanceOf[source] + 1:
+        shares -= 1
     erc20._move(source, to, shares)
 
 
