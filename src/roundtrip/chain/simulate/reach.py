@@ -24,7 +24,8 @@ from .code_walk import ADDRESS, CALLER, NAMED, ORIGIN, SLOAD, TargetWalk, scan
 from .number_copies import read_code
 from .request import Plan
 
-_LIST_GAS = 30_000_000
+_LIST_GAS = 2**24
+"""The most that a transaction may have (EIP-7825)."""
 _ADDRESS_BYTES, _WORD_BYTES = 20, 32
 _KEY = "(address,address,uint24,int24,address)"
 _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
