@@ -67,7 +67,9 @@ def _facts(answer: "Check", card: "CheckCard") -> list[tuple[str, str]]:
     rows = [("token", f"{named}, {answer.address}")]
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
-        rows.append(("loss", f"{_percent(trade.round_trip_loss_bps)} {size}"))
+        is_sold = trade.round_trip_loss_bps is not None
+        loss = f"{_percent(trade.round_trip_loss_bps)} {size}" if is_sold else "not known: it was not sold"
+        rows.append(("loss", loss))
         fees = _percent(trade.fees_bps)
         if cost is not None:
             fees += f": pool {_percent(cost.pool_bps)}, token's tax {_percent(cost.tax_bps)}"
