@@ -71,10 +71,11 @@ async def _check_at(
     dialect = head.known_dialect().name
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
-    scam_marks = await _store(ctx, evidence, judgement, proof, now_s, requested, inputs)
+    answer = present(evidence, judgement, ctx.policy, now_s)
+    scam_marks = await _store(ctx, evidence, judgement, proof, now_s, requested, inputs, _loss_bps(answer))
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return UseCaseAnswer(
-        _add_scam_marks(present(evidence, judgement, ctx.policy, now_s), evidence, scam_marks),
+        _add_scam_marks(answer, evidence, scam_marks),
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, inputs.deep),
         counted=not node_fault,
         meter=meter,
@@ -121,6 +122,10 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
     return min(most_ms, 1000 * max(1, 1 if left_s is None else left_s))
 
 
+def _loss_bps(answer: Check) -> int | None:
+    return None if answer.trade is None else answer.trade.round_trip_loss_bps
+
+
 async def _store(
     ctx: Context,
     evidence: Evidence,
@@ -129,6 +134,7 @@ async def _store(
     now_s: float,
     requested: bool,
     inputs: CheckInputs,
+    loss_bps: int | None,
 ) -> Mapping[Address, int]:
     """Stores the evidence and its proof in one transaction. Returns the number of scam marks of the owner and
     the deployer. Raises ServiceFull (busy) where the database does not answer."""
@@ -143,6 +149,7 @@ async def _store(
         requested,
         inputs.deep,
         judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
+        loss_bps,
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():

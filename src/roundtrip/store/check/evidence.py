@@ -5,14 +5,16 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch_row, fetch_value, fetch_values
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
 
 class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
     re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
-    ``holders``: real holders whose simulated sale gave a result."""
+    ``holders``: real holders whose simulated sale gave a result. ``loss_bps``: of the round trip; None: not
+    measured."""
 
     checked_at: datetime
     block_number: int
@@ -23,6 +25,17 @@ class KeptEvidence(NamedTuple):
     asked: bool = True
     deep: bool = False
     holders: int = 0
+    loss_bps: int | None = None
+
+
+class _PastVerdictRow(NamedTuple):
+    checked_at: datetime
+    block_number: int
+    policy_version: str
+    verdict_code: str
+    verdict_level: str
+    deep: bool
+    loss_bps: int | None
 
 
 async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
@@ -31,8 +44,8 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         connection,
         int,
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep, holders)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+        " verdict_level, document, asked, deep, holders, loss_bps)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -43,7 +56,21 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         evidence.asked,
         evidence.deep,
         evidence.holders,
+        evidence.loss_bps,
     )
+
+
+async def past_verdicts(connection: Connection, token: Address, limit: int) -> list[PastVerdict]:
+    """What the token's newest ``limit`` checks found, the newest first."""
+    rows = await fetch(
+        connection,
+        _PastVerdictRow,
+        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, deep, loss_bps"
+        " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
+        as_bytes(token),
+        limit,
+    )
+    return [PastVerdict(*row) for row in rows]
 
 
 async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
@@ -52,7 +79,7 @@ async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
         connection,
         KeptEvidence,
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document, asked, deep,"
-        " holders FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
+        " holders, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
         as_bytes(token),
     )
 
@@ -63,7 +90,8 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 100)"
+        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC"
+        " LIMIT 100)"
         " AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
         checked_at,

@@ -1,0 +1,1 @@
+"""How verdicts of one token change from check to check."""

@@ -1,0 +1,156 @@
+"""How the verdict of a token changed from check to check."""
+
+from datetime import datetime
+from typing import Annotated, get_args
+
+import msgspec
+
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.figures import format_count, format_percent
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
+from roundtrip.services.check.schema import CodeText, LevelText
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.wallet_params import read_address
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+MOST_COMPARED = 1000
+"""Checks of one token that are compared: each is one row without its evidence."""
+MOST_CHANGES = 50
+_READ_S = 5.0
+_TTL_MS = 2_000
+
+
+class HistoryParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which token."""
+
+    address: Annotated[
+        str,
+        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
+    ]
+
+    def token(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        return read_address(self.address)
+
+
+class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):
+    """Consecutive checks that found the same, and how they differ from those before."""
+
+    changed: Annotated[
+        list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(Change))})]],
+        msgspec.Meta(description="What differs from the checks before. Empty: the oldest that are compared."),
+    ]
+    text: Annotated[str, msgspec.Meta(description="The same in plain sentences.")]
+    code: Annotated[CodeText, msgspec.Meta(description="The verdict's code, as the checks answered.")]
+    level: Annotated[LevelText, msgspec.Meta(description="The verdict's level, as the checks answered.")]
+    round_trip_loss_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Loss of the round trip at the first check that measured it, in hundredths of a "
+            "percent. null: no check of these measured it, or they are of an earlier release."
+        ),
+    ]
+    block: Annotated[int, msgspec.Meta(description="Block of the first of these checks.")]
+    checked_at: Annotated[datetime, msgspec.Meta(description="When the first of these checks was made.")]
+    last_block: Annotated[int, msgspec.Meta(description="Block of the last of these checks.")]
+    last_checked_at: Annotated[datetime, msgspec.Meta(description="When the last of these checks was made.")]
+    checks: Annotated[int, msgspec.Meta(description="How many checks these are.")]
+    deep: Annotated[bool, msgspec.Meta(description="Whether the first of these was a deep check.")]
+    policy_version: Annotated[
+        str, msgspec.Meta(description="Version of the thresholds by which the first of these was judged.")
+    ]
+
+
+class CheckHistory(msgspec.Struct, frozen=True, rename="camel"):
+    """How the verdict of a token changed."""
+
+    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
+    address: Annotated[str, msgspec.Meta(description="The token's address.")]
+    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
+    checks: Annotated[
+        int,
+        msgspec.Meta(description=f"Stored checks that were compared: the newest {MOST_COMPARED} at most."),
+    ]
+    changes: Annotated[
+        list[VerdictChange],
+        msgspec.Meta(description=f"The newest first, {MOST_CHANGES} at most. Empty: no check is stored."),
+    ]
+
+
+async def check_history(ctx: Context, params: HistoryParams) -> UseCaseAnswer[CheckHistory]:
+    """The changes of the token's verdict. Asks no node and makes no check. Raises CallerFault (bad_address),
+    ServiceFull (busy)."""
+    token = params.token()
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            verdicts = await evidence_store.past_verdicts(connection, token, MOST_COMPARED)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Stored checks are unavailable; retry in 5 s.", 5) from error
+    return UseCaseAnswer(present_history(token, ctx.chain_id, verdicts), ttl_ms=_TTL_MS)
+
+
+def present_history(token: Address, chain_id: int, newest_first: list[PastVerdict]) -> CheckHistory:
+    """The answer for what the checks found, the newest first."""
+    spans = fold_spans(reversed(newest_first))
+    return CheckHistory(
+        text=_history_text(len(newest_first), len(spans)),
+        address=token,
+        chain_id=chain_id,
+        checks=len(newest_first),
+        changes=[_present_span(span) for span in reversed(spans[-MOST_CHANGES:])],
+    )
+
+
+def _present_span(span: VerdictSpan) -> VerdictChange:
+    return VerdictChange(
+        changed=list(span.changed),
+        text=_change_text(span),
+        code=span.first.code,
+        level=span.first.level,
+        round_trip_loss_bps=span.loss_bps,
+        block=span.first.block,
+        checked_at=span.first.checked_at,
+        last_block=span.last.block,
+        last_checked_at=span.last.checked_at,
+        checks=span.checks,
+        deep=span.first.is_deep,
+        policy_version=span.first.policy_version,
+    )
+
+
+def _change_text(span: VerdictSpan) -> str:
+    before, after = span.before, span.first
+    if before is None:
+        return "The oldest check that is compared."
+    sentences = []
+    if "code" in span.changed or "level" in span.changed:
+        sentences.append(
+            f"The verdict went from {before.code} ({before.level}) to {after.code} ({after.level})."
+        )
+    if "loss" in span.changed and span.loss_before_bps is not None and after.loss_bps is not None:
+        sentences.append(
+            f"The loss of the round trip went from {format_percent(span.loss_before_bps)} to "
+            f"{format_percent(after.loss_bps)}."
+        )
+    if before.is_deep != after.is_deep:
+        sentences.append(
+            "This check is deep, the one before is not."
+            if after.is_deep
+            else "The check before is deep, this one is not."
+        )
+    if before.policy_version != after.policy_version:
+        sentences.append("The thresholds changed in between.")
+    return " ".join(sentences)
+
+
+def _history_text(checks: int, spans: int) -> str:
+    if not checks:
+        return "No check of this token is stored."
+    compared = f"{format_count(checks, 'check')} {'was' if checks == 1 else 'were'} compared"
+    changes = spans - 1
+    if not changes:
+        return f"{compared}: nothing changed."
+    shown = "" if spans <= MOST_CHANGES else f" The newest {MOST_CHANGES} are listed."
+    return f"{compared}: what they found changed {format_count(changes, 'time')}.{shown}"
