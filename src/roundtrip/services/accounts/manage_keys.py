@@ -28,11 +28,11 @@ _DAYS = 14
 class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
     """A key, without its secret part."""
 
-    id: int
+    id: Annotated[int, msgspec.Meta(description="Id of the key.")]
     start: Annotated[str, msgspec.Meta(description="The first eight characters of the key.")]
     label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: it has none.")]
-    made_at: datetime
-    revoked_at: Annotated[datetime | None, msgspec.Meta(description="null: it is live.")]
+    made_at: Annotated[datetime, msgspec.Meta(description="When it was made.")]
+    revoked_at: Annotated[datetime | None, msgspec.Meta(description="When it was revoked. null: it is live.")]
 
 
 class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,11 +111,11 @@ async def own_keys(ctx: Context, params: SessionParams, account: Account) -> Use
         sessions = await accounts_store.live_sessions(connection, account.id, now)
     return UseCaseAnswer(
         OwnKeys(
-            text=_keys_text(len(live)),
+            text=describe_live_keys(len(live)),
             wallet=account.wallet,
             most_live=keys.MOST_LIVE,
-            live=[_present_key(key) for key in live],
-            revoked=[_present_key(key) for key in revoked],
+            live=[present_key(key) for key in live],
+            revoked=[present_key(key) for key in revoked],
             sessions=[_present_session(session, session_id) for session in sessions],
         )
     )
@@ -198,7 +198,8 @@ def _now(ctx: Context) -> datetime:
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
-def _present_key(key: Key) -> OwnKey:
+def present_key(key: Key) -> OwnKey:
+    """A key without its secret part."""
     return OwnKey(key.id, key.start, key.label, key.made_at, key.revoked_at)
 
 
@@ -207,7 +208,8 @@ def _present_session(session: Key, own_id: int) -> OwnSession:
     return OwnSession(session.id, session.made_at, session.expires_at, session.id == own_id)
 
 
-def _keys_text(live: int) -> str:
+def describe_live_keys(live: int) -> str:
+    """How many live keys an account has, and how many more it can make."""
     room = keys.MOST_LIVE - live
     count = f"You have {format_count(live, 'live key')}." if live else "You have no live key."
     return f"{count} You can make {room} more." if room > 0 else f"{count} Revoke one to make another."
