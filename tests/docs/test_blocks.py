@@ -16,6 +16,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/bag.md", "bash"): "docs/test_examples.py",
     ("docs/boards.md", "bash"): "docs/test_examples.py",
+    ("docs/checks.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "json"): "docs/test_examples.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",

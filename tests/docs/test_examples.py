@@ -67,6 +67,15 @@ async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: 
     assert "you asked for" in refused
 
 
+async def test_many_checks_and_a_history_are_answered(url: str, folder: Path, built: Built) -> None:
+    texts = [block.text for block in blocks("docs/checks.md", "bash")]
+    lines, history = await run(folder, texts, url)
+    found = {line["address"]: line for line in map(json.loads, lines.splitlines())}
+    assert found.keys() == {built.tokens["plain"], built.tokens[SHOWN], "0x12"}
+    assert found[built.tokens[SHOWN]]["check"]["verdict"]["code"] == "cannot_sell"
+    assert json.loads(history)["changes"][0]["code"] == "ok"
+
+
 async def test_a_proof_holds_at_a_node_of_ones_own(url: str, folder: Path, rpc: SyncRpc) -> None:
     text, *_ = (block.text for block in blocks("docs/verify.md", "bash"))
     (shown,) = (block.text for block in blocks("docs/verify.md", "text"))

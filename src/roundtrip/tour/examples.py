@@ -40,12 +40,20 @@ async def record_examples(
         client = _Client(session, urls.url)
         found["health"] = await client.get("/v1/health")
         found["check_proof"] = await client.get(f"/v1/check/{token}/proof")
+        found["check_history"] = await client.get(f"/v1/check/{token}/history")
+        found["check_tokens"] = await client.post("/v1/checks", {"addresses": [token]})
         nonce = await client.post("/v1/keys/nonce", {"address": payer.address})
         signature = payer.sign_text(nonce["message"])
         made = await client.post("/v1/keys", {"address": payer.address, "signature": signature})
         found |= {"key_nonce": nonce, "make_key": made}
         keyed = _Client(session, urls.url, made["key"])
         found["credits"] = await keyed.get("/v1/credits")
+        found["list_keys"] = await keyed.get("/v1/keys")
+        spare = await client.post("/v1/keys/nonce", {"address": payer.address})
+        signature = payer.sign_text(spare["message"])
+        await client.post("/v1/keys", {"address": payer.address, "signature": signature})
+        spare_id = (await keyed.get("/v1/keys"))["live"][-1]["id"]
+        found["revoke_key"] = await keyed.delete(f"/v1/keys/{spare_id}")
         tx = await asyncio.to_thread(functools.partial(_pay, urls.rpc_url, payer, found["credits"]["pay"]))
         found["redeem_payment"] = await keyed.post("/v1/credits", {"tx": tx}, again_at="no_such_tx")
     return {name: shorten(answer) for name, answer in sorted(found.items())}
@@ -79,6 +87,9 @@ class _Client:
     async def post(self, path: str, body: dict[str, Any], again_at: str | None = None) -> Answer:
         """``again_at``: the error code at which the request is repeated."""
         return await self._ask("POST", path, body, again_at)
+
+    async def delete(self, path: str) -> Answer:
+        return await self._ask("DELETE", path, None, None)
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None, again_at: str | None) -> Answer:
         headers = {"x-api-key": self.key} if self.key else {}

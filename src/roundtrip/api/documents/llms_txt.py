@@ -49,7 +49,7 @@ def _format_endpoint(row: AnyOperation) -> str:
     fields = [
         field if default else f"{field}?"
         for field, default in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
-        if row.method == "POST" or field in row.query
+        if row.has_body() or field in row.query
     ]
     parameters = f" ({', '.join(fields)})" if fields else ""
     return f"- `{row.method} {row.path}`{parameters}: {row.title}.{_format_key_note(row)}"

@@ -85,7 +85,7 @@ def openapi_json() -> Json:
         assert row.path is not None
         paths.setdefault(row.path, {})[row.method.lower()] = _build_operation(row, refs_by_type, schemas)
     for row in rows:
-        if row.method == "GET":
+        if not row.has_body():
             schemas.pop(_schema_name(refs_by_type[row.params]), None)
     paths["/v1/tools.json"] = {"get": _build_tools_path()}
     return {
@@ -110,10 +110,10 @@ def _build_operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct],
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
     cache = ("x-cache",) if row.shared_by is not None else ()
     answer = {
-        "description": "The answer.",
+        "description": "The answer." if row.each is None else "The answer: lines, each one JSON object.",
         "headers": _build_headers((*limits, *cache), required=True),
         "content": {
-            "application/json": {
+            row.media_type(): {
                 "schema": refs_by_type[row.path_answer or row.answer],
                 "example": example_of(row),
             }
@@ -147,7 +147,7 @@ def _split_parameters(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[
             )  # fmt: skip
     if row.takes_min_block:
         parameters.append(_MIN_BLOCK)
-    if row.method == "GET":
+    if not row.has_body():
         return parameters, None
     if row.needs_one_of:
         one_of = [

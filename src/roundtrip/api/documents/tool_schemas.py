@@ -144,6 +144,8 @@ def policy_tables(policy: Policy) -> str:
 def _schema_types(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
     """The titles and types of the schemas that docs/api.md shows of one operation."""
     parameters = ("Parameters", operation.params)
+    if operation.each is not None and operation.path_answer is not None:
+        return [parameters, ("Each line of the answer", operation.path_answer)]
     if operation.path_answer is None:
         return [parameters, ("Answer", operation.answer)]
     return [parameters, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]

@@ -33,6 +33,7 @@ from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
 from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
+from roundtrip.api.server.drain import ENDING, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
     CORS,
@@ -49,6 +50,9 @@ from roundtrip.api.server.responses import (
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.verdicts.many import TokensToCheck
+
+from .lines import send_lines
 
 MOST_BODY_BYTES = 64 * 1024
 
@@ -146,14 +150,36 @@ class OperationEndpoint:
         whole_reply = await self.dispatch.run(
             self.operation, raw, caller, query, idempotency_keys, min_block=min_blocks
         )
+        if self.operation.each is not None and whole_reply.error is None:
+            await self._send_each(self.operation.each, whole_reply, caller, scope, receive, send)
+            return
         reply = _encode_for_path(whole_reply, self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _compress(reply, scope["headers"])
         await send_reply(reply, send, self.is_public())
 
+    async def _send_each(
+        self,
+        each: AnyOperation,
+        reply: DoorReply,
+        caller: CallerRequest,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Runs ``each`` for every address of the reply, as a request of its own, and sends the lines."""
+        addresses = msgspec.json.decode(reply.body, type=TokensToCheck).addresses
+
+        async def run(address: str) -> DoorReply:
+            return await self.dispatch.run(each, {"address": address}, caller)
+
+        state: Mapping[str, EndlessAnswers] = scope.get("state", {})
+        ending = state.get(ENDING, EndlessAnswers())
+        await send_lines(addresses, reply.headers, run, receive, send, ending)
+
     async def _read_raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]
-        if self.operation.method == "GET":
+        if not self.operation.has_body():
             return path
         body = await read_body(receive)
         if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:

@@ -1,5 +1,12 @@
 """Operations: keys for a signature, the key's account, and paid calls."""
 
+from roundtrip.services.accounts.account_keys import (
+    ListedKeys,
+    RevokedKey,
+    RevokeParams,
+    list_keys,
+    revoke_key,
+)
 from roundtrip.services.accounts.credits import (
     CreditsStatus,
     PaymentParams,
@@ -51,6 +58,42 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         on_mcp=False,
         counts="minute",
         errors=("bad_signature", "too_many_keys", "upstream", "budget_spent"),
+    ),
+    Operation(
+        name="list_keys",
+        title="List your keys",
+        description=(
+            "Returns the keys of the key's account, live and revoked, by their first eight characters. "
+            "Counts against the minute only."
+        ),
+        params=Nothing,
+        answer=ListedKeys,
+        handler=lambda call: list_keys(call.ctx, call.params, call.owner()),
+        path="/v1/keys",
+        key=True,
+        on_mcp=False,
+        counts="minute",
+    ),
+    Operation(
+        name="revoke_key",
+        title="Revoke a key",
+        description=(
+            "Revokes a key of the key's account at once, also the one that the request carries. "
+            "Repeating the request changes nothing. It cannot end a session of the pages. "
+            "Counts against the minute only."
+        ),
+        params=RevokeParams,
+        answer=RevokedKey,
+        handler=lambda call: revoke_key(call.ctx, call.params, call.owner()),
+        method="DELETE",
+        path="/v1/keys/{id}",
+        key=True,
+        writes=True,
+        destroys=True,
+        repeatable=True,
+        on_mcp=False,
+        counts="minute",
+        errors=("not_found",),
     ),
     Operation(
         name="my_mite",

@@ -12,6 +12,9 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
 P = TypeVar("P", bound=msgspec.Struct)
+Method = Literal["GET", "POST", "DELETE"]
+LINES = "application/x-ndjson"
+"""The media type of one JSON object a line."""
 
 ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat returns the first answer and does "
@@ -54,7 +57,8 @@ class Operation(Generic[P]):
     something. ``repeatable``: a write that changes nothing more when repeated. ``once``: a write of an
     account that takes an idempotency key; for a repeated key the handler returns the first answer and does
     nothing. ``lane``: the node's concurrency lane that it uses, where strangers' code decides how long it
-    runs. ``takes_min_block``: a request may set the minimum block of its answer.
+    runs. ``takes_min_block``: a request may set the minimum block of its answer. ``each``: HTTP only; runs
+    for each of the ``EachOf`` that the handler returns, and HTTP requests receive one line for each.
     """
 
     name: str
@@ -63,7 +67,7 @@ class Operation(Generic[P]):
     params: type[P]
     answer: type[msgspec.Struct]
     handler: Callable[[HandlerCall[P]], Awaitable[UseCaseAnswer[Any]]]
-    method: Literal["GET", "POST"] = "GET"
+    method: Method = "GET"
     path: str | None = None
     key: bool = False
     writes: bool = False
@@ -81,15 +85,24 @@ class Operation(Generic[P]):
     once: bool = False
     lane: Lane | None = None
     takes_min_block: bool = False
+    each: "AnyOperation | None" = None
+
+    def has_body(self) -> bool:
+        """Whether a request carries its parameters in a JSON body, beside those in its path."""
+        return self.method == "POST"
+
+    def media_type(self) -> str:
+        """The media type of its HTTP answer."""
+        return "application/json" if self.each is None else LINES
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of ``STATUS_BY_CODE``."""
         codes = {*self.errors, "internal"}
         if self.params.__struct_fields__:
             codes.add(self.bad_params)
-        if self.query or self.method == "POST":
+        if self.query or self.has_body():
             codes.add("bad_input")
-        if self.method == "POST":
+        if self.has_body():
             codes.add("bad_json")
         if self.key:
             codes |= {"key_needed", "bad_key"}
@@ -125,6 +138,8 @@ class Operation(Generic[P]):
             raise ValueError(f"{self.name}: an answer for one key would be shared by everyone")
         if self.once and not (self.key and self.writes):
             raise ValueError(f"{self.name}: once needs an account and a write")
+        if self.each is not None and self.on_mcp:
+            raise ValueError(f"{self.name}: a tool has one answer, not lines")
 
 
 AnyOperation = Operation[Any]

@@ -7,6 +7,14 @@ from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
+from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, check_history
+from roundtrip.services.verdicts.many import (
+    MOST_CHECKS,
+    CheckLine,
+    ManyChecksParams,
+    TokensToCheck,
+    list_tokens,
+)
 
 from .operation import AnyOperation, Operation
 
@@ -16,26 +24,46 @@ _READING = (
 )  # fmt: skip
 """Error codes of reading a token's holders."""
 
+_CHECK = Operation(
+    name="check_token",
+    title="Check a token",
+    description=(
+        "Buys the token with 0.1 eth and sells it straight back, and again later, inside a simulation "
+        "of the latest block: whether you can sell it, now and within a day, and what the round trip "
+        "costs. Nothing is sent on the chain. Level unknown means that it could not find out: treat it "
+        "as a no."
+    ),
+    params=CheckParams,
+    answer=Check,
+    handler=lambda call: check(call.ctx, call.params),
+    lane="checks",
+    path="/v1/check/{address}",
+    shared_by=lambda params: params.shared_as(),
+    bad_params="bad_address",
+    query=("deep",),
+    errors=("upstream", "budget_spent"),
+    takes_min_block=True,
+)
+
 TOKENS: tuple[AnyOperation, ...] = (
+    _CHECK,
     Operation(
-        name="check_token",
-        title="Check a token",
+        name="check_tokens",
+        title="Check many tokens",
         description=(
-            "Buys the token with 0.1 eth and sells it straight back, and again later, inside a simulation "
-            "of the latest block: whether you can sell it, now and within a day, and what the round trip "
-            "costs. Nothing is sent on the chain. Level unknown means that it could not find out: treat it "
-            "as a no."
+            f"Checks up to {MOST_CHECKS} tokens, four at a time. The answer has one line for each, in the "
+            "order in which they are ready: the answer of GET /v1/check/{address}, or an error. Each check "
+            "counts as one call, and is refused alone once a limit is reached; a repeated address counts "
+            "once. If you disconnect, the rest is not started."
         ),
-        params=CheckParams,
-        answer=Check,
-        handler=lambda call: check(call.ctx, call.params),
-        lane="checks",
-        path="/v1/check/{address}",
-        shared_by=lambda params: params.shared_as(),
-        bad_params="bad_address",
-        query=("deep",),
-        errors=("upstream", "budget_spent"),
-        takes_min_block=True,
+        params=ManyChecksParams,
+        answer=TokensToCheck,
+        path_answer=CheckLine,
+        handler=lambda call: list_tokens(call.ctx, call.params),
+        method="POST",
+        path="/v1/checks",
+        on_mcp=False,
+        each=_CHECK,
     ),
     Operation(
         name="check_proof",
@@ -55,6 +83,23 @@ TOKENS: tuple[AnyOperation, ...] = (
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=("upstream", "budget_spent"),
+    ),
+    Operation(
+        name="check_history",
+        title="Past verdicts of a token",
+        description=(
+            "Returns how the verdict of a token changed from one stored check to the next: code, level, "
+            "loss, block, and what changed. A loss counts as changed from one percent on. It makes no "
+            "check, and has only checks of the usual size. A block of an old check may have left the "
+            "chain since."
+        ),
+        params=HistoryParams,
+        answer=CheckHistory,
+        handler=lambda call: check_history(call.ctx, call.params),
+        path="/v1/check/{address}/history",
+        on_mcp=False,
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
     ),
     Operation(
         name="token_holders",

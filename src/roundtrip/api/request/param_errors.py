@@ -42,12 +42,14 @@ _BY_PATTERN: Mapping[str, str] = MappingProxyType(
         "^ *[A-Za-z0-9][A-Za-z0-9 ]*$": (
             'must be at most 24 Latin letters, digits and spaces, such as "Trader 7"'
         ),
+        "^[0-9]{1,19}\\Z": 'must be the id of a key, a whole number such as "7"',
         "^[A-Za-z0-9]*$": 'must be at most 24 Latin letters and digits, such as "whale7"',
     }
 )
 """What a string must be, by the pattern of its schema."""
 _BY_NAME: Mapping[str, str] = MappingProxyType(
     {
+        "addresses": f'must be a list of 1 to 50 addresses, such as ["{EXAMPLE_ADDRESS}"]',
         "calls": f'must be a list of 1 to 6 calls, such as [{{"to": "{EXAMPLE_ADDRESS}", "data": "0x"}}]',
         "signature": "must be a signature in hex, at most 8,192 bytes: 0x and two digits for each byte",
         "label": 'must be a text of at most 64 characters, such as "laptop"',

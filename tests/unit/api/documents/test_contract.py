@@ -115,7 +115,7 @@ def test_every_operation_has_an_example_that_fits_its_schema(row: AnyOperation) 
         jsonschema.validate(EXAMPLES[row.name], answer_schema(row))
     if row.path is not None:
         answer = DOCUMENT["paths"][row.path][row.method.lower()]["responses"]["200"]
-        example = answer["content"]["application/json"]["example"]
+        example = answer["content"][row.media_type()]["example"]
         jsonschema.validate(example, path_schema(row))
 
 

@@ -33,6 +33,7 @@ OTHERS = {
     "Explanation": "reverts text",
     "HeldToken": "symbol",
     "HitRow": "symbol text",
+    "LineError": "message",
     "LeagueRow": "agentName",
     "NameSaid": "name",
     "PositionListed": "why",
@@ -54,22 +55,26 @@ STRANGERS = {f"{name}.text" for name in ANSWERS} | {
 """Every field of an answer that may hold text by strangers, as it is or quoted in a sentence."""
 OWN = {
     "AgentMarked.agentName",
+    "CheckHistory.text",
     "FollowListed.name",
     "FollowedWallet.name",
+    "ListedKeys.text",
     "MyMite.agentName",
     "Pay.symbol",
+    "RevokedKey.text",
     "TextToSign.message",
+    "VerdictChange.text",
 }
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
 _PLAIN = """
-    address alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot boughtRaw
+    address addresses alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot boughtRaw
     checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
-    gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastDeliveredAt lastError
+    gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastCheckedAt lastDeliveredAt lastError
     lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
-    receivedRaw rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
+    receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
     thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
     validUntil value wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
 """
