@@ -4,7 +4,6 @@ record, and marks of others. The verdict's text says that only the standard pool
 import contextlib
 import math
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import aiohttp
@@ -26,8 +25,6 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 
 LEAST_WEI, MOST_WEI = 10**15, 10**19
-_LARGER = 10
-"""The larger round trip, which the text mentions, spends so many times as much."""
 _OLDEST_S = 60.0
 """A node whose newest block is older does not follow a real chain, which makes ten blocks a second."""
 
@@ -111,7 +108,7 @@ def policy_for(amount_eth: str | None) -> Policy:
         raise CallerFault("bad_input", "amount must be between 0.001 and 10 eth.")
     if wei == POLICY.probe_wei:
         return POLICY
-    return replace(POLICY, version=f"{POLICY.version} at {wei} wei", probe_wei=wei, large_wei=_LARGER * wei)
+    return POLICY.at_size(wei)
 
 
 @contextlib.asynccontextmanager

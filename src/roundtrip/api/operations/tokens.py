@@ -40,7 +40,7 @@ _CHECK = Operation(
     path="/v1/check/{address}",
     shared_by=lambda params: params.shared_as(),
     bad_params="bad_address",
-    query=("deep",),
+    query=("deep", "amount"),
     errors=("upstream", "budget_spent"),
     takes_min_block=True,
 )

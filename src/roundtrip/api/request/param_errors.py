@@ -15,6 +15,7 @@ import msgspec
 
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.names import reason as clean_quoted
+from roundtrip.services.check.schema import AMOUNT_PATTERN
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
 
 EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
@@ -42,6 +43,7 @@ _BY_PATTERN: Mapping[str, str] = MappingProxyType(
         "^ *[A-Za-z0-9][A-Za-z0-9 ]*$": (
             'must be at most 24 Latin letters, digits and spaces, such as "Trader 7"'
         ),
+        AMOUNT_PATTERN: 'must be an amount of eth from 0.001 to 10, such as "0.5"',
         "^[0-9]{1,19}\\Z": 'must be the id of a key, a whole number such as "7"',
         "^[A-Za-z0-9]*$": 'must be at most 24 Latin letters and digits, such as "whale7"',
     }

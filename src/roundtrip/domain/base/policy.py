@@ -1,6 +1,6 @@
 """Every threshold of a verdict, frozen and versioned. All stored evidence has the version."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,12 @@ class Policy:
     node_fault_ttl_ms: int = 2000
     answer_ttl_ms: int = 15_000
     deep_ttl_ms: int = 60_000
+
+    def at_size(self, probe_wei: int) -> "Policy":
+        """The same thresholds with another usual buy, and a larger round trip of ten times as much. The
+        crowd's sizes stay."""
+        version = f"{self.version} at {probe_wei} wei"
+        return replace(self, version=version, probe_wei=probe_wei, large_wei=10 * probe_wei)
 
 
 POLICY = Policy()

@@ -46,7 +46,9 @@ async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
 async def run_check(ctx: Context, params: CheckParams, requested: bool = True) -> UseCaseAnswer[Check]:
     """Runs a check; ``requested`` False: a job makes it. An absence is only answered at the node's newest
     block. Raises like ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
-    meter = Meter()
+    meter, probe_wei = Meter(), params.probe_wei()
+    if probe_wei is not None:
+        ctx = ctx.at_size(probe_wei)
     head, indexed_block = await head_of_index(ctx)
     answer = await _check_at(ctx, head, params, requested, meter)
     if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
@@ -72,7 +74,13 @@ async def _check_at(
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
     answer = present(evidence, judgement, ctx.policy, now_s)
-    scam_marks = await _store(ctx, evidence, judgement, proof, now_s, requested, inputs, _loss_bps(answer))
+    if params.probe_wei() is None:
+        scam_marks = await _store(
+            ctx, evidence, judgement, proof, now_s, requested, inputs, _loss_bps(answer)
+        )
+    else:
+        # Stored, it would be the token's newest check for the proof, the history, alerts and the scorecard.
+        scam_marks = await _read_scam_marks(ctx, evidence)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return UseCaseAnswer(
         _add_scam_marks(answer, evidence, scam_marks),
@@ -120,6 +128,15 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
         return most_ms
     left_s = snipe_left_s(curve, evidence.block.timestamp_s)
     return min(most_ms, 1000 * max(1, 1 if left_s is None else left_s))
+
+
+async def _read_scam_marks(ctx: Context, evidence: Evidence) -> Mapping[Address, int]:
+    """The number of scam marks of the owner and the deployer. Raises ServiceFull (busy)."""
+    try:
+        async with ctx.pool.acquire(timeout=_STORE_S) as connection:
+            return await public_names.scams(connection, _owner_and_deployer(evidence))
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Marks of wallets are unavailable; retry in 5 s.", 5) from error
 
 
 def _loss_bps(answer: Check) -> int | None:

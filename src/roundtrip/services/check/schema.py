@@ -1,5 +1,6 @@
 """The check's parameters and its answer: a reading of evidence for people and programs."""
 
+import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Annotated, Literal, get_args
@@ -8,7 +9,7 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import (
     BPS,
     BURN_ADDRESSES,
@@ -36,11 +37,18 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
+from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
 from roundtrip.services.support.wallet_params import read_address
 
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
+
+AMOUNT_PATTERN = (
+    r"^(10(\.0{1,18})?|[1-9](\.[0-9]{1,18})?|0\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$"
+)
+"""From 0.001 to 10."""
+_AMOUNT = re.compile(AMOUNT_PATTERN)
 
 CheckCode = Literal[
     "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
@@ -71,6 +79,15 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             extra_json_schema={"enum": ["0", "1", "false", "true"]},
         ),
     ] = "0"
+    amount: Annotated[
+        str,
+        msgspec.Meta(
+            description="Eth that the buy spends, from 0.001 to 10, such as 0.5: verdict, loss and text at "
+            "that size. The larger round trip of the text spends ten times as much. A check of another size "
+            "than 0.1 is not stored: it has no proof, and is in no history. Left out: 0.1.",
+            extra_json_schema={"pattern": AMOUNT_PATTERN},
+        ),
+    ] = "0.1"
 
     def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
@@ -82,9 +99,18 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise CallerFault("bad_input", "deep must be 0, 1, false or true, such as ?deep=1.")
         return self.deep in ("1", "true")
 
+    def probe_wei(self) -> int | None:
+        """What the buy spends, in wei; None: the usual amount. Raises CallerFault (bad_input)."""
+        if not _AMOUNT.fullmatch(self.amount):
+            raise CallerFault("bad_input", "amount must be from 0.001 to 10 (eth), such as ?amount=0.5.")
+        wei = parse_amount(self.amount, ETH_DECIMALS, "eth")
+        return None if wei == POLICY.probe_wei else wei
+
     def shared_as(self) -> str:
         """The key under which equal requests share an answer. Raises CallerFault."""
-        return f"{self.token()} deep" if self.asks_deep() else str(self.token())
+        probe_wei = self.probe_wei()
+        size = "" if probe_wei is None else f" at {probe_wei}"
+        return f"{self.token()}{' deep' if self.asks_deep() else ''}{size}"
 
 
 class VerdictAnswer(msgspec.Struct, frozen=True):

@@ -72,6 +72,10 @@ class Context:
         node = BoundedNode.of(self.node, self.bulkhead, lane, caller, token)
         return replace(self, node=node, address=address)
 
+    def at_size(self, probe_wei: int) -> "Context":
+        """The context whose checks spend that much."""
+        return replace(self, policy=self.policy.at_size(probe_wei))
+
     def means(self, node: RpcNode | None = None) -> CheckContext:
         """The dependencies of its checks; ``node``: replaces the context's own."""
         return CheckContext(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)

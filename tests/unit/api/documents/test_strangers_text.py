@@ -74,8 +74,8 @@ _PLAIN = """
     lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
-    receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
-    thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
+    receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt
+    threshold thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
     validUntil value wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
 """
 PLAIN = frozenset(_PLAIN.split())
