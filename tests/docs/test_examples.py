@@ -68,8 +68,10 @@ async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: 
 
 
 async def test_many_checks_and_a_history_are_answered(url: str, folder: Path, built: Built) -> None:
+    has_key = [block.text for block in blocks("docs/keys.md", "bash")]
     texts = [block.text for block in blocks("docs/checks.md", "bash")]
-    lines, history = await run(folder, texts, url)
+    *_, lines, history, stream = await run(folder, [*has_key, *texts], url)
+    assert stream.startswith("retry: ")
     found = {line["address"]: line for line in map(json.loads, lines.splitlines())}
     assert found.keys() == {built.tokens["plain"], built.tokens[SHOWN], "0x12"}
     assert found[built.tokens[SHOWN]]["check"]["verdict"]["code"] == "cannot_sell"

@@ -152,7 +152,7 @@ GAUGES = {
     "answers_kept": "Answers kept for sharing.",
     "writes_waiting": "Counts of limits and credits that are not stored yet.",
     "store_answers": "Whether the store shared by processes answers.",
-    "streams": "Live board streams: open, and the limit.",
+    "streams": "Streams: of live boards (open, and the limit), and of events.",
     "connections": "Connections of callers: open, idle, and the limit.",
     "connections_lent": "Database connections in use, by pool.",
     "connections_most": "Limit of database connections, by pool.",

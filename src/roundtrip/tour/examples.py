@@ -24,7 +24,7 @@ PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
 PAYER = 0
 """The index of the local chain's account that pays: it has usdg."""
 _ONE_USDG = 10**6
-_MOST_TRIES, _AGAIN_S = 30, 1.0
+_MOST_TRIES, _AGAIN_S, _STREAM_S = 30, 1.0, 30.0
 _MOST_ROWS, _MOST_CHARACTERS, _CUT = 2, 400, "…"
 _NEVER_SHOWN = {"key": "rt_<your key>", "secret": "whsec_<your secret>", "claim": "0" * 64}
 _CLAIM = re.compile(r"\b[0-9a-f]{64}\b")
@@ -48,6 +48,10 @@ async def record_examples(
         found |= {"key_nonce": nonce, "make_key": made}
         keyed = _Client(session, urls.url, made["key"])
         found["credits"] = await keyed.get("/v1/credits")
+        position = (await keyed.first_field("/v1/stream", b"id")).decode()
+        before_all = f"0.{position.partition('.')[2]}"
+        path = f"/v1/stream?events=verdict&lastEventId={before_all}"
+        found["stream"] = msgspec.json.decode(await keyed.first_field(path, b"data"))
         found["list_keys"] = await keyed.get("/v1/keys")
         spare = await client.post("/v1/keys/nonce", {"address": payer.address})
         signature = payer.sign_text(spare["message"])
@@ -90,6 +94,16 @@ class _Client:
 
     async def delete(self, path: str) -> Answer:
         return await self._ask("DELETE", path, None, None)
+
+    async def first_field(self, path: str, name: bytes) -> bytes:
+        """The first field of this name that a stream sends."""
+        headers = {"x-api-key": self.key or ""}
+        async with asyncio.timeout(_STREAM_S), self.session.get(self.url + path, headers=headers) as response:
+            async for line in response.content:
+                field, _, value = line.rstrip().partition(b": ")
+                if field == name:
+                    return value
+        raise NothingToShow(f"{path} sent no {name.decode()}")
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None, again_at: str | None) -> Answer:
         headers = {"x-api-key": self.key} if self.key else {}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.operations.operation import EVENTS, LINES, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.strangers_text import QUOTED
@@ -39,6 +39,11 @@ _MIN_BLOCK: Json = {
     "required": False,
     "description": min_block.SAID,
     "schema": {"type": "integer", "minimum": 0, "maximum": min_block.MOST},
+}
+_ANSWERS = {
+    "application/json": "The answer.",
+    LINES: "The answer: lines, each one JSON object.",
+    EVENTS: "The answer: server-sent events; the schema is that of their data.",
 }
 _REASONS = {
     400: "The request is not valid.",
@@ -110,7 +115,7 @@ def _build_operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct],
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
     cache = ("x-cache",) if row.shared_by is not None else ()
     answer = {
-        "description": "The answer." if row.each is None else "The answer: lines, each one JSON object.",
+        "description": _ANSWERS[row.media_type()],
         "headers": _build_headers((*limits, *cache), required=True),
         "content": {
             row.media_type(): {

@@ -144,8 +144,9 @@ def policy_tables(policy: Policy) -> str:
 def _schema_types(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
     """The titles and types of the schemas that docs/api.md shows of one operation."""
     parameters = ("Parameters", operation.params)
-    if operation.each is not None and operation.path_answer is not None:
-        return [parameters, ("Each line of the answer", operation.path_answer)]
+    if operation.path_answer is not None and not operation.is_one_answer():
+        title = "The data of each event" if operation.streams else "Each line of the answer"
+        return [parameters, (title, operation.path_answer)]
     if operation.path_answer is None:
         return [parameters, ("Answer", operation.answer)]
     return [parameters, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]

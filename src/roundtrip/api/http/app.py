@@ -47,10 +47,14 @@ from roundtrip.api.server.responses import (
     send_options,
     send_reply,
 )
+from roundtrip.api.stream.hub import StreamHub
+from roundtrip.api.stream.response import send_stream, shown_last_event_id
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts.many import TokensToCheck
+from roundtrip.services.verdicts.news import DatabaseNews
+from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
 
@@ -62,6 +66,8 @@ _UNCOUNTED_CALLER = CallerRequest("")
 _NO_QUERY: Mapping[str, str] = {}
 _PATH_FORM, _GZIP_FORM = "http", "http gzip"
 _HEALTH = "/v1/health"
+_RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
+"""Spreads reconnects of clients whose streams ended together."""
 _OVERLOADED_CODE = "busy"
 _OVERLOADED = render_error(ServiceFull(_OVERLOADED_CODE, "The service is overloaded. Retry in 1 second.", 1))
 """Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
@@ -122,13 +128,19 @@ async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, byt
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
 
 
+def _find_ending(scope: Scope) -> EndlessAnswers:
+    state: Mapping[str, EndlessAnswers] = scope.get("state", {})
+    return state.get(ENDING, EndlessAnswers())
+
+
 @dataclass(frozen=True, slots=True)
 class OperationEndpoint:
-    """One operation as an ASGI application."""
+    """One operation as an ASGI application. ``hub``: hands out the events of streams."""
 
     operation: AnyOperation
     dispatch: Dispatch
     callers: Callers
+    hub: StreamHub | None = None
 
     def is_public(self) -> bool:
         """Whether any web page may read its answers (CORS)."""
@@ -145,11 +157,16 @@ class OperationEndpoint:
 
         query_string = scope.get("query_string")
         query = QueryParams(query_string) if query_string else _NO_QUERY
+        if self.operation.streams:
+            query = {**query, **shown_last_event_id(scope["headers"])}
         idempotency_keys = shown_idempotency_keys(scope["headers"]) if self.operation.once else ()
         min_blocks = shown_min_blocks(scope["headers"]) if self.operation.takes_min_block else ()
         whole_reply = await self.dispatch.run(
             self.operation, raw, caller, query, idempotency_keys, min_block=min_blocks
         )
+        if self.operation.streams and whole_reply.error is None:
+            await self._send_stream(whole_reply, scope, receive, send)
+            return
         if self.operation.each is not None and whole_reply.error is None:
             await self._send_each(self.operation.each, whole_reply, caller, scope, receive, send)
             return
@@ -173,9 +190,32 @@ class OperationEndpoint:
         async def run(address: str) -> DoorReply:
             return await self.dispatch.run(each, {"address": address}, caller)
 
-        state: Mapping[str, EndlessAnswers] = scope.get("state", {})
-        ending = state.get(ENDING, EndlessAnswers())
-        await send_lines(addresses, reply.headers, run, receive, send, ending)
+        await send_lines(addresses, reply.headers, run, receive, send, _find_ending(scope))
+
+    async def _send_stream(self, reply: DoorReply, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends events; a HEAD request gets the headers alone."""
+        assert self.hub is not None
+        plan, is_sent = msgspec.json.decode(reply.body, type=StreamPlan), False
+        if scope["method"] == "HEAD":
+            await send_reply(replace(reply, body=b""), send, self.is_public())
+            return
+
+        async def send_noting(message: Message) -> None:
+            nonlocal is_sent
+            is_sent = True
+            await send(message)
+
+        delay_ms = int.from_bytes(self.dispatch.ctx.entropy()[:2]) % _RECONNECT_SPREAD_MS
+        try:
+            with self.hub.reserve_stream(plan.account_id):
+                await send_stream(
+                    self.hub, plan, reply.headers, _RECONNECT_MS + delay_ms, receive, send_noting,
+                    _find_ending(scope),
+                )  # fmt: skip
+        except RoundtripError as error:
+            if is_sent:
+                raise
+            await send_reply(error_reply(error, reply.headers), send, self.is_public())
 
     async def _read_raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]
@@ -247,11 +287,15 @@ def create_app(
     extra_routes: Sequence[Route] = (),
     should_shed: Callable[[], bool] = lambda: False,
     not_found_page: NotFoundPage | None = None,
+    hub: StreamHub | None = None,
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
     runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
     that are matched before all others. ``should_shed``: whether to refuse the next request for overload
-    (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist."""
+    (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist.
+    ``hub``: hands out the events of streams; None: one that reads the database."""
+    hub = StreamHub(DatabaseNews(dispatch.ctx)) if hub is None else hub
+    dispatch.ctx.measures.watch("streams", "events", hub.count_streams)
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -268,7 +312,7 @@ def create_app(
         *extra_routes,
         *(
             Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _group_by_path(dispatch, callers).items()
+            for path, endpoint in _group_by_path(dispatch, callers, hub).items()
         ),
     ]
     for path, document in documents().items():
@@ -294,11 +338,11 @@ def create_app(
     return app
 
 
-def _group_by_path(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
+def _group_by_path(dispatch: Dispatch, callers: Callers, hub: StreamHub) -> dict[str, PathEndpoint]:
     by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
-            endpoint = OperationEndpoint(operation, dispatch, callers)
+            endpoint = OperationEndpoint(operation, dispatch, callers, hub)
             by_path.setdefault(operation.path, {})[operation.method] = endpoint
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 

@@ -15,6 +15,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 Method = Literal["GET", "POST", "DELETE"]
 LINES = "application/x-ndjson"
 """The media type of one JSON object a line."""
+EVENTS = "text/event-stream"
 
 ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat returns the first answer and does "
@@ -58,7 +59,8 @@ class Operation(Generic[P]):
     account that takes an idempotency key; for a repeated key the handler returns the first answer and does
     nothing. ``lane``: the node's concurrency lane that it uses, where strangers' code decides how long it
     runs. ``takes_min_block``: a request may set the minimum block of its answer. ``each``: HTTP only; runs
-    for each of the ``EachOf`` that the handler returns, and HTTP requests receive one line for each.
+    for each address that the handler returns, and HTTP requests receive one line for each. ``streams``: HTTP
+    only; the handler returns the plan of a stream of events, each a ``path_answer``.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Operation(Generic[P]):
     lane: Lane | None = None
     takes_min_block: bool = False
     each: "AnyOperation | None" = None
+    streams: bool = False
 
     def has_body(self) -> bool:
         """Whether a request carries its parameters in a JSON body, beside those in its path."""
@@ -93,7 +96,13 @@ class Operation(Generic[P]):
 
     def media_type(self) -> str:
         """The media type of its HTTP answer."""
+        if self.streams:
+            return EVENTS
         return "application/json" if self.each is None else LINES
+
+    def is_one_answer(self) -> bool:
+        """Whether its HTTP answer is one JSON object, and not lines or events."""
+        return self.each is None and not self.streams
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of ``STATUS_BY_CODE``."""
@@ -138,8 +147,8 @@ class Operation(Generic[P]):
             raise ValueError(f"{self.name}: an answer for one key would be shared by everyone")
         if self.once and not (self.key and self.writes):
             raise ValueError(f"{self.name}: once needs an account and a write")
-        if self.each is not None and self.on_mcp:
-            raise ValueError(f"{self.name}: a tool has one answer, not lines")
+        if self.on_mcp and not self.is_one_answer():
+            raise ValueError(f"{self.name}: a tool has one answer, not lines or events")
 
 
 AnyOperation = Operation[Any]

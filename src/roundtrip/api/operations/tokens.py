@@ -15,6 +15,7 @@ from roundtrip.services.verdicts.many import (
     TokensToCheck,
     list_tokens,
 )
+from roundtrip.services.verdicts.stream_schema import StreamEvent, StreamParams, StreamPlan, plan_stream
 
 from .operation import AnyOperation, Operation
 
@@ -155,5 +156,26 @@ TOKENS: tuple[AnyOperation, ...] = (
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=_READING,
+    ),
+    Operation(
+        name="stream",
+        title="Stream events",
+        description=(
+            "Sends server-sent events as they happen: verdicts that changed, launches and graduations of the "
+            "tokens that you name or of all, and your alerts. With Last-Event-ID it resumes within an hour, "
+            "and says where something is missing. A reader that is too slow is cut, with a reason. Opening a "
+            "stream counts against the minute only; an account has at most five open."
+        ),
+        params=StreamParams,
+        answer=StreamPlan,
+        path_answer=StreamEvent,
+        handler=lambda call: plan_stream(call.ctx, call.params, call.owner()),
+        path="/v1/stream",
+        key=True,
+        on_mcp=False,
+        counts="minute",
+        bad_params="bad_address",
+        query=("tokens", "events", "lastEventId"),
+        streams=True,
     ),
 )

@@ -55,6 +55,9 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
         "calls": f'must be a list of 1 to 6 calls, such as [{{"to": "{EXAMPLE_ADDRESS}", "data": "0x"}}]',
         "signature": "must be a signature in hex, at most 8,192 bytes: 0x and two digits for each byte",
         "label": 'must be a text of at most 64 characters, such as "laptop"',
+        "tokens": f'must be 1 to 50 addresses separated by commas, such as "{EXAMPLE_ADDRESS}"',
+        "events": 'must be kinds of events separated by commas, such as "verdict,launch"',
+        "lastEventId": 'must be the id of an event, such as "7.100.3.1760000000.0.9.1760000020"',
         "query": (
             "must be a text of 1 to 80 characters: an address, a transaction's hash or a symbol, "
             'such as "PEPE"'

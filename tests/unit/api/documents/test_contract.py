@@ -27,7 +27,8 @@ CLOSED = {
     "Check.flags", "ShortCheck.flags", "TradeAnswer.method", "Holders.status", "TopHolder.tags",
     "VenueAnswer.kind", "LaunchpadAnswer.phase", "DeployerHolds.status", "DeployerHolds.source",
     "SmartWallet.window", "PreparedTrade.side", "TradeVenue.pays", "AlertRow.kind", "AlertRow.verb",
-    "HitRow.verb", "Error.error.code",
+    "HitRow.verb", "Error.error.code", "LineError.code", "StreamEvent.kind", "VerdictState.code",
+    "VerdictState.level", "VerdictChange.code", "VerdictChange.level", "VerdictChange.changed",
 }  # fmt: skip
 """Fields whose values are a closed list: codes, levels, flags, methods, statuses, tags."""
 

@@ -41,6 +41,7 @@ OTHERS = {
     "Reason": "text",
     "SellBack": "reverts",
     "Signal": "text",
+    "StreamEvent": "text",
     "TokenAnswer": "name symbol",
     "TokenNamed": "name symbol",
     "TokenOf": "symbol",
@@ -67,15 +68,15 @@ OWN = {
 }
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
 _PLAIN = """
-    address addresses alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot boughtRaw
-    checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
+    address addresses after alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot
+    boughtRaw checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
     gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastCheckedAt lastDeliveredAt lastError
     lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt
-    threshold thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
+    threshold thresholdRaw time to toTime token tokens tokensOut totalSupply transaction ts tx txTime usdg
     validUntil value wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
 """
 PLAIN = frozenset(_PLAIN.split())

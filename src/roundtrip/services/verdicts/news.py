@@ -1,0 +1,257 @@
+"""Reads the events of the stream: since the last turn, for everybody; or since a reader's last event."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
+from roundtrip.domain.watch.rules import Happening
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import looking, when
+from roundtrip.services.watch.alert_rows import rows as alert_rows
+from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
+from roundtrip.store.verdicts import news as news_store
+from roundtrip.store.verdicts.news import AlertNews, CheckNews
+from roundtrip.store.watch import alerts as alerts_store
+from roundtrip.store.watch.happening_rows import ALL, FactSpan, HappeningReader
+from roundtrip.store.watch.happening_trades import graduations, launches
+
+from .stream_schema import Kind, Notice, StreamEvent, StreamPlan, VerdictState
+
+MOST_CHECKS_A_TURN, MOST_ALERTS_A_TURN, MOST_BLOCKS_A_TURN = 100, 200, 100
+RESUMES_S = 3600
+MOST_RESUMED = 1000
+"""Events of each kind that a stream repeats at most."""
+_ALL_BLOCKS = 10**9
+
+
+class NewsEvent(NamedTuple):
+    """One event. ``account_id``: whose it is; None: everybody's. ``data``: encoded JSON."""
+
+    position: StreamPosition
+    kind: Kind | Notice
+    token: Address | None
+    account_id: int | None
+    data: bytes
+
+
+@dataclass(slots=True)
+class NewsCursor:
+    """How far events were read for everybody."""
+
+    position: StreamPosition
+    checks: IdTracker
+    alerts: IdTracker
+
+
+class NewsTurn(NamedTuple):
+    """The events of one turn. ``is_whole``: there are no more of them now."""
+
+    events: list[NewsEvent]
+    is_whole: bool
+
+
+class NewsSource(Protocol):
+    """Where the hub reads events. Its methods raise ServiceFull."""
+
+    async def begin(self) -> NewsCursor:
+        """A cursor at the newest rows."""
+
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
+        """The next events, and the alerts of these accounts; moves the cursor on."""
+
+    async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
+        """What one stream missed between two positions; with a gap event where something is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseNews:
+    """Reads events from the database."""
+
+    ctx: Context
+
+    async def begin(self) -> NewsCursor:
+        """A cursor at the newest rows. Raises ServiceFull (busy)."""
+        async with looking(self.ctx) as (connection, index):
+            ids = await news_store.newest_ids(connection)
+        block, block_s = (0, 0) if index is None else (index.block.number, index.block.timestamp_s)
+        at_s = int(self.ctx.now_s())
+        position = StreamPosition(ids.evidence, block, _LAST_LOG, block_s, ids.rewound, ids.alert, at_s)
+        return NewsCursor(position, IdTracker(ids.evidence), IdTracker(ids.alert))
+
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
+        """The next events, and the alerts of these accounts; moves the cursor on. Raises ServiceFull (busy),
+        and then leaves the cursor."""
+        now_s = self.ctx.now_s()
+        async with looking(self.ctx) as (connection, index):
+            checks = await news_store.checks_after(
+                connection, cursor.checks.last, list(cursor.checks.waited_for()), MOST_CHECKS_A_TURN
+            )
+            alerts = await news_store.alerts_after(
+                connection, cursor.alerts.last, list(cursor.alerts.waited_for()), MOST_ALERTS_A_TURN
+            )
+            to = None if index is None else (index.block.number, index.block.timestamp_s)
+            position = replace(cursor.position, at_s=int(now_s))
+            chain, position = await self._read_chain(connection, position, to, MOST_BLOCKS_A_TURN)
+            wanted = {alert.id: alert.account_id for alert in alerts if alert.account_id in accounts}
+            shown = await _show_alerts(connection, wanted, self.ctx)
+        events = list(chain)
+        for check in checks:
+            cursor.checks.note(check.id, now_s)
+            position = replace(position, evidence=cursor.checks.sent())
+            if check.is_change():
+                events.append(_check_event(check, position))
+        for alert in alerts:
+            cursor.alerts.note(alert.id, now_s)
+            position = replace(position, alert=cursor.alerts.sent())
+            if alert.id in shown:
+                events.append(_alert_event(alert, shown[alert.id], position))
+        cursor.checks.forget_late(now_s)
+        cursor.alerts.forget_late(now_s)
+        cursor.position = replace(position, evidence=cursor.checks.sent(), alert=cursor.alerts.sent())
+        is_full = len(checks) >= MOST_CHECKS_A_TURN or len(alerts) >= MOST_ALERTS_A_TURN
+        return NewsTurn(events, not is_full and (to is None or position.block >= to[0]))
+
+    async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
+        """What one stream missed between two positions; with a gap event where something is left out. Raises
+        ServiceFull (busy)."""
+        if (gap := _find_gap(after, to)) is not None:
+            return [notice("gap", gap, to)]
+        tokens = None if plan.tokens is None else [Address(token) for token in plan.tokens]
+        position = replace(after, at_s=to.at_s)
+        async with looking(self.ctx) as (connection, _):
+            checks = await news_store.changes_between(
+                connection, after.evidence, to.evidence, tokens, MOST_RESUMED + 1
+            )
+            missed = await news_store.alerts_between(
+                connection, after.alert, to.alert, plan.account_id, MOST_RESUMED + 1
+            )
+            chain, position = await self._read_chain(
+                connection, position, (to.block, to.block_s), _ALL_BLOCKS
+            )
+            shown = await _show_alerts(
+                connection, {alert.id: alert.account_id for alert in missed[:MOST_RESUMED]}, self.ctx
+            )
+        events = chain[-MOST_RESUMED:]
+        for check in checks[:MOST_RESUMED]:
+            position = replace(position, evidence=max(position.evidence, check.id))
+            events.append(_check_event(check, position))
+        for alert in missed[:MOST_RESUMED]:
+            position = replace(position, alert=max(position.alert, alert.id))
+            if alert.id in shown:
+                events.append(_alert_event(alert, shown[alert.id], position))
+        if max(len(checks), len(missed), len(chain)) > MOST_RESUMED:
+            text = f"More than {MOST_RESUMED:,} events of a kind were missed; the others are left out."
+            events.append(notice("gap", text, to))
+        return events
+
+    async def _read_chain(
+        self, connection: Connection, position: StreamPosition, to: tuple[int, int] | None, most_blocks: int
+    ) -> tuple[list[NewsEvent], StreamPosition]:
+        """Reorgs, launches and graduations after the position, and the position after them."""
+        events = []
+        for reorg in await news_store.reorgs_after(connection, position.rewound):
+            position = replace(position, rewound=reorg.id)
+            if reorg.to_number < position.block:
+                position = replace(position, block=reorg.to_number, log=_LAST_LOG, block_s=reorg.to_s)
+            text = f"Blocks above {reorg.to_number} left the chain: what happened in them was taken back."
+            data = StreamEvent("reorg", text, when(reorg.to_s), block=reorg.to_number)
+            events.append(NewsEvent(position, "reorg", None, None, msgspec.json.encode(data)))
+        if to is None or (to[0], _LAST_LOG) <= (position.block, position.log):
+            return events, position
+        number, at_s = to
+        last = min(number, position.block + most_blocks)
+        reader = await HappeningReader.of(connection, self.ctx.contracts)
+        # A block that was read in part has events left.
+        span = FactSpan(position.block_s, at_s, position.block - 1, last)
+        pages = await launches(reader, span, ALL), await graduations(reader, span, ALL)
+        happenings = [happening for page in pages for happening in page.happenings]
+        for happening in sorted(
+            happenings, key=lambda found: (found.spot.block_number, found.spot.log_index)
+        ):
+            spot = happening.spot
+            if (spot.block_number, spot.log_index) <= (position.block, position.log):
+                continue
+            position = replace(position, block=spot.block_number, log=spot.log_index, block_s=spot.at_s)
+            events.append(_chain_event(happening, position))
+        block_s = at_s if last == number else position.block_s
+        return events, replace(position, block=last, log=_LAST_LOG, block_s=block_s)
+
+
+_LAST_LOG = 10**9
+"""After every log of a block."""
+
+
+def notice(kind: Notice, text: str, position: StreamPosition) -> NewsEvent:
+    """An event about the stream itself."""
+    data = StreamEvent(kind, text, when(position.at_s))
+    return NewsEvent(position, kind, None, None, msgspec.json.encode(data))
+
+
+def _find_gap(after: StreamPosition, to: StreamPosition) -> str | None:
+    """Why a stream cannot resume; None: it can."""
+    if after.at_s < to.at_s - RESUMES_S:
+        return "More than an hour has passed since the last event: what happened in between is not repeated."
+    ahead = (after.evidence > to.evidence, after.alert > to.alert, after.rewound > to.rewound)
+    if any(ahead) and after.at_s < to.at_s - _AHEAD_S:
+        return "The last event is not known here: what happened since is not repeated."
+    return None
+
+
+_AHEAD_S = 10
+"""Another process may be ahead of this one by so much."""
+
+
+def _check_event(check: CheckNews, position: StreamPosition) -> NewsEvent:
+    token = as_address(check.token)
+    before, text = None, f"The first check of {token} found {check.code} ({check.level})."
+    if check.code_before is not None and check.level_before is not None:
+        before = VerdictState(check.code_before, check.level_before, check.loss_before_bps)
+        went = f"from {before.code} ({before.level}) to {check.code} ({check.level})"
+        text = f"The verdict of {token} went {went}."
+    verdict = VerdictState(check.code, check.level, check.loss_bps)
+    at = check.checked_at.astimezone(UTC)
+    data = StreamEvent(
+        "verdict", text, at, token=token, block=check.block_number, verdict=verdict, before=before
+    )
+    return NewsEvent(position, "verdict", token, None, msgspec.json.encode(data))
+
+
+def _chain_event(happening: Happening, position: StreamPosition) -> NewsEvent:
+    kind: Kind = "launch" if happening.verb == "launching" else "graduation"
+    what = f"was launched by {happening.wallet}" if kind == "launch" else "graduated from its curve to a pool"
+    data = StreamEvent(
+        kind,
+        f"{happening.token} {what}.",
+        when(happening.spot.at_s),
+        token=happening.token,
+        block=happening.spot.block_number,
+        wallet=happening.wallet,
+    )
+    return NewsEvent(position, kind, happening.token, None, msgspec.json.encode(data))
+
+
+async def _show_alerts(connection: Connection, wanted: dict[int, int], ctx: Context) -> dict[int, bytes]:
+    """The encoded events of alerts that are still kept, by the alert's id."""
+    if not wanted:
+        return {}
+    kept = await alerts_store.alerts(connection, wanted.keys())
+    return {
+        row.id: msgspec.json.encode(
+            StreamEvent("alert", row.text, _utc(row.ts), token=row.token, block=row.block, alert=row)
+        )
+        for row in alert_rows(kept, ctx.outward.public_url)
+    }
+
+
+def _alert_event(alert: AlertNews, data: bytes, position: StreamPosition) -> NewsEvent:
+    return NewsEvent(position, "alert", None, alert.account_id, data)
+
+
+def _utc(at: datetime) -> datetime:
+    return at.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""What is new of tokens: verdicts, launches, graduations, alerts."""

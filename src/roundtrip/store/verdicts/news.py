@@ -1,0 +1,150 @@
+"""Rows that are new since a position. Each function uses the caller's connection and does not end the
+transaction."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import Address
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_one
+
+
+class NewestIds(NamedTuple):
+    """The newest ids of checks, reorgs and alerts; 0: there is none."""
+
+    evidence: int
+    rewound: int
+    alert: int
+
+
+async def newest_ids(connection: Connection) -> NewestIds:
+    """The newest ids."""
+    return await fetch_one(
+        connection,
+        NewestIds,
+        "SELECT coalesce((SELECT max(id) FROM facts.evidence), 0) AS evidence,"
+        " coalesce((SELECT max(id) FROM facts.rewound), 0) AS rewound,"
+        " coalesce((SELECT max(id) FROM accounts.alert), 0) AS alert",
+    )
+
+
+class CheckNews(NamedTuple):
+    """A check, and the verdict of the token's check before it; None: it was the first."""
+
+    id: int
+    checked_at: datetime
+    token: bytes
+    block_number: int
+    code: str
+    level: str
+    loss_bps: int | None
+    code_before: str | None
+    level_before: str | None
+    loss_before_bps: int | None
+
+    def is_change(self) -> bool:
+        """Whether the verdict differs from the check before."""
+        return (self.code, self.level) != (self.code_before, self.level_before)
+
+
+_CHECKS = """
+SELECT new.id, new.checked_at, new.token, new.block_number, new.verdict_code AS code,
+    new.verdict_level AS level, new.loss_bps, before.verdict_code AS code_before,
+    before.verdict_level AS level_before, before.loss_bps AS loss_before_bps
+FROM {new} LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, loss_bps FROM facts.evidence
+    WHERE token = new.token AND id < new.id ORDER BY id DESC LIMIT 1
+) AS before ON true
+"""
+
+
+_NEXT = """(
+    SELECT unnest($2::bigint[]) AS id UNION (SELECT id FROM {table} WHERE id > $1 ORDER BY id LIMIT $3)
+) AS wanted JOIN {table} AS new USING (id)"""
+"""Rows of a table after an id, and those of a list. OR in place of UNION would read the whole table."""
+
+
+async def checks_after(
+    connection: Connection, after: int, late: Collection[int], limit: int
+) -> list[CheckNews]:
+    """The first ``limit`` checks after id ``after``, and those of ``late``, by id."""
+    return await fetch(
+        connection,
+        CheckNews,
+        _CHECKS.format(new=_NEXT.format(table="facts.evidence")) + " ORDER BY new.id",
+        after,
+        list(late),
+        limit,
+    )
+
+
+async def changes_between(
+    connection: Connection, after: int, to: int, tokens: Collection[Address] | None, limit: int
+) -> list[CheckNews]:
+    """The first ``limit`` checks after id ``after`` up to ``to`` that changed a verdict, of these tokens
+    (None: of all), by id."""
+    return await fetch(
+        connection,
+        CheckNews,
+        _CHECKS.format(new="facts.evidence AS new")
+        + " WHERE new.id > $1 AND new.id <= $2 AND ($3::bytea[] IS NULL OR new.token = ANY($3))"
+        " AND (new.verdict_code, new.verdict_level)"
+        " IS DISTINCT FROM (before.verdict_code, before.verdict_level) ORDER BY new.id LIMIT $4",
+        after,
+        to,
+        None if tokens is None else [as_bytes(token) for token in tokens],
+        limit,
+    )
+
+
+class Rewound(NamedTuple):
+    """A reorg: facts above ``to_number``, a block of ``to_s``, were taken away."""
+
+    id: int
+    to_number: int
+    to_s: int
+
+
+async def reorgs_after(connection: Connection, after: int) -> list[Rewound]:
+    """The reorgs after id ``after``, by id."""
+    return await fetch(
+        connection, Rewound, "SELECT id, to_number, to_s FROM facts.rewound WHERE id > $1 ORDER BY id", after
+    )
+
+
+class AlertNews(NamedTuple):
+    """An alert, and whose it is."""
+
+    id: int
+    account_id: int
+
+
+async def alerts_after(
+    connection: Connection, after: int, late: Collection[int], limit: int
+) -> list[AlertNews]:
+    """The first ``limit`` alerts after id ``after``, and those of ``late``, by id."""
+    return await fetch(
+        connection,
+        AlertNews,
+        f"SELECT new.id, new.account_id FROM {_NEXT.format(table='accounts.alert')} ORDER BY new.id",  # noqa: S608
+        after,
+        list(late),
+        limit,
+    )
+
+
+async def alerts_between(
+    connection: Connection, after: int, to: int, account_id: int, limit: int
+) -> list[AlertNews]:
+    """The first ``limit`` alerts of an account after id ``after`` up to ``to``, by id."""
+    return await fetch(
+        connection,
+        AlertNews,
+        "SELECT id, account_id FROM accounts.alert WHERE account_id = $3 AND id > $1 AND id <= $2"
+        " ORDER BY id LIMIT $4",
+        after,
+        to,
+        account_id,
+        limit,
+    )
