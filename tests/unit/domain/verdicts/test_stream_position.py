@@ -15,7 +15,8 @@ def test_a_position_is_read_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "7", "1.2.3.4.5.6", "1.2.3.4.5.6.7.8", "1.2.3.4.5.6.-7", "1.2.3.4.5.6.x", " 1.2.3.4.5.6.7",
-     "1.2.3.4.5.6.7\n", "1..3.4.5.6.7", "1.2.3.4.5.6." + "9" * 16, ".".join(["9" * 15] * 7), "\u0661.2.3.4.5.6.7"],
+     "1.2.3.4.5.6.7\n", "1..3.4.5.6.7", "1.2.3.4.5.6." + "9" * 16, ".".join(["9" * 15] * 7),
+     "\u0661.2.3.4.5.6.7"],
 )  # fmt: skip
 def test_what_is_no_position_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no id"):
