@@ -13,6 +13,8 @@ from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .hub import StreamHub, StreamListener, cut_notice, encode_event
 
+MOST_OPEN_S = 900.0
+"""A stream ends after this, and its client connects again: a revoked key gets nothing any more."""
 _HEARTBEAT = b": still there\n"
 
 
@@ -30,10 +32,11 @@ async def send_stream(
     receive: Receive,
     send: Send,
     ending: EndlessAnswers,
+    most_open_s: float = MOST_OPEN_S,
 ) -> None:
-    """Sends events until the client disconnects, reads too slowly, or the server shuts down. The caller has
-    reserved the stream. ``retry_ms``: when a disconnected browser reconnects. Raises ServiceFull (busy)
-    before anything is sent."""
+    """Sends events until the client disconnects or reads too slowly, the server shuts down, or the stream was
+    open for ``most_open_s``. The caller has reserved the stream. ``retry_ms``: when a disconnected browser
+    reconnects. Raises ServiceFull (busy) before anything is sent."""
     listener = StreamListener(plan)
     with ending.on_shutdown(listener.end):
         async with hub.listen(listener) as start:
@@ -46,6 +49,7 @@ async def send_stream(
             await send({"type": "http.response.start", "status": 200, "headers": encoded})
             await send(_body(b"retry: %d\n%s" % (retry_ms, _id_line(position))))
             disconnect = asyncio.create_task(_end_on_disconnect(receive, listener))
+            closing = asyncio.get_running_loop().call_later(most_open_s, listener.end)
             try:
                 for event in missed:
                     if listener.wants(event):
@@ -54,6 +58,7 @@ async def send_stream(
                 await _send_events(hub, listener, start, send)
             finally:
                 disconnect.cancel()
+                closing.cancel()
 
 
 async def _send_events(hub: StreamHub, listener: StreamListener, start: StreamPosition, send: Send) -> None:

@@ -97,6 +97,9 @@ class DatabaseNews:
             )
             to = None if index is None else (index.block.number, index.block.timestamp_s)
             position = replace(cursor.position, at_s=int(now_s))
+            if to is not None and position.block_s == 0:
+                # There was no index when the stream began: what it has read since is history.
+                position = replace(position, block=to[0], log=_LAST_LOG, block_s=to[1])
             chain, position = await self._read_chain(connection, position, to, MOST_BLOCKS_A_TURN)
             wanted = {alert.id: alert.account_id for alert in alerts if alert.account_id in accounts}
             shown = await _show_alerts(connection, wanted, self.ctx)

@@ -220,6 +220,14 @@ async def test_the_shutdown_ends_streams(hub: StreamHub) -> None:
                 await client.grown.wait()
 
 
+async def test_a_stream_ends_after_a_while_so_that_its_key_is_looked_at_again(hub: StreamHub) -> None:
+    client = Client(hub)
+    async with asyncio.timeout(PATIENT_S):
+        await send_stream(hub, PLAN, {}, 1_000, client.receive, client.send, client.ending, most_open_s=0.0)
+    assert client.ended
+    assert b"event: cut" not in client.body
+
+
 def test_places_are_limited_by_account_and_in_all(hub: StreamHub) -> None:
     with hub.reserve_stream(1), hub.reserve_stream(1):
         with pytest.raises(LimitReached, match="2 streams open"), hub.reserve_stream(1):
