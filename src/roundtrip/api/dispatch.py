@@ -227,10 +227,9 @@ class Dispatch:
             ctx = self.ctx
             if operation.lane is not None:
                 ctx = ctx.for_caller(caller_name, operation.lane, _find_token(params), address)
-                await ctx.heads.wake()
             call = HandlerCall(ctx, params, admitted.account, idempotency_key)
             with self.ctx.measures.span("use_case", operation.name):
-                answer = await self._run_with_deadline(operation.handler(call))
+                answer = await self._run_with_deadline(_wake_and_run(operation, call))
             body = msgspec.json.encode(answer.answer)
             msgspec.json.decode(body, type=operation.answer)
             return SharedAnswer(body, answer.ttl_ms, answer.counted, answer.block, answer.is_absence)
@@ -310,3 +309,10 @@ def _limit_headers(ticket: Ticket | None) -> dict[str, str]:
         "x-ratelimit-limit": str(ticket.limit),
         "x-ratelimit-remaining": str(max(0, ticket.remaining)),
     }
+
+
+async def _wake_and_run(operation: AnyOperation, call: HandlerCall[Any]) -> UseCaseAnswer[Any]:
+    """Runs the handler; one that asks the node gets a new head first."""
+    if operation.lane is not None:
+        await call.ctx.heads.wake()
+    return await operation.handler(call)

@@ -102,7 +102,7 @@ class CheckRun:
 
     async def watch(self) -> int:
         """Each token again and again, until it is interrupted. Raises CallerFault."""
-        levels: dict[str, str] = {}
+        levels = dict.fromkeys(self._tokens, "unknown")
         with contextlib.suppress(asyncio.CancelledError):
             async with self._checker:
                 await at_once(*(self._watch(token, levels) for token in self._tokens))

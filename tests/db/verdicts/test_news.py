@@ -46,12 +46,14 @@ async def test_what_was_missed_is_changes_of_the_tokens_alone(connection: Connec
     await keep(connection, FIRST, "ok")
     second = await keep(connection, SECOND, "ok")
     last = await keep(connection, FIRST, "cannot_sell", "danger")
-    every = await news.changes_between(connection, start, last, None, 10)
+    every = await news.changes_between(connection, start, last, None, NOW, 10)
     assert [check.id for check in every] == [first, second, last]
-    of_first = await news.changes_between(connection, first, last, [FIRST], 10)
+    of_first = await news.changes_between(connection, first, last, [FIRST], NOW, 10)
     assert [check.id for check in of_first] == [last]
-    assert await news.changes_between(connection, first, last - 1, [FIRST], 10) == []
-    assert len(await news.changes_between(connection, start, last, None, 2)) == 2
+    assert await news.changes_between(connection, first, last - 1, [FIRST], NOW, 10) == []
+    later = NOW + timedelta(minutes=1)
+    assert await news.changes_between(connection, start, last, None, later, 10) == []
+    assert len(await news.changes_between(connection, start, last, None, NOW, 2)) == 2
 
 
 async def test_reorgs_come_by_id(connection: Connection) -> None:

@@ -18,6 +18,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.verdicts import news
 from roundtrip.services.verdicts.stream_schema import MOST_TOKENS
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
@@ -160,13 +161,15 @@ async def test_what_cannot_be_resumed_is_told_as_a_gap(
 
 
 async def test_launches_and_graduations_are_resumed_from_the_chain(
-    base_url: str, key: str, session: aiohttp.ClientSession
+    base_url: str, key: str, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The sample launches are older than an hour.
+    monkeypatch.setattr(news, "RESUMES_S", 10**8)
     async with opened(session, base_url, key) as response:
         reader = Reader(response)
         await reader.is_open()
-    evidence_id, _, _, _, *rest = reader.last_id.split(".")
-    start = ".".join([evidence_id, "0", "0", "0", *rest])
+    evidence_id, _, _, block_s, *rest = reader.last_id.split(".")
+    start = ".".join([evidence_id, "0", "0", str(int(block_s) - 10**7), *rest])
     async with opened(session, base_url, key, **{"last-event-id": start}) as response:
         reader = Reader(response)
         events = [await reader.next() for _ in range(3)]

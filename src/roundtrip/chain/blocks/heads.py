@@ -31,6 +31,8 @@ _MOST_RANGES_A_HEAD = 4
 _PROBE_AGAIN_S = 2.0
 _BUSY_S = 2.0
 """A service is idle so long after the last request that asked the node."""
+_OLD_POLLS = 3
+"""A head older than so many polls is read again before a request uses it."""
 _IDLE_MARKET_S = 60.0
 """The age of the eth price in an idle service."""
 log = structlog.get_logger(__name__)
@@ -170,8 +172,10 @@ class Heads:
     async def wake(self) -> None:
         """For a request that will ask the node: reads the newest block where polls had become slow, and
         makes them fast for a while. Never raises: ``current`` does, where the node does not answer."""
-        was_idle, self._asked_s = self._is_idle(), self._clock()
-        if was_idle and self._is_following:
+        self._asked_s = self._clock()
+        # Requests that come at the same time share the read.
+        is_old = self._clock() - self._answered_s > _OLD_POLLS * self._poll_s
+        if self._idle_s is not None and self._is_following and is_old:
             self._woken.set()
             with contextlib.suppress(RoundtripError):
                 await self.refresh()

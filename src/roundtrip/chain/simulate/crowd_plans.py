@@ -351,11 +351,12 @@ def company_plan(
     held = [replace(_token_read(trader), label=f"{trader.label}-held") for trader in traders.values()]
     plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
     passed_s = 0
-    for number, attempt in enumerate(company_attempts(0, setting.policy)):
+    tries = {member: company_attempts(member.held_raw, setting.policy) for member in sellers}
+    for number in range(len(company_attempts(0, setting.policy))):
         for member, trader in traders.items():
+            attempt = tries[member][number]
             delay_s = max(1, attempt.after_s - passed_s)
-            tried = replace(attempt, raw=max(1, member.held_raw))
-            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, number, tried, member.sell_gas)))
+            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, number, attempt, member.sell_gas)))
             passed_s += delay_s
     return Plan(environment, tuple(plan))
 
@@ -369,8 +370,14 @@ def company_trader(
 
 
 def company_attempts(raw: int, policy: Policy) -> tuple[Attempt, ...]:
-    """Soon, after an hour and after a day."""
-    return tuple(Attempt(at_s, raw) for at_s in (policy.later_s, policy.hour_s, policy.day_s))
+    """Soon, after an hour and after a day. Half of it once: others' buys may bring an honest cap below the
+    whole."""
+    whole_raw, half_raw = max(1, raw), max(1, raw // 2)
+    return (
+        Attempt(policy.later_s, whole_raw),
+        Attempt(policy.hour_s, half_raw),
+        Attempt(policy.day_s, whole_raw),
+    )
 
 
 _MOST_SELLING = 7

@@ -87,11 +87,11 @@ def read_code(code: bytes) -> OpcodeReading:
     if code.startswith(DELEGATED):
         return OpcodeReading(frozenset(), False, False)
     found = list(reachable_instructions(code))
-    selectors = {pushed for _, _, pushed in found if len(pushed) == 4}
     return OpcodeReading(
         frozenset(op for _, op, _ in found),
         opaque=code[:1] == b"\xef",
-        asks_arbsys=not selectors.isdisjoint(_ARBSYS_SELECTORS),
+        # Compilers also push a selector as the head of a whole word.
+        asks_arbsys=any(selector in code for selector in _ARBSYS_SELECTORS),
     )
 
 

@@ -160,14 +160,15 @@ def names_in(code: bytes) -> NamedInCode:
             slots.add(before)
         if op != _DUP1:
             before = int.from_bytes(pushed, "big") if pushed or op == _PUSH0 else None
-    addresses = (_address(value) for value in _large_constants(code) if value < 1 << 160)
+    named = _large_constants(code) | transfer_calls(code).constants
+    addresses = (_address(value) for value in named if value < 1 << 160)
     return NamedInCode(frozenset(addresses), frozenset(slots))
 
 
 @lru_cache(maxsize=64)
 def _large_constants(code: bytes) -> frozenset[int]:
     """The addresses and larger values that the code pushes, or has as immutables behind its instructions."""
-    words = [pushed for _, _, pushed in reachable_instructions(code) if len(pushed) >= _ADDRESS_BYTES]
+    words = [pushed for _, _, pushed in reachable_instructions(code) if pushed]
     last = len(code) - _WORD_BYTES
     tail = range(last, max(-1, last - _WORD_BYTES * _MOST_IMMUTABLES), -_WORD_BYTES)
     words += [code[at : at + _WORD_BYTES] for at in tail]
@@ -178,17 +179,19 @@ def _large_constants(code: bytes) -> frozenset[int]:
 class TransferCalls:
     """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target neither
     the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's
-    own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions."""
+    own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions.
+    ``constants``: the targets that the code itself holds or computes."""
 
     unnamed: frozenset[int]
     slots: frozenset[int]
+    constants: frozenset[int] = frozenset()
 
 
 @lru_cache(maxsize=64)
 def transfer_calls(code: bytes) -> TransferCalls:
     """Follows transfers and swap callbacks through the code. Takes some milliseconds, at most some
     hundred."""
-    unnamed, slots = set[int](), set[int]()
+    unnamed, slots, constants = set[int](), set[int](), set[int]()
     if code.startswith(DELEGATED) or read_code(code).opcodes.isdisjoint(CALLS):
         return TransferCalls(frozenset(), frozenset())
     targets, _ = scan(code)
@@ -197,6 +200,8 @@ def transfer_calls(code: bytes) -> TransferCalls:
     def watch(op: int, operands: list[int]) -> None:
         if op == SLOAD and operands[0] >= 0:
             slots.add(operands[0])
+        elif op in _WITH_TARGET and operands[1] >= LEAST_ADDRESS:
+            constants.add(operands[1] & ((1 << 160) - 1))
         elif op in _WITH_TARGET and not _is_named(operands[1]):
             unnamed.add(op)
 
@@ -205,7 +210,7 @@ def transfer_calls(code: bytes) -> TransferCalls:
         steps += walk.run(_MOST_STEPS - steps)
     if steps >= _MOST_STEPS:
         unnamed.add(_CALL)
-    return TransferCalls(frozenset(unnamed), frozenset(slots))
+    return TransferCalls(frozenset(unnamed), frozenset(slots), frozenset(constants))
 
 
 def _is_named(target: int) -> bool:
@@ -215,12 +220,16 @@ def _is_named(target: int) -> bool:
 
 
 def addresses_in_word(word: int) -> Iterator[Address]:
-    """The addresses that a storage word may hold: it alone, or packed with others."""
-    most_shift = 0 if word < 1 << 160 else 8 * (_WORD_BYTES - _ADDRESS_BYTES)
+    """The addresses that a storage word may hold: it alone, or packed with others, also one that begins with
+    up to three zero bytes."""
+    most_shift = 0 if word < 1 << 160 else 8 * (_WORD_BYTES - _ADDRESS_BYTES + _MOST_ZEROS)
     for shift in range(0, most_shift + 1, 8):
         value = word >> shift & ((1 << 160) - 1)
         if value >= LEAST_ADDRESS:
             yield _address(value)
+
+
+_MOST_ZEROS = 3
 
 
 Slot = tuple[Address, int]

@@ -85,7 +85,7 @@ class Policy:
     most_isolated: int = 3
     """Wallets of one venue that are tried alone."""
     most_recalled: int = 4
-    """Wallets of earlier checks that trade first in a venue's crowd."""
+    """Wallets of earlier checks that trade again on a venue."""
     recalled_s: int = 86_400
     """How long a wallet that met something else is recalled."""
 

@@ -126,7 +126,7 @@ _PURPOSES = MappingProxyType(
         "crowd_depth_divisor": "the crowd buys for at most this part of a venue's depth",
         "crowd_gas_limit": "the most gas of one of the crowd's buys or sells",
         "crowd_gas": "the most gas of all of them in one simulation",
-        "most_recalled": "wallets of earlier checks that trade first in a venue's crowd",
+        "most_recalled": "wallets of earlier checks that trade again on a venue",
         "recalled_s": "how long after it met something else a wallet is recalled",
         "crowd_margin_bps": "a wallet of the crowd that loses so much more than the main one is isolated",
         "most_isolated": "wallets of one venue that are tried alone",

@@ -33,7 +33,8 @@ MAIN_WALLET = -1
 
 @dataclass(frozen=True, slots=True)
 class RecalledWallet:
-    """A wallet that met a refusal or a loss on venue ``at`` in an earlier check: it trades first in a crowd.
+    """A wallet that met a refusal or a loss on venue ``at`` in an earlier check: it trades in
+    each check of the next day.
     ``seed``: of that check, as ``0x`` hex; ``number``: its place in that crowd, or ``MAIN_WALLET``. So nobody
     can choose its address."""
 

@@ -19,12 +19,11 @@ from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
     CompletedBuy,
-    CrowdWallet,
     Curve,
     Environment,
     EnvironmentBuy,
@@ -73,7 +72,7 @@ class CheckInputs:
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
     ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
     ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
-    earlier checks that trade first in the crowd, the newest first.
+    earlier checks that trade, too, the newest first.
     """
 
     head: ChainHead
@@ -242,7 +241,15 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         given_raw = _given_raw(run, place, results[main])
         venues.append(
             VenueTrial(
-                place, pool, _buys(outcomes_of), refusal, given_raw, _draw_crowd(run, place, pool, launch)
+                place,
+                pool,
+                _buys(outcomes_of),
+                refusal,
+                given_raw,
+                ()
+                if run.crowd_seed is None
+                else draw_crowd(run.crowd_seed, place, run.head, run.means.policy),
+                recalled_wallets=recall_wallets(run, place, pool, launch),
             )
         )
     code = token_facts.read_simulated_code(facts)
@@ -262,15 +269,6 @@ def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
         return 0
     amounts = venue_amounts(result["buy"], place, run.setting)
     return 0 if amounts is None else amounts.token_raw
-
-
-def _draw_crowd(
-    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
-) -> tuple[CrowdWallet, ...]:
-    if run.crowd_seed is None:
-        return ()
-    recalled = recall_wallets(run, place, facts, launch)
-    return draw_crowd(run.crowd_seed, place, run.head, run.means.policy, recalled)
 
 
 def _place_of(name: VenuePlace | BuyTrial) -> VenuePlace:
@@ -393,7 +391,7 @@ def _read_crowd(run: CheckSession, venue: VenueTrial, result: PlanResult) -> Cro
         return result
     if isinstance(result, RefusedCall):
         return Missing("token", result.reason or "")
-    return read_crowd_buys(run, venue.place, venue.crowd_wallets, result)
+    return read_crowd_buys(run, venue, result)
 
 
 def _is_to_measure(run: CheckSession, venue: VenueTrial, launch: AnyLaunch | Missing | None) -> bool:

@@ -9,6 +9,7 @@ from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import CrowdTrader, Member
 from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import PlannedBlock, Results
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
@@ -64,15 +65,8 @@ class _Draw:
         return [items[number] for number in sorted(keys, key=lambda number: keys[number])]
 
 
-def draw_crowd(
-    seed: bytes,
-    place: VenuePlace,
-    head: ChainHead,
-    policy: Policy,
-    recalled: tuple[CrowdWallet, ...] = (),
-) -> tuple[CrowdWallet, ...]:
-    """The wallets: those that are recalled, and then drawn ones, smallest first. Each sells in one of nine
-    blocks; one in four buys twice."""
+def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
+    """The wallets, smallest first. Each sells in one of nine blocks; one in four buys twice."""
     draw = _Draw(seed, place.venue.at() or "")
     sizes = sorted(
         draw.spread(f"size {lowest} {n}", lowest, highest)
@@ -80,8 +74,7 @@ def draw_crowd(
         for n in range(count)
     )
     numbers = range(len(sizes))
-    drawn_times = _drawn_times(draw, [wallet.after_s for wallet in recalled], policy)
-    times = draw.shuffle("times", _times(drawn_times, len(sizes) - 1, policy))
+    times = draw.shuffle("times", _times(draw, len(sizes) - 1, policy))
     last_s = policy.day_s + policy.later_s
     times.insert(_PLAIN_AT, last_s)
     takes_tips = head.dialect is None or not head.dialect.drops_tips
@@ -112,30 +105,17 @@ def draw_crowd(
         )
     plain = wallets[_PLAIN_AT]
     wallets[_PLAIN_AT] = crowd_plans.plain_wallet(plain.wallet, plain.nonce, plain.size_wei, last_s)
-    known_s = (policy.later_s, policy.hour_s, policy.day_s, last_s, *drawn_times)
-    first = [
-        replace(wallet, after_s=min(known_s, key=lambda known: abs(known - wallet.after_s)))
-        for wallet in recalled[: min(policy.most_recalled, _PLAIN_AT)]
-    ]
-    return (*first, *wallets[len(first) :])
+    return tuple(wallets)
 
 
 def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
     return draw.spread(label, lowest, highest) if draw.is_true(f"{label} has", 4) else 0
 
 
-def _drawn_times(draw: _Draw, recalled_s: list[int], policy: Policy) -> list[int]:
-    """A time between each pair of bounds: a recalled wallet's, or a drawn one. More times would need more
-    blocks than a node simulates."""
-    bounds = (policy.later_s + 30, policy.hour_s - 60), (4000, 20_000), (20_001, 40_000), (40_001, 62_000)
-    return [
-        next((at_s for at_s in recalled_s if low <= at_s <= high), draw.between(f"time {low}", low, high))
-        for low, high in (*bounds, (62_001, 84_000))
-    ]
-
-
-def _times(drawn: list[int], count: int, policy: Policy) -> list[int]:
+def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
     """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones."""
+    bounds = (policy.later_s + 30, policy.hour_s - 60), (4000, 20_000), (20_001, 40_000), (40_001, 62_000)
+    drawn = [draw.between(f"time {low}", low, high) for low, high in (*bounds, (62_001, 84_000))]
     times = [policy.later_s] * 6 + [policy.hour_s] * 5 + [policy.day_s] * 5 + drawn * 2
     return (times * 2)[:count]
 
@@ -174,8 +154,11 @@ def _until_closed_raw(curve: Curve) -> int:
 def recall_wallets(
     run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
 ) -> tuple[CrowdWallet, ...]:
-    """The wallets that earlier checks keep for this venue, smallest first. Together they buy for at most half
-    of what the crowd may: the others find what is new."""
+    """The wallets that earlier checks keep for this venue, smallest first. They trade in a simulation of
+    their own: earlier proofs show their addresses, and a token that meets one could behave for all others.
+    Together they buy for at most half of what a crowd may."""
+    if run.crowd_seed is None:
+        return ()
     known: dict[Address, CrowdWallet] = {}
     spent_raw, most_raw = 0, room_raw(run, place, facts, launch) // 2
     for recalled in run.recalled:
@@ -197,7 +180,7 @@ def redraw_wallet(
     seed = bytes.fromhex(recalled.seed[2:])
     if recalled.number != MAIN_WALLET:
         return draw_crowd(seed, place, head, policy)[recalled.number]
-    main = environments.draw(seed, head, policy)[0]
+    main = main_wallet(environments.draw(seed, head, policy)[0])
     return crowd_plans.plain_wallet(main.buyer, main.nonce, policy.probe_wei, policy.later_s)
 
 
@@ -269,12 +252,21 @@ def member_trader(run: CheckSession, place: VenuePlace, number: int, wallet: Cro
     return CrowdTrader(place, run.setting, run.environments[0], wallet, f"m{number}")
 
 
-def read_crowd_buys(
-    run: CheckSession, place: VenuePlace, wallets: tuple[CrowdWallet, ...], results: Results
-) -> CrowdBuys:
+def read_crowd_buys(run: CheckSession, trial: VenueTrial, results: Results) -> CrowdBuys:
     """Each wallet's measured buys."""
-    buys = tuple(
-        crowd_outcomes.read_buys(results, member_trader(run, place, number, wallet))
-        for number, wallet in enumerate(wallets)
-    )
-    return CrowdBuys(wallets, buys)
+    wallets, buys = trial.crowd_wallets, []
+    for number, wallet in enumerate(wallets):
+        bought = crowd_outcomes.read_buys(results, member_trader(run, trial.place, number, wallet))
+        buys.append(doubt_balance(trial, bought) if isinstance(bought, MemberBuys) else bought)
+    return CrowdBuys(wallets, tuple(buys))
+
+
+def doubt_balance(trial: VenueTrial, buys: MemberBuys) -> MemberBuys:
+    """The buys, with as much received as the main wallet would have of what the venue gave, where the token
+    shows less: a token that shows a wallet next to nothing would let it sell that."""
+    main, given_raw = trial.completed_buy("probe"), trial.main_given_raw
+    if main is None or not given_raw:
+        return buys
+    usual_raw = buys.given_raw * main.received_raw // given_raw
+    is_less = buys.received_raw * 100 < usual_raw * 98
+    return replace(buys, received_raw=usual_raw * 999 // 1000) if is_less else buys

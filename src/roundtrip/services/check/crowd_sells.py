@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
-from roundtrip.chain.simulate.crowd_outcomes import MemberBuys
+from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.probe_plans import main_wallet
@@ -26,7 +26,7 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
 )
 
-from .crowd import member_trader, quote_crowd_buys, room_raw
+from .crowd import doubt_balance, member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
 
 _LEAST_BUY_GAS, _LEAST_SELL_GAS = 300_000, 400_000
@@ -50,11 +50,9 @@ def choose_sellers(
     trial: VenueTrial,
     launch: AnyLaunch | Missing | None,
     main: CompletedBuy,
-    least_sell_gas: int = 0,
 ) -> CrowdSells | Missing:
     """The smallest wallets, as many as the venue's depth and a simulation's gas allow. A token that shrinks
-    while it is held leaves each a smaller part to sell. ``least_sell_gas``: the least gas of each sell.
-    Missing where the crowd's buys are not known."""
+    while it is held leaves each a smaller part to sell. Missing where the crowd's buys are not known."""
     if isinstance(trial.facts, Missing):
         return trial.facts
     wallets = trial.crowd_wallets[: _affordable(run, trial, launch)]
@@ -63,7 +61,7 @@ def choose_sellers(
     if isinstance(crowd, Missing) or crowd is None:
         return crowd or Missing("node", "the crowd's buys were not measured")
     policy = run.means.policy
-    members, bought, refused, gas = [], [], [], 0
+    members, bought, refused = [], [], []
     for number, (wallet, buys) in enumerate(zip(wallets, crowd.buys[: len(wallets)], strict=True)):
         trader = member_trader(run, trial.place, number, wallet)
         if not isinstance(buys, MemberBuys):
@@ -73,16 +71,44 @@ def choose_sellers(
         sell_gas = min(trader.gas_limit(), max(_LEAST_SELL_GAS, buys.gas * 3))
         if wallet.nonce % _GENEROUS == 0:
             sell_gas = trader.gas_limit()
-        sell_gas = max(sell_gas, least_sell_gas)
-        gas += buy_gas * (2 if wallet.again_wei else 1)
-        gas += sell_gas * (policy.pieces if wallet.way == "pieces" else 1)
-        if gas > policy.crowd_gas:
-            left_out += len(wallets) - number
-            break
         held_raw = buys.received_raw * _kept_bps(main, _last_s(wallet, policy), policy) // BPS
         members.append(Member(number, wallet, held_raw, buy_gas, sell_gas))
         bought.append(buys)
-    return CrowdSells(tuple(members), tuple(bought), tuple(refused), left_out)
+    return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused), left_out), 0)
+
+
+def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells:
+    """The same with at least so much gas for each sell: as many wallets as a simulation's gas allows."""
+    policy, members, gas = run.means.policy, list[Member](), 0
+    for member in sells.members:
+        wallet, sell_gas = member.wallet, max(member.sell_gas, least_gas)
+        gas += member.buy_gas * (2 if wallet.again_wei else 1)
+        gas += sell_gas * (policy.pieces if wallet.way == "pieces" else 1)
+        if gas > policy.crowd_gas:
+            break
+        members.append(replace(member, sell_gas=sell_gas))
+    left_out = sells.left_out + len(sells.members) - len(members)
+    return replace(sells, members=tuple(members), buys=sells.buys[: len(members)], left_out=left_out)
+
+
+def choose_recalled(
+    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
+) -> CrowdSells | Missing:
+    """The wallets of earlier checks. Where no formula says what their buys bring, nine tenths of the main
+    wallet's share are planned with, and what they really brought is measured then."""
+    recalled = replace(trial, crowd_wallets=trial.recalled_wallets, crowd=None)
+    wallets = trial.recalled_wallets
+    if trial.crowd is not None:
+        spent = [
+            trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
+            for number, wallet in enumerate(wallets)
+            for trader in [member_trader(run, trial.place, number, wallet)]
+        ]
+        raws = [main.received_raw * raw * 9 // (10 * max(1, main.offered_raw)) for raw in spent]
+        # Given more than any venue gives: so these are always measured.
+        buys = tuple(MemberBuys(2 * trial.main_given_raw + raw, raw, main.gas) for raw in raws)
+        recalled = replace(recalled, crowd=CrowdBuys(wallets, buys))
+    return choose_sellers(run, recalled, launch, main)
 
 
 def _affordable(run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None) -> int:
@@ -147,16 +173,17 @@ _GAVE_LESS = Missing("token", "the venue gave less than its formula says")
 
 
 def measure_sellers(
-    run: CheckSession, place: VenuePlace, sells: CrowdSells, main: CompletedBuy, result: Results
+    run: CheckSession, trial: VenueTrial, sells: CrowdSells, main: CompletedBuy, result: Results
 ) -> CrowdSells | None:
     """The same wallets, with what their buys brought in this simulation. None where each got what the venue's
     formula says: within one range of liquidity they do, and else they sell more than they hold."""
     members, bought, is_short = [], [], False
     for member, buys in zip(sells.members, sells.buys, strict=True):
-        trader = member_trader(run, place, member.number, member.wallet)
+        trader = member_trader(run, trial.place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         is_short |= crowd_outcomes.read_trade(result, trader, buys, amounts) is None
-        measured = crowd_outcomes.read_measured_buys(result, trader, amounts) or buys
+        known = crowd_outcomes.read_measured_buys(result, trader, amounts)
+        measured = buys if known is None else doubt_balance(trial, known)
         kept_bps = _kept_bps(main, _last_s(member.wallet, run.means.policy), run.means.policy)
         members.append(replace(member, held_raw=measured.received_raw * kept_bps // BPS))
         bought.append(measured)
@@ -180,16 +207,22 @@ class Isolation:
 
 
 def isolations(
-    run: CheckSession, crowd: Crowd, sells: CrowdSells, main_sells: MainSells, main: CompletedBuy
+    run: CheckSession,
+    crowd: Crowd,
+    sells: CrowdSells,
+    main_sells: MainSells,
+    main: CompletedBuy,
+    recalled: tuple[Member, ...] = (),
 ) -> list[Isolation]:
-    """The trades that find out why some wallets met something else than the main one; empty: none did."""
+    """The trades that find out why some wallets met something else than the main one; empty: none did.
+    ``recalled``: members that are not among ``sells``."""
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
     return [
         replace(isolation, sell_gas=most_gas)
         for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
-        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main)
+        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled)
     ]
 
 
@@ -218,10 +251,15 @@ def _choices(wallet: CrowdWallet, policy: Policy) -> tuple[Difference, ...]:
 
 
 def _isolations_of(
-    run: CheckSession, of: int, trade: CrowdTrade, sells: CrowdSells, main: CompletedBuy
+    run: CheckSession,
+    of: int,
+    trade: CrowdTrade,
+    sells: CrowdSells,
+    main: CompletedBuy,
+    recalled: tuple[Member, ...] = (),
 ) -> Iterator[Isolation]:
     policy, wallet = run.means.policy, trade.wallet
-    member = next((m for m in sells.members if m.wallet == wallet), None)
+    member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
 
     def left_raw(at_s: int, raw: int = main.received_raw) -> int:
         return max(1, raw * _kept_bps(main, at_s, policy) // BPS)
@@ -235,10 +273,9 @@ def _isolations_of(
     # Others' trades may take a little, and two buys of half the size bring some units less than one.
     careful = tries(9990)
     main_raw = left_raw(policy.later_s)
-    plain = _plain(run)
-    shared_raw = max(1, held_raw * wallet.share_bps // BPS)
+    plain, share_raw = _plain(run), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
-        yield Isolation(of, "as drawn", wallet, (Attempt(wallet.after_s, shared_raw),))
+        yield Isolation(of, "as drawn", wallet, (Attempt(wallet.after_s, share_raw),))
     bought_wei = policy.probe_wei // 2 if wallet.again_wei else policy.probe_wei
     usual = replace(
         wallet,
@@ -319,7 +356,7 @@ def read_company(
             outcome = result
         else:
             trader = crowd_plans.company_trader(place, run.setting, run.environments[0], member)
-            attempts = crowd_plans.company_attempts(max(1, member.held_raw), run.means.policy)
+            attempts = crowd_plans.company_attempts(member.held_raw, run.means.policy)
             outcome = crowd_outcomes.read_company(result, trader, attempts)
         trades.append(IsolatedTrade(number, "in company", outcome))
     return trades

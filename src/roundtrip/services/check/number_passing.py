@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes
-from roundtrip.chain.simulate.block_dependence import DELEGATECALL, TIMESTAMP
+from roundtrip.chain.simulate.block_dependence import DELEGATECALL, NUMBER, TIMESTAMP
 from roundtrip.chain.simulate.number_copies import (
     INSTRUCTIONS,
     NumberCopies,
@@ -122,9 +122,10 @@ class ReachedCodes:
 
 def _hides_calls(code: bytes) -> bool:
     """Whether a transfer may run a contract that is neither named nor seen now. A proxy may look its logic up
-    in a way that cannot be followed; but not one that knows the time, so that it could run another later."""
+    in a way that cannot be followed; but not one that knows the time or the block's number, so that it could
+    run another later."""
     unnamed = transfer_calls(code).unnamed
-    knows_time = TIMESTAMP in read_code(code).opcodes
+    knows_time = not read_code(code).opcodes.isdisjoint({TIMESTAMP, NUMBER})
     return bool(unnamed if knows_time else unnamed - {DELEGATECALL})
 
 

@@ -9,6 +9,7 @@ import asyncpg
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.crowd_reading import is_trap
 from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
@@ -37,7 +38,13 @@ async def read_recalled(
             kept = await recalled_wallets.read(connection, token, since)
     except DATABASE_FAULTS:
         return ()
-    return tuple(RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number) for wallet in kept)
+    numbers = range(MAIN_WALLET, sum(policy.crowd_counts))
+    return tuple(
+        RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number)
+        for wallet in kept
+        # An earlier release may have drawn a larger crowd.
+        if wallet.number in numbers
+    )
 
 
 async def keep_recalled(
@@ -54,14 +61,15 @@ async def keep_recalled(
 
 
 def wallets_to_recall(evidence: Evidence, inputs: CheckInputs, policy: Policy) -> set[RecalledWallet]:
-    """The wallets of this check, and of those that it recalled, that met a refusal or a loss. A venue for
-    which enough are kept gets no new ones."""
+    """The wallets of this check, and of those that it recalled, that met a refusal or a loss: of each venue
+    the first ``most_recalled``, those that show a trap before others."""
     recalled = set[RecalledWallet]()
     for venue in evidence.venues:
         reading = read_venue(venue, policy, evidence.launch)
+        known = list(_differing_wallets(venue, reading, inputs, policy))
         if not enough(reading.full, policy) and reading.size is not None:
-            recalled.add(RecalledWallet(venue.venue.at() or "", "0x" + inputs.seed.hex(), MAIN_WALLET))
-        recalled |= set(_differing_wallets(venue, reading, inputs, policy))
+            known.append(RecalledWallet(venue.venue.at() or "", "0x" + inputs.seed.hex(), MAIN_WALLET))
+        recalled |= set(known[: policy.most_recalled])
     return recalled
 
 
@@ -74,10 +82,9 @@ def _differing_wallets(
     name, seed = venue.venue.at() or "", "0x" + inputs.seed.hex()
     earlier = [wallet for wallet in inputs.recalled if wallet.at == name][: policy.most_recalled]
     origins = {redraw_wallet(place, inputs.head, policy, wallet).wallet: wallet for wallet in earlier}
-    if len(earlier) < policy.most_recalled:
-        drawn = draw_crowd(inputs.seed, place, inputs.head, policy)
-        new = {wallet.wallet: RecalledWallet(name, seed, number) for number, wallet in enumerate(drawn)}
-        origins = new | origins
-    for finding in reading.crowd.findings:
+    drawn = draw_crowd(inputs.seed, place, inputs.head, policy)
+    new = {wallet.wallet: RecalledWallet(name, seed, number) for number, wallet in enumerate(drawn)}
+    origins = new | origins
+    for finding in sorted(reading.crowd.findings, key=lambda finding: not is_trap(finding)):
         if finding.trade.wallet.wallet in origins:
             yield origins[finding.trade.wallet.wallet]

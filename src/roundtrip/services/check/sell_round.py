@@ -32,10 +32,12 @@ from .buy_round import BuyRoundResult
 from .crowd_sells import (
     CrowdSells,
     Isolation,
+    choose_recalled,
     choose_sellers,
     company_plan,
     company_sellers,
     crowd_plan,
+    give_gas,
     isolation_plan,
     isolations,
     measure_sellers,
@@ -92,9 +94,10 @@ class _CrossSell:
 
 @dataclass(frozen=True, slots=True)
 class _CrowdSell:
-    """The crowd's buys and sells."""
+    """The crowd's buys and sells; with ``recalled`` those of the wallets of earlier checks."""
 
     venue: int
+    recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ _Sell = _ProbeSell | _HandOver | _Pull | _CrossSell | _CrowdSell | _CompanySell 
 """One trade, or one crowd, of the sell round; ``venue``: the number of its venue."""
 _Plans = dict[_Sell, Plan]
 _SellResults = dict[_Sell, PlanResult]
-_Crowds = dict[int, CrowdSells | Missing]
+_Crowds = dict[_CrowdSell, CrowdSells | Missing]
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
@@ -167,7 +170,8 @@ async def ask_sell_round(
     results = await _send_groups(run, trials, groups)
     venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
     short = _crowds_that_got_less(run, trials, crowds, results)
-    short |= _crowds_short_of_gas(run, trials, launch, crowds, results)
+    crowds |= short
+    short |= _crowds_short_of_gas(run, trials, crowds, results)
     crowds |= short
     repeated: list[_Plans] = [
         {sell: plan}
@@ -175,7 +179,7 @@ async def ask_sell_round(
         for sell, plan in group.items()
         if len(group) > 1 and (isinstance(results[sell], Missing) or _brought_less(venues, sell))
     ]
-    repeated += [{_CrowdSell(number): _crowd_plan(run, trials[number], short[number])} for number in short]
+    repeated += [{sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in short.items()]
     if repeated:
         results |= await _send_groups(run, trials, repeated)
         venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
@@ -205,7 +209,9 @@ def _choose_crowds(
     for number, trial in enumerate(trials):
         main = trial.completed_buy("probe")
         if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
-            crowds[number] = choose_sellers(run, trial, launch, main)
+            crowds[_CrowdSell(number)] = choose_sellers(run, trial, launch, main)
+            if trial.recalled_wallets:
+                crowds[_CrowdSell(number, recalled=True)] = choose_recalled(run, trial, launch, main)
     return crowds
 
 
@@ -244,9 +250,9 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) ->
             groups.append({_Pull(number): pull_plan(run, trial, size)})
             if trial.completed_buy("thousandth"):
                 groups.append({_Pull(number, "thousandth"): pull_plan(run, trial, "thousandth")})
-        crowd = crowds.get(number)
+    for sell, crowd in crowds.items():
         if isinstance(crowd, CrowdSells) and crowd.members:
-            groups.append({_CrowdSell(number): _crowd_plan(run, trial, crowd)})
+            groups.append({sell: _crowd_plan(run, trials[sell.venue], crowd)})
     return groups
 
 
@@ -258,47 +264,43 @@ def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan
 
 def _crowds_that_got_less(
     run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
-) -> dict[int, CrowdSells]:
+) -> dict[_CrowdSell, CrowdSells]:
     """The crowds again, each wallet with what its buys brought, where the venue gave less than its formula
     says."""
     again = {}
-    for number, sells in crowds.items():
-        result, main = results.get(_CrowdSell(number)), trials[number].completed_buy("probe")
+    for sell, sells in crowds.items():
+        trial, result = trials[sell.venue], results.get(sell)
+        main = trial.completed_buy("probe")
         if isinstance(sells, Missing) or main is None or not isinstance(result, dict):
             continue
-        measured = measure_sellers(run, trials[number].place, sells, main, result)
+        measured = measure_sellers(run, trial, sells, main, result)
         if measured is not None:
-            again[number] = measured
+            again[sell] = measured
     return again
 
 
 def _crowds_short_of_gas(
-    run: CheckSession,
-    trials: list[VenueTrial],
-    launch: AnyLaunch | Missing | None,
-    crowds: _Crowds,
-    results: _SellResults,
-) -> dict[int, CrowdSells]:
+    run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
+) -> dict[_CrowdSell, CrowdSells]:
     """The crowds again, fewer of them and each with as much gas for a sell as the main wallet took, where
     some sell failed that had less."""
     again = {}
-    for number, sells in crowds.items():
-        result = results.get(_CrowdSell(number))
+    for crowd, sells in crowds.items():
+        result = results.get(crowd)
         if isinstance(sells, Missing) or result is None or isinstance(result, Missing | RefusedCall):
             continue
         limits = [
-            _limit_taken(run, trials[number], result)
-            for sell, result in results.items()
-            if isinstance(sell, _ProbeSell) and sell.venue == number and sell.probe.size == "probe"
+            _limit_taken(run, trials[crowd.venue], tried)
+            for sell, tried in results.items()
+            if isinstance(sell, _ProbeSell) and sell.venue == crowd.venue and sell.probe.size == "probe"
         ]
         needed = max(limits, default=0)
         is_short = any(
             member.sell_gas < needed and not result[f"m{member.number}-sell-0"].ok for member in sells.members
         )
-        main = trials[number].completed_buy("probe")
-        more = None if main is None else choose_sellers(run, trials[number], launch, main, needed)
-        if is_short and isinstance(more, CrowdSells) and more.members:
-            again[number] = more
+        more = give_gas(run, sells, needed) if is_short else sells
+        if is_short and more.members:
+            again[crowd] = more
     return again
 
 
@@ -340,10 +342,11 @@ def _plan_isolation(
                 probe = Probe(size, policy.later_s, BPS, 0, "second route")
                 plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
-        sells = crowds.get(number)
+        sells, recalled = crowds.get(_CrowdSell(number)), crowds.get(_CrowdSell(number, recalled=True))
         if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
             main_met = main_sells(reading)
-            asked = isolations(run, venue.crowd, sells, main_met, main)
+            others = recalled.members if isinstance(recalled, CrowdSells) else ()
+            asked = isolations(run, venue.crowd, sells, main_met, main, others)
             sellers = company_sellers(run, venue.crowd, sells, main_met)
             if sellers:
                 amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
@@ -452,16 +455,14 @@ def _read_crowd(
     results: _SellResults,
     crowds: _Crowds,
 ) -> Crowd | Missing | None:
-    sells = crowds.get(number)
-    if sells is None:
+    if _CrowdSell(number) not in crowds:
         return Crowd((), len(venue.crowd_wallets)) if venue.crowd_wallets else None
-    if isinstance(sells, Missing):
-        return sells
-    if not sells.members:
-        return Crowd(sells.refused, sells.left_out)
-    crowd = read_crowd_sells(run, venue.place, sells, results[_CrowdSell(number)])
-    if isinstance(crowd, Missing):
-        return crowd
+    crowd = _read_trades(run, venue, _CrowdSell(number), results, crowds)
+    recalled = _read_trades(run, venue, _CrowdSell(number, recalled=True), results, crowds)
+    if isinstance(crowd, Missing) or isinstance(recalled, Missing):
+        return crowd if isinstance(crowd, Missing) else recalled
+    # Of equals the first are isolated: those that earlier checks have met.
+    crowd = replace(crowd, trades=recalled.trades + crowd.trades)
     isolated = [
         _read_isolated(run, venue, sell.isolation, result)
         for sell, result in results.items()
@@ -471,6 +472,18 @@ def _read_crowd(
         if isinstance(sell, _CompanySell) and sell.venue == number:
             isolated += read_company(run, venue.place, dict(sell.sellers), result)
     return replace(crowd, isolated=tuple(isolated))
+
+
+def _read_trades(
+    run: CheckSession, venue: VenueTrial, sell: _CrowdSell, results: _SellResults, crowds: _Crowds
+) -> Crowd | Missing:
+    """What one crowd met; of none nothing."""
+    sells = crowds.get(sell)
+    if sells is None or isinstance(sells, Missing):
+        return sells or Crowd((), 0)
+    if not sells.members:
+        return Crowd(sells.refused, sells.left_out)
+    return read_crowd_sells(run, venue.place, sells, results[sell])
 
 
 def _read_isolated(

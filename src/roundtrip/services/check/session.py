@@ -62,7 +62,7 @@ class CheckSession:
     crowd_seed: bytes | None = None
     """The seed of the crowd's wallets; None: no crowd trades."""
     recalled: tuple[RecalledWallet, ...] = ()
-    """Wallets of earlier checks that trade first in the crowd, the newest first."""
+    """Wallets of earlier checks that trade, too, the newest first."""
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a request on the pinned block; with the copies where its waits need them."""
@@ -171,6 +171,8 @@ class VenueTrial:
     crowd_wallets: tuple[CrowdWallet, ...] = ()
     crowd: CrowdBuys | Missing | None = None
     """The crowd's measured buys, where the venue's formula does not explain the main buy."""
+    recalled_wallets: tuple[CrowdWallet, ...] = ()
+    """Wallets of earlier checks that trade in a simulation of their own."""
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
         """The buy of this size, if it succeeded and left the venue open."""

@@ -129,7 +129,12 @@ class DatabaseNews:
         position = replace(after, at_s=to.at_s)
         async with looking(self.ctx) as (connection, _):
             checks = await news_store.changes_between(
-                connection, after.evidence, to.evidence, tokens, MOST_RESUMED + 1
+                connection,
+                after.evidence,
+                to.evidence,
+                tokens,
+                when(to.at_s - 2 * RESUMES_S),
+                MOST_RESUMED + 1,
             )
             missed = await news_store.alerts_between(
                 connection, after.alert, to.alert, plan.account_id, MOST_RESUMED + 1
@@ -198,7 +203,9 @@ def notice(kind: Notice, text: str, position: StreamPosition) -> NewsEvent:
 
 def _find_gap(after: StreamPosition, to: StreamPosition) -> str | None:
     """Why a stream cannot resume; None: it can."""
-    if after.at_s < to.at_s - RESUMES_S:
+    # The reader's own words are believed only as far as they agree.
+    is_old = after.block_s < to.block_s - RESUMES_S - _AHEAD_S
+    if after.at_s < to.at_s - RESUMES_S or is_old:
         return "More than an hour has passed since the last event: what happened in between is not repeated."
     ahead = (after.evidence > to.evidence, after.alert > to.alert, after.rewound > to.rewound)
     if any(ahead) and after.at_s < to.at_s - _AHEAD_S:

@@ -80,20 +80,27 @@ async def checks_after(
 
 
 async def changes_between(
-    connection: Connection, after: int, to: int, tokens: Collection[Address] | None, limit: int
+    connection: Connection,
+    after: int,
+    to: int,
+    tokens: Collection[Address] | None,
+    since: datetime,
+    limit: int,
 ) -> list[CheckNews]:
-    """The first ``limit`` checks after id ``after`` up to ``to`` that changed a verdict, of these tokens
-    (None: of all), by id."""
+    """The first ``limit`` checks after id ``after`` up to ``to``, made at ``since`` or later, that changed a
+    verdict, of these tokens (None: of all), by id."""
     return await fetch(
         connection,
         CheckNews,
         _CHECKS.format(new="facts.evidence AS new")
         + " WHERE new.id > $1 AND new.id <= $2 AND ($3::bytea[] IS NULL OR new.token = ANY($3))"
         " AND (new.verdict_code, new.verdict_level)"
-        " IS DISTINCT FROM (before.verdict_code, before.verdict_level) ORDER BY new.id LIMIT $4",
+        " IS DISTINCT FROM (before.verdict_code, before.verdict_level) AND new.checked_at >= $4"
+        " ORDER BY new.id LIMIT $5",
         after,
         to,
         None if tokens is None else [as_bytes(token) for token in tokens],
+        since,
         limit,
     )
 

@@ -299,7 +299,8 @@ async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() 
         assert len(followed.node.asked) == asked
         followed.node.latest = raw(header(at=1_001))
         assert heads.current().block.number == 1_000
-        await heads.wake()
+        followed.clock.now += 1.0
+        await asyncio.gather(heads.wake(), heads.wake())
         assert heads.current().block.number == 1_001
         asked = len(followed.node.asked)
         await spin()

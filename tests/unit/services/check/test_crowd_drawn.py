@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CrowdWallet, Missing
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
-from roundtrip.services.check.crowd import draw_crowd, recall_wallets
+from roundtrip.services.check.crowd import recall_wallets
 from roundtrip.services.check.session import CheckSession
 from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
 from unit.services.check.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent
@@ -160,29 +161,6 @@ def test_another_venue_or_seed_draws_another_crowd(place: VenuePlace, seed: byte
 # --- recalled wallets ---------------------------------------------------------------------------------
 
 
-def recalled_first(wallets: tuple[CrowdWallet, ...], seed: bytes = b"\x01" * 32) -> tuple[CrowdWallet, ...]:
-    return draw_crowd(seed, WETH, HEAD, POLICY, wallets)
-
-
-@QUICK
-@given(seeds, st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=6, unique=True))
-def test_recalled_wallets_come_first_and_add_no_moment(seed: bytes, numbers: list[int]) -> None:
-    earlier = tuple(drawn(seed=seed)[number] for number in numbers)
-    actual = recalled_first(earlier)
-    usual = drawn(seed=b"\x01" * 32)
-    count = min(len(earlier), POLICY.most_recalled)
-    assert [wallet.wallet for wallet in actual[:count]] == [wallet.wallet for wallet in earlier[:count]]
-    assert [wallet.wallet for wallet in actual[count:]] == [wallet.wallet for wallet in usual[count:]]
-    assert len({wallet.after_s for wallet in actual}) <= len(MAIN_TIMES) + 5 + 1
-
-
-def test_a_recalled_wallet_keeps_its_moment_and_others_sell_then() -> None:
-    odd = next(wallet for wallet in drawn() if wallet.after_s not in MAIN_TIMES | {LAST_S})
-    times = [wallet.after_s for wallet in recalled_first((odd,))]
-    assert times[0] == odd.after_s
-    assert times.count(odd.after_s) >= 2
-
-
 def session_with(*recalled: RecalledWallet) -> CheckSession:
     return replace(session(), recalled=recalled)
 
@@ -199,7 +177,7 @@ def test_wallets_of_this_venue_are_recalled_smallest_first() -> None:
 
 def test_a_recalled_main_wallet_buys_and_sells_as_it_did() -> None:
     (wallet,) = recall_wallets(session_with(of_seed(MAIN_WALLET)), WETH, DEEP, None)
-    main = draw(SEED, HEAD, POLICY)[0]
+    main = main_wallet(draw(SEED, HEAD, POLICY)[0])
     assert (wallet.wallet, wallet.nonce) == (main.buyer, main.nonce)
     assert (wallet.size_wei, wallet.after_s) == (POLICY.probe_wei, POLICY.later_s)
 

@@ -14,10 +14,12 @@ from roundtrip.domain.check.evidence import (
     Crowd,
     CrowdTrade,
     CrowdWallet,
+    EnvironmentBuy,
     IsolatedTrade,
     Missing,
     RefusedCall,
 )
+from roundtrip.services.check.crowd import doubt_balance
 from roundtrip.services.check.crowd_sells import (
     CrowdSells,
     Isolation,
@@ -232,6 +234,9 @@ def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
     ] * 2
 
 
+UNKNOWN = replace(bought_on(), main_given_raw=0)
+
+
 def test_who_was_given_less_is_measured_for_another_try() -> None:
     usual = [replace(odd(), wallet=member.wallet.wallet) for member in SELLS.members[:2]]
     members = tuple(
@@ -239,7 +244,7 @@ def test_who_was_given_less_is_measured_for_another_try() -> None:
         for member, wallet in zip(SELLS.members, usual, strict=False)
     )
     sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, (), 0)
-    actual = measure_sellers(session(), WETH, sells, BUY, met(0, 1000) | met(1, 990))
+    actual = measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000) | met(1, 990))
     assert actual is not None
     assert [member.held_raw for member in actual.members] == [1000, 990]
     assert [buys.given_raw for buys in actual.buys] == [1000, 990]
@@ -249,4 +254,11 @@ def test_who_got_what_was_expected_is_not_measured() -> None:
     wallet = replace(odd(), wallet=SELLS.members[0].wallet.wallet)
     member = replace(SELLS.members[0], wallet=wallet, held_raw=1000)
     sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), (), 0)
-    assert measure_sellers(session(), WETH, sells, BUY, met(0, 1000)) is None
+    assert measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000)) is None
+
+
+def test_a_token_that_shows_next_to_nothing_is_not_believed() -> None:
+    """Else a trapped wallet would sell a thousandth of what it has, and seem to sell all."""
+    trial = replace(bought_on(), main_given_raw=1000, buys=(EnvironmentBuy("probe", 0, bought(900)),))
+    assert doubt_balance(trial, MemberBuys(2000, 1790, 1)).received_raw == 1790
+    assert doubt_balance(trial, MemberBuys(2000, 2, 1)).received_raw == 1798
