@@ -38,6 +38,9 @@ class _Heads:
     def last_number(self) -> int:
         return self._ground.at.number
 
+    async def wake(self) -> None:
+        """Nothing follows them."""
+
 
 @pytest.fixture
 async def fair(database_url: str) -> AsyncIterator[House]:
