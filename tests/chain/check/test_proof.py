@@ -266,7 +266,7 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
     "a pool that was left away": (
         lambda p: changed(p, "begun.venues", lambda venues: venues[1:]),
         "yes NO NO",
-        "round 1, batch 1, call 4",
+        "round 1, batch 1, call 3",
     ),
     "pools that there are": (
         lambda p: changed(p, "evidence.pools_found", 900),
