@@ -117,7 +117,7 @@ class CheckSession:
 
 
 MOST_PLANS_A_REQUEST = 48
-MOST_CALLS_A_REQUEST = 700
+MOST_CALLS_A_REQUEST = 450
 """With more plans, or more simulated calls, a request exceeds a megabyte, which nodes refuse."""
 
 
@@ -139,22 +139,24 @@ class PlanGroup(Generic[Name]):
 
 
 def _group_plans(plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> list[PlanGroup[Name]]:
-    plain: list[list[Name]] = [[]]
-    strange: dict[VenuePlace, list[Name]] = {}
-    calls = 0
+    groups: dict[VenuePlace | None, list[list[Name]]] = {None: [[]]}
+    calls: dict[VenuePlace | None, int] = {None: 0}
     for name, (place, plan) in plans.items():
-        if place.venue.rival_hook():
-            strange.setdefault(place, []).append(name)
-            continue
+        strange = place if place.venue.rival_hook() else None
+        own = groups.setdefault(strange, [[]])
         more = sum(len(block.steps) for block in plan.blocks)
-        is_full = len(plain[-1]) == MOST_PLANS_A_REQUEST or calls + more > MOST_CALLS_A_REQUEST
-        if plain[-1] and is_full:
-            plain.append([])
-            calls = 0
-        plain[-1].append(name)
-        calls += more
-    together = [PlanGroup(tuple(names), False) for names in plain if names]
-    return together + [PlanGroup(tuple(names), True) for names in strange.values()]
+        is_full = len(own[-1]) == MOST_PLANS_A_REQUEST or calls.get(strange, 0) + more > MOST_CALLS_A_REQUEST
+        if own[-1] and is_full:
+            own.append([])
+            calls[strange] = 0
+        own[-1].append(name)
+        calls[strange] = calls.get(strange, 0) + more
+    return [
+        PlanGroup(tuple(names), strange is not None)
+        for strange, requests in groups.items()
+        for names in requests
+        if names
+    ]
 
 
 @dataclass(frozen=True, slots=True)

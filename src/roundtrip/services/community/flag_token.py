@@ -98,7 +98,6 @@ async def flag_token(
     token, kind, meter = params.address(), params.kind, Meter()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    await ctx.heads.wake()
     head = ctx.heads.current()
     pricing = _Pricing(ctx, head, kind, prices, meter)
     try:

@@ -449,7 +449,6 @@ async def _find_contracts(ctx: Context, record: LinkedRecord) -> dict[Address, b
     that is not known of the wallet or its funder."""
     required = [record.wallet, *([record.funder.address] if record.funder else [])]
     wallets = list(dict.fromkeys([*required, *(candidate.address for candidate in record.candidates)]))
-    await ctx.heads.wake()
     calls = code_calls(wallets, ctx.heads.current().block)
     contracts = read_codes(await ctx.node.batch(calls), wallets, ctx.chain_id)
     if any(contracts[address] is None for address in required):
