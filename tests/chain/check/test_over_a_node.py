@@ -29,7 +29,7 @@ from support.tables import own_database
 NOW_S = 1_800_000_000.0
 ENTROPY = bytes(range(32))
 STORIES = {"plain": "ok", "blacklist_after_buy": "cannot_sell", "curve": "ok", "no_pool": "no_pool"}
-WAIT_S = 60
+WAIT_S = 60.0
 
 
 @pytest.fixture

@@ -210,8 +210,9 @@ def _choose_crowds(
         main = trial.completed_buy("probe")
         if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
             crowds[_CrowdSell(number)] = choose_sellers(run, trial, launch, main)
-            if trial.recalled_wallets:
-                crowds[_CrowdSell(number, recalled=True)] = choose_recalled(run, trial, launch, main)
+            recalled = choose_recalled(run, trial, launch, main) if trial.recalled_wallets else None
+            if isinstance(recalled, CrowdSells):
+                crowds[_CrowdSell(number, recalled=True)] = recalled
     return crowds
 
 
