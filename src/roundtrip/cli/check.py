@@ -110,7 +110,9 @@ class CheckRun:
 
     async def _watch(self, token: str, levels: dict[str, str]) -> None:
         shown: object = None
-        while True:
+        task = asyncio.current_task()
+        # A library beneath may take a cancellation for a timeout, and then it is not raised here.
+        while task is not None and not task.cancelling():
             outcome = await self._check(token)
             levels[token] = level_of(outcome)
             if (found := finding_of(outcome)) != shown:
