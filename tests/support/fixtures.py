@@ -154,10 +154,7 @@ async def context_for(
     timeout_s: float = 20.0,
     dialect: Dialect | None = ANVIL,
 ) -> AsyncIterator[Context]:
-    """A context over the node at ``node_url``, its head refreshed once and not followed. Tests set the chain
-    back, so that other tokens get the same addresses: nothing is recalled of earlier ones."""
-    with contextlib.suppress(asyncpg.InterfaceError, asyncpg.PostgresError, AttributeError, OSError):
-        await pool.execute("DELETE FROM facts.recalled_wallet")
+    """A context over the node at ``node_url``, its head refreshed once and not followed."""
     async with aiohttp.ClientSession() as session:
         node = Node(node_url, session, timeout_s)
         contracts = contracts_from(built.contracts)

@@ -1,5 +1,6 @@
 """Wallets that checks recall: kept for a day, the newest first, and deleted a few at a time."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +18,15 @@ POOL = "0x" + "aa" * 20
 
 def wallet(number: int, seed: int = 1) -> KeptWallet:
     return KeptWallet(POOL, bytes([seed]) * 32, number)
+
+
+@pytest.fixture(autouse=True)
+async def _unseen_by_others(connection: Connection) -> AsyncIterator[None]:
+    """Other tests share the database."""
+    transaction = connection.transaction()
+    await transaction.start()
+    yield
+    await transaction.rollback()
 
 
 async def keep(connection: Connection, at: datetime, *wallets: KeptWallet, token: Address = TOKEN) -> None:
