@@ -53,7 +53,7 @@ LEFT_OUT = {
     "score_cursor": "how far that was found",
     "score_token": "of how many tokens those are",
     "score_wait": "which of them wait for a receipt",
-    "recalled_wallet": "wallets that checks try first, by the wall clock",
+    "recalled_wallet": "wallets that checks try again, by the wall clock",
     "rewound": "reorganisations that were seen; a fresh sync sees none of them",
 }
 """The other tables of the schema, and why."""

@@ -1,4 +1,4 @@
-"""A wallet that could not sell in one check trades first in the next ones, and a proof shows it."""
+"""A wallet that could not sell in one check trades again in the next ones, and a proof shows it."""
 
 import hashlib
 import json

@@ -78,7 +78,8 @@ def choose_sellers(
 
 
 def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells:
-    """The same with at least so much gas for each sell: as many wallets as a simulation's gas allows."""
+    """The same wallets, each sell with at least ``least_gas``. Leaves out the last wallets where a simulation
+    would use too much gas."""
     policy, members, gas = run.means.policy, list[Member](), 0
     for member in sells.members:
         wallet, sell_gas = member.wallet, max(member.sell_gas, least_gas)
@@ -95,7 +96,7 @@ def choose_recalled(
     run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
 ) -> CrowdSells | Missing:
     """The wallets of earlier checks. Where no formula says what their buys bring, nine tenths of the main
-    wallet's share are planned with, and what they really brought is measured then."""
+    wallet's share are planned, and then what they really brought is measured."""
     recalled = replace(trial, crowd_wallets=trial.recalled_wallets, crowd=None)
     wallets = trial.recalled_wallets
     if trial.crowd is not None:
@@ -105,7 +106,7 @@ def choose_recalled(
             for trader in [member_trader(run, trial.place, number, wallet)]
         ]
         raws = [main.received_raw * raw * 9 // (10 * max(1, main.offered_raw)) for raw in spent]
-        # Given more than any venue gives: so these are always measured.
+        # No venue gives that much, so measure_sellers always measures these.
         buys = tuple(MemberBuys(2 * trial.main_given_raw + raw, raw, main.gas) for raw in raws)
         recalled = replace(recalled, crowd=CrowdBuys(wallets, buys))
     return choose_sellers(run, recalled, launch, main)

@@ -1,4 +1,4 @@
-"""Wallets that met a refusal or a loss: kept for a day, and tried first in each later check of the token."""
+"""Wallets that met a refusal or a loss: kept for a day, and tried again in each later check of the token."""
 
 import asyncio
 from collections.abc import Iterator

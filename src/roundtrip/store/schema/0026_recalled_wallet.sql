@@ -1,5 +1,5 @@
 -- Wallets of checks that met a refusal or a loss, by what they were drawn from: for a day each later check of the token tries
--- them first. at: the venue. number: -1 for the main wallet.
+-- them again. at: the venue. number: -1 for the main wallet.
 CREATE TABLE facts.recalled_wallet (
     token   bytea       NOT NULL,
     at      text        NOT NULL,
