@@ -80,7 +80,8 @@ def _differing_wallets(
         return
     place = VenuePlace(venue.venue, BY_KIND[venue.venue.kind])
     name, seed = venue.venue.at() or "", "0x" + inputs.seed.hex()
-    earlier = [wallet for wallet in inputs.recalled if wallet.at == name][: policy.most_recalled]
+    # Not only the newest: a wallet that buys too much for this depth is passed over.
+    earlier = [wallet for wallet in inputs.recalled if wallet.at == name]
     origins = {redraw_wallet(place, inputs.head, policy, wallet).wallet: wallet for wallet in earlier}
     drawn = draw_crowd(inputs.seed, place, inputs.head, policy)
     new = {wallet.wallet: RecalledWallet(name, seed, number) for number, wallet in enumerate(drawn)}
