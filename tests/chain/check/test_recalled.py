@@ -9,6 +9,8 @@ import asyncpg
 import pytest
 
 from chain.check.test_proof import at_a_new_block, changed, fetched, network_file, verified
+from roundtrip.chain.blocks.environments import draw
+from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
@@ -105,3 +107,26 @@ async def test_what_every_wallet_meets_is_told_again(
         ("ok", "warn" if key == "max_transaction" else "ok")
     }
     assert json.dumps([verdict.text for verdict in verdicts]).count("test wallet") == 0
+
+
+async def test_the_recalled_main_wallet_is_the_one_that_was_refused(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """One address in two cannot sell: another one might."""
+    case = next(case for case in drawn(9, 29, ("address, 1 in 2",)) if not case.takes_bps)
+    token = Address(deploy_spring(rpc, built, case))
+    await at_a_new_block(ctx, rpc)
+    row, main = bytes.fromhex(token[2:]), None
+    for number in range(20):
+        await check_with(ctx, token, f"half {number}")
+        kept = await ctx.pool.fetch(
+            "SELECT seed FROM facts.recalled_wallet WHERE token = $1 AND number = -1", row
+        )
+        if kept:
+            main = main_wallet(draw(kept[0]["seed"], ctx.heads.current(), ctx.policy)[0]).buyer
+            break
+    await ctx.pool.execute("DELETE FROM facts.recalled_wallet WHERE token = $1 AND number <> -1", row)
+    await check_with(ctx, token, "half again")
+    met = {trade.wallet.wallet: trade.outcome for trade in await last_crowd(ctx, token)}
+    assert main is not None
+    assert isinstance(met[main], RefusedCall)
