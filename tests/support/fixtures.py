@@ -56,10 +56,13 @@ def rpc(chain_url: str) -> Iterator[SyncRpc]:
     """The local chain, put back afterwards to what it was."""
     with SyncRpc(chain_url) as chain:
         before, snapshot = chain.call("eth_blockNumber"), chain.call("evm_snapshot")
+        fee = chain.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"]
         yield chain
         # A block that is just being made is put on top of what was gone back to, and its parent is missing.
         settle(chain)
         assert chain.call("evm_revert", snapshot)
+        # The node keeps the fee of the blocks that are gone.
+        chain.call("anvil_setNextBlockBaseFeePerGas", fee)
         assert chain.call("eth_blockNumber") == before, "a transaction was left to be mined"
 
 

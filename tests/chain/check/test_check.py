@@ -107,6 +107,15 @@ async def test_a_deep_check_asks_what_an_owner_could_change_with_one_trip_more(
     assert judge(evidence, POLICY).verdict.text == deep.answer.verdict.text
 
 
+async def test_a_high_base_fee_changes_no_verdict(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    """Even the poorest wallet of a crowd can pay for its gas."""
+    rpc.call("anvil_setNextBlockBaseFeePerGas", hex(200 * 10**9))
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+    answered = await check(ctx, CheckParams(built.tokens["plain"]))
+    assert answered.answer.verdict.code == "ok", answered.answer.verdict.text
+
+
 async def test_a_check_that_finds_nothing_to_sell_takes_one_trip(ctx: Context, built: Built) -> None:
     answered = await check(ctx, CheckParams(built.tokens["no_pool"]))
     assert answered.meter is not None

@@ -64,17 +64,22 @@ class CrowdTrader:
         limit = policy.crowd_gas_limit
         return min(limit, policy.hook_gas_limit) if self.place.venue.rival_hook() else limit
 
-    def funds_wei(self) -> int:
-        """The eth that it starts with: its purse, its buys, and what it holds of other money."""
-        wallet = self.wallet
+    def funds_wei(self, gas: int) -> int:
+        """The eth that it starts with: its buys, what it holds of other money, and its purse, or what ``gas``
+        may cost where that is more. A node refuses a simulation in which one wallet cannot pay for gas."""
+        wallet, environment = self.wallet, self.environment
         margin = 2 if not self.place.pays_eth() else 1
         buys_wei = (wallet.size_wei + wallet.again_wei) * margin
         usdg_wei = wallet.purse_wei if wallet.usdg_raw else 0
-        return wallet.purse_wei + buys_wei + wallet.weth_wei + usdg_wei + _GAS_MONEY_WEI
+        price_wei = environment.max_fee_wei - environment.tip_wei + wallet.tip_wei
+        gas_wei = (gas + _OTHER_GAS) * price_wei
+        return buys_wei + wallet.weth_wei + usdg_wei + max(wallet.purse_wei + _GAS_MONEY_WEI, gas_wei)
 
 
 _GAS_MONEY_WEI = 5 * 10**15
 """Beyond the purse, to pay for gas."""
+_OTHER_GAS = 1_000_000
+"""More than its approvals, and the trades that bring it other money, use together."""
 
 
 def crowd_buy_blocks(
@@ -93,7 +98,7 @@ def crowd_buy_blocks(
         first[at] += [*_hold_steps(trader), *_buy_steps(trader, "buy", wallet.size_wei, member.buy_gas)]
         if wallet.again_wei:
             again[at + 1] += _buy_steps(trader, "again", wallet.again_wei, member.buy_gas)
-        balances.append((wallet.wallet, trader.funds_wei() + _more_gas_wei(trader, member.sell_gas)))
+        balances.append((wallet.wallet, trader.funds_wei(_most_gas(member, setting.policy))))
         nonces.append((wallet.wallet, wallet.nonce))
         if slot is not None:
             spent = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
@@ -103,11 +108,12 @@ def crowd_buy_blocks(
     return [overrides, *(PlannedBlock(BUY_GAP_S, block) for block in steps[1:])]
 
 
-def _more_gas_wei(trader: CrowdTrader, sell_gas: int) -> int:
-    """What a sell with more gas than usual asks for in advance, beyond the gas money."""
-    environment = trader.environment
-    price_wei = environment.max_fee_wei - environment.tip_wei + trader.wallet.tip_wei
-    return max(0, sell_gas * price_wei - _GAS_MONEY_WEI)
+def _most_gas(member: Member, policy: Policy) -> int:
+    """The gas limits of its buys and sells together."""
+    buys_count, sells_count = 2 if member.wallet.again_wei else 1, 1
+    if member.wallet.way == "pieces":
+        sells_count = policy.pieces
+    return buys_count * member.buy_gas + sells_count * member.sell_gas
 
 
 def block_size(policy: Policy) -> int:
@@ -270,12 +276,14 @@ def isolated_plan(
     others: tuple[Member, ...] = (),
     others_sell: bool = False,
     sell_gas: int = ALONE_GAS,
+    buy_gas: int = ALONE_GAS,
 ) -> Plan:
     """Isolation round: one wallet buys and tries to sell; ``others`` buy between, and also sell where
     ``others_sell``. What it holds is read right after its buys."""
     trader = CrowdTrader(place, setting, environment, wallet, "alone")
     reader = environment.reader
-    limit = setting.policy.hook_gas_limit if place.venue.rival_hook() else setting.policy.buy_gas_limit
+    limit = min(buy_gas, setting.policy.hook_gas_limit) if place.venue.rival_hook() else buy_gas
+    gas = (2 if wallet.again_wei else 1) * limit + len(attempts) * sell_gas
     sweep = place.file.plan_sweep(setting.contracts, reader)
     steps = (
         [] if sweep is None else [SimulatedStep("sweep", reader, sweep, setting.policy.transfer_gas_limit)]
@@ -286,7 +294,7 @@ def isolated_plan(
     first = PlannedBlock(
         BUY_GAP_S,
         (*steps, *hold, *start, *_buy_steps(trader, "buy", wallet.size_wei, limit)),
-        ((wallet.wallet, trader.funds_wei() + _more_gas_wei(trader, sell_gas)), (reader, WEI_PER_ETH)),
+        ((wallet.wallet, trader.funds_wei(gas)), (reader, WEI_PER_ETH)),
         ((wallet.wallet, wallet.nonce),),
         () if slot is None else ((slot.asset, slot.of(wallet.wallet), spent),),
     )
@@ -340,7 +348,10 @@ def company_plan(
     """Isolation round: the crowd buys as in the sell round, and then only these of it try to sell all they
     have, each in blocks of its own: a wallet may be marked by the block of its buy."""
     first = buy_block(place, setting, environment, "probe", amount_raw, bought.gas)
-    *blocks, last = crowd_buy_blocks(place, setting, environment, members)
+    tries_count = len(company_attempts(0, setting.policy))
+    gas = {seller.number: tries_count * seller.sell_gas for seller in sellers}
+    funded = [replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
+    *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
     limit = setting.policy.transfer_gas_limit
     approving = [
@@ -352,7 +363,7 @@ def company_plan(
     plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
     passed_s = 0
     tries = {member: company_attempts(member.held_raw, setting.policy) for member in sellers}
-    for number in range(len(company_attempts(0, setting.policy))):
+    for number in range(tries_count):
         for member, trader in traders.items():
             attempt = tries[member][number]
             delay_s = max(1, attempt.after_s - passed_s)

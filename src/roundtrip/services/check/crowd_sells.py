@@ -197,7 +197,7 @@ def measure_sellers(
 @dataclass(frozen=True, slots=True)
 class Isolation:
     """One trade of the isolation round: of trade ``of``, with one difference. Without attempts it is the main
-    wallet's probe in pieces. ``sell_gas``: the gas limit of each attempt."""
+    wallet's probe in pieces. ``sell_gas`` and ``buy_gas``: the gas limit of each attempt, and of each buy."""
 
     of: int
     difference: Difference
@@ -205,6 +205,7 @@ class Isolation:
     attempts: tuple[Attempt, ...]
     others: tuple[Member, ...] = ()
     sell_gas: int = crowd_plans.ALONE_GAS
+    buy_gas: int = crowd_plans.ALONE_GAS
 
 
 def isolations(
@@ -220,8 +221,9 @@ def isolations(
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
+    buy_gas = max((_LEAST_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in sells.members)))
     return [
-        replace(isolation, sell_gas=most_gas)
+        replace(isolation, sell_gas=most_gas, buy_gas=buy_gas)
         for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
         for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled)
     ]
@@ -381,6 +383,7 @@ def isolation_plan(run: CheckSession, place: VenuePlace, isolation: Isolation) -
         isolation.others,
         isolation.difference == "others sold",
         isolation.sell_gas,
+        isolation.buy_gas,
     )
 
 

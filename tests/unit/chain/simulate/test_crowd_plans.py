@@ -11,7 +11,9 @@ from roundtrip.chain.simulate.crowd_plans import (
     Member,
     company_plan,
     crowd_buy_blocks,
+    crowd_sell_plan,
     held_reads,
+    isolated_plan,
     plain_wallet,
     sell_amounts,
 )
@@ -382,9 +384,34 @@ HOOK = address(0xC4)
 HOOKED = VenuePlace(amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 3000, 60, HOOK), amm_v4)
 
 
-@pytest.mark.parametrize(("place", "limit"), [(ETH, 2**24), (HOOKED, POLICY.hook_gas_limit)])
+@pytest.mark.parametrize(("place", "limit"), [(ETH, 5 * 10**6), (HOOKED, POLICY.hook_gas_limit)])
 def test_a_strangers_hook_gets_less_gas(place: VenuePlace, limit: int) -> None:
-    assert by_label(alone(wallet(), place=place))["alone-buy"].gas_limit == limit
+    amounts = (Attempt(13, BOUGHT),)
+    plan = isolated_plan(place, SETTING, ENVIRONMENT, wallet(), amounts, buy_gas=5 * 10**6)
+    assert by_label(plan)["alone-buy"].gas_limit == limit
+
+
+def test_every_wallet_can_pay_for_its_gas_at_a_high_base_fee() -> None:
+    """A node refuses a whole simulation in which one cannot."""
+    dear = replace(ENVIRONMENT, base_fee_wei=10**11, max_fee_wei=2 * 10**11, tip_wei=0)
+    poor = [
+        member(0, purse_wei=5 * 10**15, tip_wei=3 * 10**9, way="pieces"),
+        member(1, purse_wei=5 * 10**15, again_wei=10**16),
+    ]
+    sellers = (replace(poor[0], sell_gas=3_000_000),)
+    bought, one = was_bought(), wallet(purse_wei=5 * 10**15, tip_wei=3 * 10**9)
+    for plan in (
+        crowd_sell_plan(WETH, SETTING, dear, "probe", 10**17, bought, tuple(poor)),
+        company_plan(WETH, SETTING, dear, 10**17, bought, tuple(poor), sellers),
+        isolated_plan(WETH, SETTING, dear, one, (Attempt(13, 1), Attempt(3600, 1))),
+    ):
+        balances = {who: wei for block in plan.blocks for who, wei in block.balances}
+        for who in {one.wallet, *(seller.wallet.wallet for seller in poor)} & set(balances):
+            trades = [s for s in steps_of(plan) if s.sender == who and "read" not in s.label]
+            prices = {dear.max_fee_wei + (step.tip_wei or 0) for step in trades}
+            gas = sum(s.gas_limit for s in trades if "approve" not in s.label)
+            values_wei = sum(step.call.value_wei for step in trades)
+            assert balances[who] >= values_wei + gas * max(prices), who
 
 
 def test_a_curve_is_not_swept() -> None:
