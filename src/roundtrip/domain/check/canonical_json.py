@@ -40,18 +40,21 @@ def _refuse(text: str) -> None:
 
 
 def _plain(value: object) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        defaults = _added_defaults(type(value))
-        values = ((key, getattr(value, name)) for key, name, _ in _fields(type(value)))
-        plain = {key: _plain(v) for key, v in values if key not in defaults or v != defaults[key]}
-        return {_TAG: _tag(type(value)), **plain}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _EXACT:
-        return str(value)
-    if value is None or isinstance(value, str | int):
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
         return value
-    raise TypeError(f"{type(value).__name__} has no place in evidence")
+    if kind is int:
+        return value if -_EXACT < value < _EXACT else str(value)  # type: ignore[operator]
+    if kind is tuple:
+        return [_plain(item) for item in value]  # type: ignore[attr-defined]
+    if not dataclasses.is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} has no place in evidence")
+    plain, defaults = {_TAG: _tag(kind)}, _added_defaults(kind)
+    for key, name, _ in _fields(kind):
+        field = getattr(value, name)
+        if key not in defaults or field != defaults[key]:
+            plain[key] = _plain(field)
+    return plain
 
 
 def _tag(kind: type) -> str:

@@ -157,7 +157,7 @@ def read_crowd_sells(
     if isinstance(result, RefusedCall):
         return Missing("token", result.reason or "")
     trades = []
-    for member, buys in zip(sells.members, sells.buys, strict=True):
+    for member, buys in _pairs(sells):
         trader = member_trader(run, place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         outcome = crowd_outcomes.read_trade(result, trader, buys, amounts)
@@ -178,17 +178,38 @@ def measure_sellers(
 ) -> CrowdSells | None:
     """The same wallets, with what their buys brought in this simulation. None where each got what the venue's
     formula says: within one range of liquidity they do, and else they sell more than they hold."""
-    members, bought, is_short = [], [], False
-    for member, buys in zip(sells.members, sells.buys, strict=True):
+    if not any(_is_short(run, trial, member, buys, sells, result) for member, buys in _pairs(sells)):
+        return None
+    members, bought = [], []
+    for member, buys in _pairs(sells):
         trader = member_trader(run, trial.place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
-        is_short |= crowd_outcomes.read_trade(result, trader, buys, amounts) is None
         known = crowd_outcomes.read_measured_buys(result, trader, amounts)
         measured = buys if known is None else doubt_balance(trial, known)
         kept_bps = _kept_bps(main, _last_s(member.wallet, run.means.policy), run.means.policy)
         members.append(replace(member, held_raw=measured.received_raw * kept_bps // BPS))
         bought.append(measured)
-    return replace(sells, members=tuple(members), buys=tuple(bought)) if is_short else None
+    return replace(sells, members=tuple(members), buys=tuple(bought))
+
+
+def _pairs(sells: CrowdSells) -> Iterator[tuple[Member, MemberBuys]]:
+    return zip(sells.members, sells.buys, strict=True)
+
+
+def _is_short(
+    run: CheckSession,
+    trial: VenueTrial,
+    member: Member,
+    buys: MemberBuys,
+    sells: CrowdSells,
+    result: Results,
+) -> bool:
+    """Whether a sell failed because the wallet got less than the venue's formula says."""
+    trader = member_trader(run, trial.place, member.number, member.wallet)
+    amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
+    if all(result[f"{trader.label}-sell-{number}"].ok for number in range(len(amounts))):
+        return False
+    return crowd_outcomes.read_trade(result, trader, buys, amounts) is None
 
 
 # --- isolation round -------------------------------------------------------------------------------
