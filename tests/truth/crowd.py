@@ -9,6 +9,8 @@ from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, Drawn, Met, Trader
 
 _NEAR_BPS = 2
 """A loss of two legs is rounded twice."""
+_LATE_S = 5
+"""The first of a crowd to buy sell up to so much later than at their times: all wait for the last buys."""
 
 
 def representatives(crowd: Crowd) -> list[CrowdWallet]:
@@ -67,7 +69,7 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
     if cause == "size":
         return [replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)]
     if cause == "time":
-        return [replace(plain, after_s=wallet.after_s)]
+        return [replace(plain, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S)]
     if cause == "share":
         return [replace(plain, share_bps=wallet.share_bps)]
     if cause in ("pieces", "route"):
@@ -77,7 +79,7 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
     if cause == "tip":
         return [replace(plain, tip_wei=wallet.tip_wei)]
     if cause == "together":
-        return [wallet]
+        return [replace(wallet, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S)]
     if cause == "wallet":
         return [replace(plain, purse_wei=wallet.purse_wei, after_s=delay_s) for delay_s in DELAYS_S]
     return []
