@@ -66,7 +66,9 @@ def all_is_well(met: Met) -> bool:
     sales = [*met.sells.values(), *met.second.values()]
     losses = [sale.loss_bps() for sale in sales if sale is not None]
     worst = max([*losses, met.small_loss_bps or 0, met.impact_bps or 0])
-    whole = all(sale is not None and sale.whole() for sale in sales)
+    whole = all(sale is not None and sale.whole() for sale in met.sells.values())
+    # What the token gives its holders back in a sale looks like a part that was not sold.
+    whole = whole and all(sale is not None and not _is_short(sale) for sale in met.second.values())
     return whole and worst < WARN_BPS + ROUNDING_BPS and differing(met) != {True}
 
 
@@ -90,11 +92,15 @@ def _differs(drawn: Drawn, met: Met) -> set[bool]:
         return {False}
     if sale is None:
         return {True}
-    if drawn.wallet.way != "pieces" and (sale.asked_raw - sale.sold_raw) * BPS > sale.asked_raw * SHORT_BPS:
+    if drawn.wallet.way != "pieces" and _is_short(sale):
         return {True}
     more_bps = sale.loss_bps() - max(0, *losses) - CROWD_MARGIN_BPS
     # Among others a wallet's loss is read without the pool's own fee.
     return {more_bps > 0, more_bps > met.pool.fee_pips // 50} if more_bps > -TOLL_BPS else {False}
+
+
+def _is_short(sale: Sale) -> bool:
+    return (sale.asked_raw - sale.sold_raw) * BPS > sale.asked_raw * SHORT_BPS
 
 
 def _around(drawn: Drawn) -> list[int]:

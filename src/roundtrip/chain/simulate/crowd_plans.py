@@ -212,6 +212,12 @@ def _moments(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
     return tuple(last_s + wait_s for wait_s in _waits(members, policy))
 
 
+def late_s(member: Member, policy: Policy) -> int:
+    """How much later than its time a wallet of the crowd sells: it waits for the last of the buys."""
+    bought_in = member.number // block_size(policy) + (2 if member.wallet.again_wei else 1)
+    return BUY_GAP_S * (policy.crowd_buy_blocks + 1 - bought_in)
+
+
 def _waits(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
     """How long after the last buys the wallets sell, each time once."""
     return tuple(sorted({member.wallet.after_s for member in members} | {policy.later_s, policy.day_s}))
@@ -299,11 +305,7 @@ def isolated_plan(
         () if slot is None else ((slot.asset, slot.of(wallet.wallet), spent),),
     )
     again = _buy_steps(trader, "again", wallet.again_wei, limit) if wallet.again_wei else []
-    *approvals, _ = sell_calls(trader, max(attempt.raw for attempt in attempts))
-    approving = [
-        trader.step(f"approve-{n}", call, setting.policy.transfer_gas_limit)
-        for n, call in enumerate(approvals)
-    ]
+    approving = _approvals(trader, attempts, 0)
     held = [_quote_read(trader, "bought"), _token_read(trader)]
     # In the blocks of the others' buys, so that the first attempt is not late.
     empty = [PlannedBlock(BUY_GAP_S, ()), PlannedBlock(BUY_GAP_S, ())]
@@ -319,20 +321,32 @@ def isolated_plan(
         passed_s -= BUY_GAP_S
     for number, attempt in enumerate(attempts):
         delay_s = max(1, attempt.after_s - passed_s)
-        blocks.append(PlannedBlock(delay_s, _attempt_steps(trader, number, attempt, sell_gas)))
+        blocks.append(PlannedBlock(delay_s, _attempt_steps(trader, attempts, number, sell_gas)))
         passed_s += delay_s
     return Plan(environment, tuple(blocks))
 
 
+def _approvals(trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int) -> list[SimulatedStep]:
+    """The approvals before an attempt; none where those of the last one still hold. Some tokens sell only
+    what was approved exactly."""
+    if number == len(attempts) or (number and attempts[number].raw == attempts[number - 1].raw):
+        return []
+    *approvals, _ = sell_calls(trader, attempts[number].raw)
+    prefix = f"approve-{number}" if number else "approve"
+    limit = trader.setting.policy.transfer_gas_limit
+    return [trader.step(f"{prefix}-{n}", call, limit) for n, call in enumerate(approvals)]
+
+
 def _attempt_steps(
-    trader: CrowdTrader, number: int, attempt: Attempt, sell_gas: int
+    trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int, sell_gas: int
 ) -> tuple[SimulatedStep, ...]:
-    """A sell, between reads of the seller's balances."""
+    """A sell, between reads of the seller's balances, and the approvals for the next one."""
     return (
         _quote_read(trader, f"before-{number}"),
-        trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], sell_gas),
+        trader.step(f"sell-{number}", sell_calls(trader, attempts[number].raw)[-1], sell_gas),
         _quote_read(trader, f"after-{number}"),
         _left_read(trader, number),
+        *_approvals(trader, attempts, number + 1),
     )
 
 
@@ -353,21 +367,15 @@ def company_plan(
     funded = [replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
     *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
-    limit = setting.policy.transfer_gas_limit
-    approving = [
-        trader.step(f"approve-{number}", call, limit)
-        for member, trader in traders.items()
-        for number, call in enumerate(sell_calls(trader, max(1, member.held_raw))[:-1])
-    ]
+    tries = {member: company_attempts(member.held_raw, setting.policy) for member in sellers}
+    approving = [step for member, trader in traders.items() for step in _approvals(trader, tries[member], 0)]
     held = [replace(_token_read(trader), label=f"{trader.label}-held") for trader in traders.values()]
     plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
     passed_s = 0
-    tries = {member: company_attempts(member.held_raw, setting.policy) for member in sellers}
     for number in range(tries_count):
         for member, trader in traders.items():
-            attempt = tries[member][number]
-            delay_s = max(1, attempt.after_s - passed_s)
-            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, number, attempt, member.sell_gas)))
+            delay_s = max(1, tries[member][number].after_s - passed_s)
+            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, tries[member], number, member.sell_gas)))
             passed_s += delay_s
     return Plan(environment, tuple(plan))
 

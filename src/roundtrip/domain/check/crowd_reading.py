@@ -215,8 +215,11 @@ def _finding(
         is_costly = result.loss_bps > max(0, expected_bps) + policy.crowd_margin_bps
         return is_part or is_costly or _is_short(outcome)
 
+    # These sell a thousandth less than all, so where that alone is bad they say nothing.
+    unsure = ("others", "others sold", *(("wallet",) if trade.wallet.again_wei else ()))
+    is_unsure = is_bad("nearly all") is True
     for difference in (*_FATES, *CHOICES):
-        bad = is_bad(difference)
+        bad = is_bad(difference) if not (is_unsure and difference in unsure) else False
         if isinstance(bad, Missing):
             return bad
         if bad:

@@ -371,11 +371,12 @@ class CrowdTrade:
 
 
 Difference = Literal[
-    "as drawn", "wallet", "others", "others sold",
+    "as drawn", "wallet", "nearly all", "others", "others sold",
     "size", "time", "share", "pieces", "route", "approval", "tip", "in company",
 ]  # fmt: skip
 """In what an isolated trade differs from the main wallet's. ``as drawn``: in all that the wallet of the crowd
-does; ``wallet``: only in what the wallet is and has; ``others``, ``others sold``: only in that others buy
+does; ``wallet``: only in what the wallet is and has; ``nearly all``: in that it sells a thousandth less, as
+the next ones do; ``others``, ``others sold``: only in that others buy
 before, or buy and sell; ``in company``: the whole crowd buys as it did, and then this wallet tries to sell,
 soon, after an hour and after a day; the rest: only in this choice."""
 

@@ -77,6 +77,7 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
     times = draw.shuffle("times", _times(draw, len(sizes) - 1, policy))
     last_s = policy.day_s + policy.later_s
     times.insert(_PLAIN_AT, last_s)
+    first_approves = draw.between("approves", 0, 1)
     takes_tips = head.dialect is None or not head.dialect.drops_tips
     ways = _ways(draw, len(sizes), bool(place.venue.traits.second_route))
     twice = set(draw.shuffle("twice", list(numbers))[: len(sizes) // 4])
@@ -97,7 +98,8 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
                 weth_wei=_some(draw, f"{label} weth", 10**16, 10**18),
                 usdg_raw=_some(draw, f"{label} usdg", 10**6, 40 * 10**6),
                 tip_wei=draw.spread(f"{label} tip", 10**6, policy.crowd_most_tip_wei) if has_tip else 0,
-                approves_all=draw.is_true(f"{label} approves", 2),
+                # Every other one, so that few wallets in a thin pool approve in both manners.
+                approves_all=number % 2 == first_approves,
                 after_s=times[number],
                 share_bps=share_bps,
                 way=way,

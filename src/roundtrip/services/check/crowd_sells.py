@@ -255,16 +255,18 @@ def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[in
 
     def order(number: int) -> tuple[bool, int]:
         trade = crowd.trades[number]
-        return not isinstance(trade.outcome, RefusedCall), len(_choices(trade.wallet, policy))
+        return not isinstance(trade.outcome, RefusedCall), len(
+            _choices(trade.wallet, policy, trade.wallet.after_s)
+        )
 
     return sorted(numbers, key=order)
 
 
-def _choices(wallet: CrowdWallet, policy: Policy) -> tuple[Difference, ...]:
-    """In what a wallet chose to differ from the main one."""
+def _choices(wallet: CrowdWallet, policy: Policy, after_s: int) -> tuple[Difference, ...]:
+    """In what a wallet chose to differ from the main one; it sold ``after_s`` its last buy."""
     is_other: dict[Difference, bool] = {
         "size": True,
-        "time": wallet.after_s not in (policy.later_s, policy.hour_s, policy.day_s),
+        "time": after_s not in (policy.later_s, policy.hour_s, policy.day_s),
         "share": wallet.share_bps != BPS,
         "pieces": wallet.way == "pieces",
         "route": wallet.way == "second route",
@@ -293,13 +295,14 @@ def _isolations_of(
         return tuple(Attempt(at_s, max(1, left_raw(at_s) * part_bps // BPS)) for at_s in moments)
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
+    after_s = wallet.after_s + (0 if member is None else crowd_plans.late_s(member, policy))
     bought_raw = held_raw * BPS // max(1, _kept_bps(main, _last_s(wallet, policy), policy))
     # Others' trades may take a little, and two buys of half the size bring some units less than one.
     careful = tries(9990)
     main_raw = left_raw(policy.later_s)
     plain, share_raw = _plain(run), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
-        yield Isolation(of, "as drawn", wallet, (Attempt(wallet.after_s, share_raw),))
+        yield Isolation(of, "as drawn", wallet, (Attempt(after_s, share_raw),))
     bought_wei = policy.probe_wei // 2 if wallet.again_wei else policy.probe_wei
     usual = replace(
         wallet,
@@ -311,11 +314,12 @@ def _isolations_of(
         way="usual",
     )
     yield Isolation(of, "wallet", usual, careful if wallet.again_wei else tries(BPS))
+    yield Isolation(of, "nearly all", plain, careful)
     others = tuple(m for m in sells.members if m.wallet != wallet)
     yield Isolation(of, "others", plain, careful, others)
     yield Isolation(of, "others sold", plain, careful, others)
     soon = Attempt(policy.later_s, main_raw)
-    for choice in _choices(wallet, policy):
+    for choice in _choices(wallet, policy, after_s):
         if choice == "pieces":
             yield Isolation(of, choice, plain, ())
         elif choice == "size":
@@ -324,7 +328,7 @@ def _isolations_of(
                 of, choice, sized, (Attempt(policy.later_s, left_raw(policy.later_s, bought_raw)),)
             )
         elif choice == "time":
-            yield Isolation(of, choice, plain, (Attempt(wallet.after_s, left_raw(wallet.after_s)),))
+            yield Isolation(of, choice, plain, (Attempt(after_s, left_raw(after_s)),))
         elif choice == "share":
             part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
             yield Isolation(of, choice, replace(plain, share_bps=wallet.share_bps), (part,))
