@@ -62,7 +62,7 @@ def trade(outcome: CrowdSale | RefusedCall | Missing | None = None, **changes: o
 def isolated(of: int = 0, /, **outcomes: CellOutcome) -> tuple[IsolatedTrade, ...]:
     """Tries alone, by difference with _ for a space; those that are not named sold like the main wallet."""
     by = {name.replace("_", " "): outcome for name, outcome in outcomes.items()}
-    every: tuple[Difference, ...] = ("as drawn", *FATES, *CHOICES, "in company")
+    every: tuple[Difference, ...] = ("as drawn", "nearly all", *FATES, *CHOICES, "in company")
     assert set(by) <= set(every)
     return tuple(IsolatedTrade(of, difference, by.get(difference, sold())) for difference in every)
 

@@ -303,13 +303,14 @@ def test_without_wallets_there_are_five_empty_blocks() -> None:
 DAY = (Attempt(13, BOUGHT), Attempt(3600, BOUGHT - 1), Attempt(86_400, BOUGHT - 2))
 
 
-def test_a_wallet_alone_tries_at_its_times_and_approves_before_the_most_of_it() -> None:
+def test_a_wallet_alone_tries_at_its_times_and_approves_each_sell_before() -> None:
     plan = alone(wallet(), *DAY)
     at, times, actual = where(plan), moments(plan), by_label(plan)
     assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [13, 3600, 86_400]
-    approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, BOUGHT, address(0xC00))
-    assert actual["alone-approve-0"].call == approve
-    assert at["alone-approve-0"] < at["alone-sell-0"]
+    for label, n in (("alone-approve-0", 0), ("alone-approve-1-0", 1), ("alone-approve-2-0", 2)):
+        approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, DAY[n].raw, address(0xC00))
+        assert actual[label].call == approve
+        assert at[label] < at[f"alone-sell-{n}"]
     order = list(at)
     for n, attempt in enumerate(DAY):
         start = order.index(f"alone-before-{n}-quote")
@@ -442,6 +443,20 @@ def test_in_company_all_buy_as_they_did_and_a_few_try_to_sell(place: VenuePlace)
     at_s = moments(plan)
     first = [at_s[sells[f"m3-sell-{n}"]] for n in range(3)]
     assert first == [LAST_BUY_S + wait_s for wait_s in (POLICY.later_s, POLICY.hour_s, POLICY.day_s)]
+
+
+def test_in_company_each_sell_has_its_own_approval() -> None:
+    """Some tokens sell only what was approved exactly."""
+    seller = member(3)
+    actual = by_label(company_plan(WETH, SETTING, ENVIRONMENT, 10**17, was_bought(), (seller,), (seller,)))
+    for label, raw in (("m3-approve-0", HELD), ("m3-approve-1-0", HELD // 2), ("m3-approve-2-0", HELD)):
+        approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, raw, seller.wallet.wallet)
+        assert actual[label].call == approve
+
+
+def test_what_is_approved_already_is_not_approved_again() -> None:
+    plan = alone(wallet(), Attempt(13, BOUGHT), Attempt(3600, BOUGHT))
+    assert [label for label in where(plan) if "approve" in label] == ["alone-approve-0"]
 
 
 def test_in_company_all_of_it_is_sold_by_the_usual_route() -> None:

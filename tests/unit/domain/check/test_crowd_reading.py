@@ -353,6 +353,21 @@ def test_a_known_cause_comes_before_an_unknown_one_after_it() -> None:
     assert actual.trapped == GONE
 
 
+def test_others_are_not_blamed_where_a_little_less_alone_is_refused_too() -> None:
+    """Such a token may have a least amount of a sale: then a smaller size is refused."""
+    outcomes = {"nearly_all": PAUSED, "others": PAUSED, "others_sold": PAUSED, "size": PAUSED}
+    actual = read(crowd(trade(PAUSED), tries=isolated(**outcomes)))
+    assert (actual.trapped, [finding.cause for finding in actual.findings]) == (False, ["size"])
+
+
+@pytest.mark.parametrize(("again_wei", "cause"), [(0, "wallet"), (10**16, "size")])
+def test_nor_is_a_wallet_that_bought_twice(again_wei: int, cause: str) -> None:
+    """Only of those a little less is tried."""
+    odd = trade(PAUSED, again_wei=again_wei)
+    actual = read(crowd(odd, tries=isolated(nearly_all=PAUSED, wallet=PAUSED, size=PAUSED)))
+    assert [finding.cause for finding in actual.findings] == [cause]
+
+
 def test_a_trap_is_one_whatever_else_is_unknown() -> None:
     odd = trade(PAUSED), trade(PAUSED), trade(GONE)
     actual = read(crowd(*odd, tries=isolated(0, wallet=GONE) + isolated(1, others=PAUSED)))

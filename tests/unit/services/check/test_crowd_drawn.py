@@ -1,6 +1,7 @@
 """The crowd that is drawn: every field within the policy's bounds, and all ways and moments in each crowd."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -190,3 +191,14 @@ def test_recalled_wallets_are_at_most_four_and_leave_half_of_the_room() -> None:
     assert 0 < len(in_room) < POLICY.most_recalled
     assert sum(map(spent, in_room)) <= 2 * spent(drawn()[0])
     assert recall_wallets(every, WETH, Missing("node", "timed out"), None) == ()
+
+
+def test_every_other_wallet_approves_everything() -> None:
+    """So that even the three that a thin pool bears approve in both manners."""
+    firsts = set()
+    for n in range(20):
+        crowd = drawn(seed=n.to_bytes(32, "big"))
+        both = [{one.approves_all, other.approves_all} for one, other in pairwise(crowd[:12])]
+        assert all(pair == {True, False} for pair in both)
+        firsts.add(crowd[0].approves_all)
+    assert firsts == {True, False}

@@ -76,14 +76,14 @@ def test_where_none_differs_nothing_is_tried() -> None:
     assert tried(odd(), outcome=crowd_sale()) == []
 
 
-def test_of_a_wallet_that_chose_nothing_only_its_size_and_fate_are_tried() -> None:
-    assert list(by(tried(odd()))) == ["as drawn", "wallet", "others", "others sold", "size"]
+def test_of_a_wallet_that_chose_nothing_only_its_size_its_moment_and_its_fate_are_tried() -> None:
+    fates = ["wallet", "nearly all", "others", "others sold"]
+    assert list(by(tried(odd()))) == ["as drawn", *fates, "size", "time"]
 
 
 @pytest.mark.parametrize(
     ("changes", "choice"),
     [
-        ({"after_s": 100}, "time"),
         ({"share_bps": 5000}, "share"),
         ({"way": "pieces"}, "pieces"),
         ({"way": "second route"}, "route"),
@@ -94,14 +94,22 @@ def test_of_a_wallet_that_chose_nothing_only_its_size_and_fate_are_tried() -> No
 def test_each_choice_is_tried_where_the_wallet_made_it(changes: dict[str, object], choice: str) -> None:
     actual = by(tried(odd(**changes)))
     assert [name for name in CHOICES if name in actual] == [
-        name for name in CHOICES if name in ("size", choice)
+        name for name in CHOICES if name in ("size", "time", choice)
     ]
     assert ("as drawn" in actual) is (choice != "pieces")
 
 
-@pytest.mark.parametrize("after_s", [13, 3600, 86_400])
-def test_the_main_wallets_times_are_no_choice(after_s: int) -> None:
-    assert "time" not in by(tried(odd(after_s=after_s)))
+@pytest.mark.parametrize("after_s", [13, 100, 3600, 86_400])
+def test_it_is_tried_as_late_as_it_sold_among_others(after_s: int) -> None:
+    """It bought in the first of four blocks, and all wait for the last."""
+    actual = by(tried(odd(after_s=after_s)))
+    assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s + 4]
+    assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s + 4]
+
+
+def test_a_wallet_that_is_no_member_sold_at_no_moment_of_its_own() -> None:
+    actual = by(isolations(session(), Crowd((CrowdTrade(odd(), PAUSED),), 0), SELLS, MAIN, BUY))
+    assert "time" not in actual
 
 
 def test_each_try_keeps_one_difference() -> None:
@@ -116,7 +124,7 @@ def test_each_try_keeps_one_difference() -> None:
     assert (plain.tip_wei, plain.approves_all, plain.weth_wei, plain.usdg_raw) == (0, False, 0, 0)
     assert (actual["as drawn"].wallet, actual["as drawn"].attempts) == (
         drawn_wallet,
-        (Attempt(100, held // 2),),
+        (Attempt(103, held // 2),),
     )
     usual = replace(
         drawn_wallet,
@@ -131,7 +139,7 @@ def test_each_try_keeps_one_difference() -> None:
     soon = (Attempt(13, RECEIVED),)
     assert {name: (actual[name].wallet, actual[name].attempts) for name in CHOICES if name in actual} == {
         "size": (replace(plain, size_wei=3 * 10**17, again_wei=10**17), (Attempt(13, held),)),
-        "time": (plain, (Attempt(100, RECEIVED),)),
+        "time": (plain, (Attempt(103, RECEIVED),)),
         "share": (replace(plain, share_bps=5000), (Attempt(13, RECEIVED // 2),)),
         "route": (replace(plain, way="second route"), soon),
         "approval": (replace(plain, approves_all=True), soon),
