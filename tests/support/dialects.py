@@ -7,7 +7,7 @@ import asyncio
 import copy
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,10 +22,12 @@ Kind = Literal["geth", "nitro", "anvil"]
 Json = dict[str, Any]
 
 NITRO_GAS_LIMIT = 2**50
-ARBOS_STATE = "0xa4b05" + "f" * 35
+ARBOS_STATE = "0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf"
 """Where the parent chain's number stands, among others."""
 MOST_PRECOMPILE = 0xFFFF
 OWN_METHODS = ("eth_simulateV1", "eth_getLogs", "eth_createAccessList")
+CALLS = ("eth_call", "eth_estimateGas")
+"""They pass, unless their third parameter overrides what must not be."""
 FILLER_S = 12
 """How much later than the block before it a filled block stands."""
 
@@ -106,8 +108,8 @@ class DialectNode(FaultyNode):
 
     async def _answers(self, calls: Batch) -> Batch:
         """What passes goes to the real node in one batch; what does not is answered here."""
-        passing = [call for call in calls if call["method"] not in OWN_METHODS]
-        own = [call for call in calls if call["method"] in OWN_METHODS]
+        own = [call for call in calls if call["method"] in OWN_METHODS or self._is_refused(call)]
+        passing = [call for call in calls if call not in own]
         found = await asyncio.gather(*(self._answer(call) for call in own))
         by_id = {answer["id"]: answer for answer in (*await self._passed(passing), *found)}
         return [by_id[call["id"]] for call in calls]
@@ -121,16 +123,23 @@ class DialectNode(FaultyNode):
         return answers
 
     async def _answer(self, call: Json) -> Json:
-        handlers = {
+        handlers: dict[str, Callable[[list[Any]], Awaitable[Any]]] = {
             "eth_simulateV1": self._simulate,
             "eth_getLogs": self._logs,
             "eth_createAccessList": self._access_list,
         }
         try:
+            if self._is_refused(call):
+                _refuse_arbos(call["params"][2])
             result = await handlers[call["method"]](call.get("params", []))
         except Refused as refused:
             return {"jsonrpc": "2.0", "id": call["id"], "error": refused.error}
         return {"jsonrpc": "2.0", "id": call["id"], "result": result}
+
+    def _is_refused(self, call: Json) -> bool:
+        """Whether a single call overrides the state of ArbOS on nitro."""
+        is_call = self.dialect == "nitro" and call["method"] in CALLS
+        return is_call and any(map(_overrides_arbos, call.get("params", [])[2:3]))
 
     async def _access_list(self, params: list[Any]) -> Any:
         """With overrides, which anvil does not take: all that a trace touched, without the two accounts of
@@ -269,11 +278,20 @@ class DialectNode(FaultyNode):
                     nonces[sender] += 1
 
 
+def _overrides_arbos(overrides: Json) -> bool:
+    return ARBOS_STATE.lower() in map(str.lower, overrides)
+
+
+def _refuse_arbos(overrides: Json) -> None:
+    """Raises Refused."""
+    if _overrides_arbos(overrides):
+        raise Refused(-32000, f"overriding address {ARBOS_STATE}  not allowed")
+
+
 def _as_arbos_allows(block: Json) -> None:
     """No tips, and nothing that would touch what the parent chain keeps in the state and in headers. Raises
     Refused."""
-    if ARBOS_STATE in {address.lower() for address in block.get("stateOverrides", {})}:
-        raise Refused(-32000, f"overriding address {ARBOS_STATE} not allowed")
+    _refuse_arbos(block.get("stateOverrides", {}))
     if "prevRandao" in block.get("blockOverrides", {}):
         raise Refused(-32000, "unknown version of the rules in the header's mixHash")
     for call in block.get("calls", []):

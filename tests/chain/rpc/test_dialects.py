@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from roundtrip.devnet.sync_rpc import SyncRpc
-from support.dialects import DialectNode, Json, Kind, parent_number
+from support.dialects import ARBOS_STATE, DialectNode, Json, Kind, parent_number
 from support.wallet import calldata
 
 ETH = 10**18
@@ -269,3 +269,34 @@ async def test_a_reverted_eth_call_and_an_unknown_block(asked: Asked) -> None:
     options = {"blockStateCalls": [asked.block(1, 1)]}
     answer = await asked.call("eth_simulateV1", options, {"blockHash": "0x" + "9" * 64})
     assert answer == {"error": {"code": -32000, "message": "header not found"}}
+
+
+ARBOS_WORDS = {"code": -32000, "message": f"overriding address {ARBOS_STATE}  not allowed"}
+
+
+@pytest.mark.parametrize("address", [ARBOS_STATE, ARBOS_STATE.lower()])
+@pytest.mark.parametrize("method", ["eth_simulateV1", "eth_createAccessList", "eth_call", "eth_estimateGas"])
+async def test_nitro_refuses_to_override_what_has_the_parent_chains_number(
+    nitro: Asked, rpc: SyncRpc, method: str, address: str
+) -> None:
+    """In its whole state, and in a single slot of it; geth knows no such account."""
+    slot = {"0x" + "0" * 64: "0x" + "0" * 63 + "1"}
+    for override in ({"balance": "0x1"}, {"stateDiff": slot}):
+        asked = _overriding(nitro, method, {address: override})
+        assert await nitro.call(method, *asked) == {"error": ARBOS_WORDS}
+    allowed = await nitro.call(method, *_overriding(nitro, method, {}))
+    assert "result" in allowed
+    async with asking(rpc, "geth") as geth:
+        answer = await geth.call(method, *_overriding(geth, method, {address: {"balance": "0x1"}}))
+        assert "result" in answer
+
+
+def _overriding(node: Asked, method: str, overrides: Json) -> list[Any]:
+    """The parameters of a call to a contract that tells NUMBER, with more overrides."""
+    overrides = {**OVERRIDES, **overrides}
+    if method == "eth_simulateV1":
+        # A later block of several is refused, too, and with it the whole request.
+        first, second = node.block(1, 1, to(TELLER)), node.block(2, 2, to(TELLER))
+        return [{"blockStateCalls": [first, {**second, "stateOverrides": overrides}]}, hex(node.number)]
+    sent = {"from": SENDER, "to": TELLER, **FEES}
+    return [sent, hex(node.number), overrides]
