@@ -141,7 +141,7 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
         for address in sorted(with_code)
     ]
     if with_code:
-        requests.append(BatchRequest("admin", call=token_facts.admin_call(case.token, block)))
+        requests.append(BatchRequest("proxy", call=token_facts.proxy_call(case.token, block)))
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
@@ -216,7 +216,8 @@ def _find_insiders(
     results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
 ) -> frozenset[object]:
     """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    facts = token_facts.read_token_facts(results, NOT_TOLD, _find_answer(answers, "admin"))
+    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"))
+    facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
