@@ -170,8 +170,8 @@ async def read_span(
 ) -> list[BlockRead]:
     """Reads blocks ``first`` to ``last``, both included, in one batch, with the checks above.
 
-    ``empty``: blocks that need not be requested. The last block always is, so that the node itself links to
-    them; where the two contradict each other, all are requested.
+    ``empty``: blocks that need not be requested, nor the logs where all are empty. The last block always is
+    requested, so that the node itself links to them; where the two contradict each other, all is.
 
     Raises SpanRefused or NodeAnswerTooLarge where fewer blocks may work, NodeLied when the answer contradicts
     itself, NodeFault when there is none, and ServiceFull when this service's own limits of calls are reached;
@@ -180,14 +180,16 @@ async def read_span(
     numbers = range(first, last + 1)
     known = {number: block for number in numbers[:-1] if (block := empty(number)) is not None}
     asked = [number for number in numbers if number not in known]
-    calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
+    has_logs = asked != [last] or empty(last) is None
+    calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])] if has_logs else []
     calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in asked]
-    logs, *answers = await ask(node, calls)
+    answers = await ask(node, calls)
+    logs, answers = (answers[:1], answers[1:]) if has_logs else ([], answers)
     blocks: dict[int, Answer | SpanBlock] = {**known, **dict(zip(asked, answers, strict=True))}
     try:
-        return await check_answers([logs], [blocks[number] for number in numbers], numbers)
+        return await check_answers(logs, [blocks[number] for number in numbers], numbers)
     except NodeLied:
-        if not known:
+        if has_logs and not known:
             raise
     return await read_span(node, first, last)
 
