@@ -51,6 +51,7 @@ _STOPPING: tuple[tuple[Manner, str], ...] = (
         blacklistAddresses(address[],bool) setMultiBlacklist(address[],bool) setFrozen(address,bool)
         freezeAccount(address,bool) setFreeze(address,bool) setLocked(address,bool) setBlocked(address,bool)
         setRestricted(address,bool) setSniper(address,bool) rule(bool,address,uint256,uint256)
+        setBlocklist(address,bool) setBlocklisted(address,bool)
         """,
     ),
     (
@@ -62,8 +63,9 @@ _STOPPING: tuple[tuple[Manner, str], ...] = (
         addToBlacklist(address[]) addBot(address) addBots(address[]) addBots(address) setBot(address)
         setBots(address[]) blockBots(address[]) blockBot(address) markBot(address) ban(address) block(address)
         freeze(address) freezeAccount(address) lock(address) lockAddress(address) blockAddress(address)
-        blockAccount(address) removeFromWhitelist(address) removeWhitelist(address) wipe(address)
-        destroyBlackFunds(address) wipeFrozenAddress(address)
+        blockAccount(address) blockAccounts(address[]) blocklist(address) blockList(address)
+        addToBlocklist(address) addToBlockList(address) removeFromWhitelist(address)
+        removeWhitelist(address) wipe(address) destroyBlackFunds(address) wipeFrozenAddress(address)
         """,
     ),
     ("code", "upgradeTo(address) upgradeToAndCall(address,bytes) upgrade(address)"),
@@ -101,7 +103,7 @@ _STOPPING: tuple[tuple[Manner, str], ...] = (
         """,
     ),
     ("each", "seize(address,uint256) confiscate(address,uint256) burnFrom(address,uint256)"),
-    ("each", "burn(address,uint256)"),
+    ("each", "burn(address,uint256) adminBurn(address,uint256)"),
     ("each", "forceTransfer(address,address,uint256) adminTransfer(address,address,uint256)"),
 )  # fmt: skip
 

@@ -8,16 +8,13 @@ import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep, StepResult
-from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT, PROXY_ADMIN_SLOT
+from roundtrip.chain.simulate.token_facts import BEACON_SLOT, IMPLEMENTATION_SLOT, PROXY_ADMIN_SLOT
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.domain.check.evidence import Environment
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-
-BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
-"""EIP-1967: keccak256("eip1967.proxy.beacon") - 1."""
 
 _FIRST_SLOTS = 32
 _SLOTS_GAS = 400_000

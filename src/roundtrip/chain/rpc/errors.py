@@ -26,6 +26,8 @@ _METHOD_NOT_FOUND, _INVALID_PARAMS, _INTERNAL = -32601, -32602, -32603
 _TOO_MANY_REQUESTS = 429
 _PRUNED_HISTORY = 4444
 """EIP-4444, as geth, reth and nethermind answer eth_getLogs."""
+_RANGE_LIMITED = -32614
+"""A provider's limit of blocks for eth_getLogs."""
 _VM_ERROR = -32015
 _SIMULATION_ERRORS = range(-38099, -37999)
 
@@ -96,6 +98,7 @@ _PHRASES: tuple[tuple[Concern, tuple[str, ...]], ...] = (
 _BY_CODE: dict[int, Concern] = {
     0: "node",
     _METHOD_NOT_FOUND: "method",
+    _RANGE_LIMITED: "range",
     _INTERNAL: "node",
     -32001: "behind",
     -32003: "range",

@@ -1,7 +1,7 @@
 """The buy round's reads of the token and its venues, beside the buys: plans and readings. Pure."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -32,12 +32,17 @@ _VIEWS = (
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )
+BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
+"""EIP-1967: keccak256("eip1967.proxy.beacon") - 1."""
+
 GET_CHAIN_ID = "0x3408e470"
 """Multicall3.getChainId()."""
 _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
 _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
+_BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
+_PROXY_WORDS = 7
 _MOST_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
 
@@ -91,9 +96,56 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_getCode", [token, {"blockHash": pinned.hash}])
 
 
-def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
-    """The proxy admin's storage slot at the pinned block."""
-    return RpcCall("eth_getStorageAt", [token, PROXY_ADMIN_SLOT, {"blockHash": pinned.hash}])
+@dataclass(frozen=True, slots=True)
+class ProxyFacts:
+    """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
+    where that names no owner. ``implementation``: the contract that it delegates to. None: there is none."""
+
+    admin: Address | None
+    implementation: Address | None
+
+
+def _proxy_reader() -> str:
+    """A program that stands in place of a token's code. It returns the slots of EIP-1967's admin,
+    implementation and beacon, then what the beacon answers to ``owner()`` and to ``implementation()``, each
+    behind whether it answered."""
+    slots = enumerate((PROXY_ADMIN_SLOT, IMPLEMENTATION_SLOT))
+    parts = [f"7f{slot[2:]}5460{abi.WORD * n:02x}52" for n, slot in slots]  # PUSH32 slot SLOAD PUSH1 n MSTORE
+    parts.append(f"7f{BEACON_SLOT[2:]}5480604052")  # PUSH32 slot SLOAD DUP1 PUSH1 64 MSTORE
+    for at, view in ((0x60, "8da5cb5b"), (0xA0, "5c60da1b")):
+        parts.append(f"63{view}60e01b61010052")  # PUSH4 selector PUSH1 224 SHL PUSH2 256 MSTORE
+        parts.append(f"602060{at + 32:02x}60046101008462{_BEACON_GAS:06x}fa")  # STATICCALL
+        parts.append(f"601f3d111660{at:02x}52")  # and RETURNDATASIZE > 31: MSTORE
+    return f"0x{''.join(parts)}60{_PROXY_WORDS * abi.WORD:02x}5ff3"
+
+
+_PROXY_READER = _proxy_reader()
+
+
+def proxy_call(token: Address, pinned: BlockRef) -> RpcCall:
+    """Reads who can replace the token's code, and the contract that it delegates to, at the pinned block."""
+    request, codes = {"to": token, "gas": hex(_PROXY_GAS)}, {token: {"code": _PROXY_READER}}
+    return RpcCall("eth_call", [request, {"blockHash": pinned.hash}, codes])
+
+
+def read_proxy(answer: msgspec.Raw | RpcError) -> ProxyFacts | Missing:
+    """The answer to ``proxy_call``."""
+    data = _bytes(answer)
+    if isinstance(data, Missing):
+        return data
+    if len(data) != _PROXY_WORDS * abi.WORD:
+        return Missing("node", "the node did not read the token's proxy slots")
+    admin, implementation, beacon, owner, logic = (_address_in(data, n) for n in (0, 1, 2, 4, 6))
+    if beacon is not None:
+        admin = admin or (owner if abi.uint_at(data, 3) else beacon)
+        implementation = implementation or (logic if abi.uint_at(data, 5) else None)
+    return ProxyFacts(admin, implementation)
+
+
+def _address_in(data: bytes, word: int) -> Address | None:
+    """The address in a word; None: zero, or no address."""
+    address = abi.address_at(data, word)
+    return None if address == ZERO_ADDRESS else address
 
 
 def block_count(code: bytes | Missing) -> Missing | None:
@@ -102,11 +154,6 @@ def block_count(code: bytes | Missing) -> Missing | None:
     if isinstance(code, Missing):
         return code
     return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(code) else None
-
-
-def implementation_call(token: Address, pinned: BlockRef) -> RpcCall:
-    """The storage slot of a proxy's implementation at the pinned block."""
-    return RpcCall("eth_getStorageAt", [token, IMPLEMENTATION_SLOT, {"blockHash": pinned.hash}])
 
 
 _MINIMAL_PROXY = re.compile(
@@ -121,13 +168,11 @@ def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
     return _bytes(answer)
 
 
-def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
+def implementation_of(code: bytes | Missing, proxy: ProxyFacts | Missing) -> Address | Missing | None:
     """The implementation that the token delegates to; None: it runs its own code."""
     if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
         return Address("0x" + minimal[1].hex())
-    word = _bytes(slot)
-    address = abi.address_at(word, 0) if isinstance(word, bytes) else word
-    return None if address == ZERO_ADDRESS else address
+    return proxy if isinstance(proxy, Missing) else proxy.implementation
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None
@@ -188,14 +233,12 @@ def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ..
 
 
 def read_token_facts(
-    results: Results | Missing, code: bytes | Missing, admin: msgspec.Raw | RpcError
+    results: Results | Missing, code: bytes | Missing, proxy: ProxyFacts | Missing
 ) -> TokenFacts:
     """The token's facts. Missing: the node did not answer. None: the token did not."""
-    admin_word = _bytes(admin)
-    proxy_admin = abi.address_at(admin_word, 0) if isinstance(admin_word, bytes) else admin_word
     common = {
         "code_bytes": len(code) if isinstance(code, bytes) else code,
-        "proxy_admin": None if proxy_admin == ZERO_ADDRESS else proxy_admin,
+        "proxy_admin": proxy if isinstance(proxy, Missing) else proxy.admin,
     }
     if isinstance(results, Missing):
         gap = results

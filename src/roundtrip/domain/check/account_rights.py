@@ -51,11 +51,27 @@ def rights_sentence(evidence: Evidence, policy: Policy) -> str:
     assert isinstance(rights, AccountRights)
     effect = change(rights, policy)
     if effect is not None:
-        text = f"{_caller(effect.call)} {harm_text(effect)}."
+        text = f"{_caller(effect.call)} {harm_text(effect)}{_more_text(rights, effect.call)}."
         return f"{subject}, but {text}" if subject else f"Beside its owner, {text}"
     if not subject and _adds_nothing(evidence.owner_calls, rights, policy):
         return ""
     return f"{'; '.join((_tried_text(subject, rights), *_untried_texts(rights)))}."
+
+
+_MOST_MORE = 2
+
+
+def _more_text(rights: AccountRights, named: OwnerCall) -> str:
+    """Other functions of a known name that stop the sell, each with its first caller."""
+    seen, texts = {named.function}, []
+    for call in rights.tried:
+        stops = call.outcome is not None and lost_bps(call.outcome) is None
+        if stops and call.function not in seen and not call.function.startswith("0x"):
+            seen.add(call.function)
+            who = "" if call.sender == named.sender else f" by {_caller(call).rstrip(',')}"
+            of = "" if call.target is None else f", of {call.target}"
+            texts.append(f"function {call.function}{of}{who}")
+    return f"; so can {' and '.join(texts[:_MOST_MORE])}" if texts else ""
 
 
 def _subject(owner: Address | Missing | None, rights: AccountRights | Missing) -> str:

@@ -252,14 +252,14 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 recalled_wallets=recall_wallets(run, place, pool, launch),
             )
         )
-    code = token_facts.read_simulated_code(facts)
+    code, proxy = token_facts.read_simulated_code(facts), token_facts.read_proxy(answers["proxy"])
     return BuyRoundData(
-        facts=token_facts.read_token_facts(facts, code, answers["proxy admin"]),
+        facts=token_facts.read_token_facts(facts, code, proxy),
         launch=launch,
         venues=await _with_more_buys(run, venues, launch),
         block_gaps=_block_gaps(run, places, code, answers, launch),
         code=code,
-        implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
+        implementation=token_facts.implementation_of(code, proxy) if run.deep else None,
     )
 
 
@@ -289,13 +289,11 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     curve = next((place for place in places if place.venue.is_curve), None)
     reads = {
         "chain id": RpcCall("eth_chainId", []),
-        "proxy admin": token_facts.admin_call(run.token, block),
+        "proxy": token_facts.proxy_call(run.token, block),
         "facts": run.request(facts_plan),
     }
     if curve is not None:
         reads["snipe tax"] = token_facts.snipe_call(curve, run.environments[0], block)
-    if run.deep:
-        reads["implementation"] = token_facts.implementation_call(run.token, block)
     return reads | {
         contract: token_facts.code_call(contract, block) for contract in _strange_contracts(run, places)
     }

@@ -12,6 +12,7 @@ from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast
+from roundtrip.chain.simulate.number_copies import NumberCopies
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
@@ -47,7 +48,8 @@ class HoldingCase:
     """A holding and the inputs of its sells. ``holders``: known holders, for tokens whose balances cannot be
     overridden. ``places``: where it may trade; the first ``listed`` of them are known to exist. ``complete``:
     no pool is unknown. ``at``: the only place to sell it, while any of it sells there. ``environment``: the
-    seller's; ``other``: that of the control's wallets, which differ from it."""
+    seller's; ``other``: that of the control's wallets, which differ from it. ``passing``: venues where block
+    numbers pass in simulations that keep NUMBER still, with ``copies`` where any code of a trade reads it."""
 
     check_context: CheckContext
     head: ChainHead
@@ -64,6 +66,8 @@ class HoldingCase:
     places: tuple[VenuePlace, ...]
     listed: int
     complete: bool
+    passing: frozenset[Venue] = frozenset()
+    copies: NumberCopies | None = None
 
     def only_place(self) -> VenuePlace | None:
         """The only place to sell it; None: any place will do, or that place is no longer known."""
@@ -141,7 +145,7 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
         for address in sorted(with_code)
     ]
     if with_code:
-        requests.append(BatchRequest("admin", call=token_facts.admin_call(case.token, block)))
+        requests.append(BatchRequest("proxy", call=token_facts.proxy_call(case.token, block)))
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
@@ -152,11 +156,11 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
                 for fund in (False, True) if seller.slot is None else (True,):
                     plan = holding_plans.sell_plan(place, setting, seller, fund)
                     key = ("sell", amount_raw, place, number, fund)
-                    requests.append(BatchRequest(key, plan=plan, place=place))
+                    requests.append(BatchRequest(key, plan=plan, place=place, copies=case.copies))
     for place in places:
         plan_or_gap = case.build_control(place) if case.needs_control(place.venue) else None
         if isinstance(plan_or_gap, Plan):
-            requests.append(BatchRequest(("control", place), plan=plan_or_gap, place=place))
+            requests.append(BatchRequest(("control", place), plan_or_gap, place=place, copies=case.copies))
     return requests
 
 
@@ -216,7 +220,8 @@ def _find_insiders(
     results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
 ) -> frozenset[object]:
     """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    facts = token_facts.read_token_facts(results, NOT_TOLD, _find_answer(answers, "admin"))
+    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"))
+    facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
@@ -256,8 +261,10 @@ def _find_block_gap(
     launch: AnyLaunch | Missing | None,
 ) -> Missing | None:
     """Why a simulated wait proves nothing: the token's or the hook's code may depend on the block number.
-    None: it does not."""
+    None: it does not, or block numbers pass."""
     addresses = case.addresses_with_code()
+    if place.venue in case.passing:
+        return None
     if not addresses or case.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks)):
         return None
     trusted = {case.token} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
@@ -269,6 +276,21 @@ def _find_block_gap(
     codes = (token_facts.read_code(_find_answer(answers, ("code", address))) for address in parties)
     gaps = map(token_facts.block_count, codes)
     return next((gap for gap in gaps if gap is not None), None)
+
+
+def waits_for_numbers(
+    case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
+) -> bool:
+    """Whether a sell stays unknown because block numbers do not pass, and the node did answer."""
+    results, contracts = _find_results(answers, "facts"), case.check_context.contracts
+    launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
+    plans = {place: case.build_control(place) for place in places if case.needs_control(place.venue)}
+    gaps = (
+        _find_block_gap(case, place, plan, answers, launch)
+        for place, plan in plans.items()
+        if isinstance(plan, Plan)
+    )
+    return any(gap is not None and gap.fault == "token" for gap in gaps)
 
 
 def _value_place(

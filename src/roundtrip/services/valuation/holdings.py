@@ -1,7 +1,7 @@
 """The worth of holdings if they were sold now: many of them in one batch to the node."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from roundtrip.chain.blocks import environments
@@ -14,8 +14,10 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.candidates import list_candidates
 from roundtrip.services.check.index_facts import known_venues, read_index_facts, read_known_venues
+from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.trade_builder import pays
@@ -29,6 +31,7 @@ from .holding_sells import (
     find_deeper_places,
     read_sells,
     value_holding,
+    waits_for_numbers,
 )
 from .token_batches import send_round
 
@@ -62,6 +65,7 @@ class SellValue:
 Valued = SellValue | RefusedCall | Missing
 """RefusedCall: it cannot be sold, and why. Missing: not found out."""
 
+_MOST_COUNTING = 4
 _MOST_KNOWN = 8
 """Limit of candidate places of each sort."""
 
@@ -71,7 +75,8 @@ async def worth(
 ) -> list[Valued]:
     """Values each holding at the block of ``head``, all in one batch. What the node does not answer is
     Missing. A second batch follows if a place is deeper than those that were tried, or if a holding no longer
-    sells at its only place."""
+    sells at its only place. Where NUMBER stands still in simulations, the buy round of a check lets block
+    numbers pass for up to ``_MOST_COUNTING`` tokens that may count them, and these are sold again."""
     try:
         head.known_dialect()
     except NodeFault as fault:
@@ -83,6 +88,16 @@ async def worth(
         {number: build_requests(case, case.first_places()) for number, case in enumerate(cases)},
         meter,
     )
+    waiting = {
+        number: case
+        for number, case in enumerate(cases)
+        if waits_for_numbers(case, case.first_places(), answers[number])
+    }
+    passed = await _pass_numbers(ctx, head, waiting, meter)
+    if passed:
+        again = {number: build_requests(case, case.first_places()) for number, case in passed.items()}
+        answers |= await send_round(ctx, head, again, meter)
+        cases = [passed.get(number, case) for number, case in enumerate(cases)]
     sells = [read_sells(case, case.first_places(), answers[number]) for number, case in enumerate(cases)]
     more_places = {number: find_deeper_places(case, sells[number]) for number, case in enumerate(cases)}
     retries = {
@@ -95,6 +110,38 @@ async def worth(
                 read_sells(cases[number], more_places[number], answers[number])
             )
     return [_value_of(case, holding_sells) for case, holding_sells in zip(cases, sells, strict=True)]
+
+
+async def _pass_numbers(
+    ctx: Context, head: ChainHead, waiting: Mapping[int, HoldingCase], meter: Meter
+) -> dict[int, HoldingCase]:
+    """The cases of these for which block numbers can be made to pass, as a check does it."""
+    tokens = list(dict.fromkeys(case.token for case in waiting.values()))[:_MOST_COUNTING]
+    meters = [Meter() for _ in tokens]
+    sessions = await at_once(
+        *(_buy_round(ctx, head, token, used) for token, used in zip(tokens, meters, strict=True))
+    )
+    meter.add(*meters)
+    found = dict(zip(tokens, sessions, strict=True))
+    passed = {}
+    for number, case in waiting.items():
+        bought = found.get(case.token)
+        if bought is None:
+            continue
+        gaps = bought.run.block_gaps
+        venues = (trial.place.venue for trial in bought.data.venues if trial.main_size() is not None)
+        passing = frozenset(venue for venue in venues if venue not in gaps)
+        if passing:
+            passed[number] = replace(case, passing=passing, copies=bought.run.copies)
+    return passed
+
+
+async def _buy_round(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> BuyRoundResult | None:
+    """The buy round of a check; None: the node did not answer."""
+    try:
+        return await start_check(ctx, head, token, meter)
+    except NodeFault:
+        return None
 
 
 def _value_of(case: HoldingCase, sells: HoldingSells) -> Valued:

@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.number_copies import NumberCopies
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check.evidence import Missing
@@ -20,12 +21,14 @@ BatchAnswer = Results | Missing | msgspec.Raw | RpcError
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades."""
+    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades. ``copies``: for
+    a plan that waits, where the node's block numbers do not pass."""
 
     key: Hashable
     plan: Plan | None = None
     call: RpcCall | None = None
     place: VenuePlace | None = None
+    copies: NumberCopies | None = None
 
     def has_foreign_hook(self) -> bool:
         """Whether a third-party hook takes part: it can answer with megabytes."""
@@ -110,7 +113,9 @@ async def _ask_groups(
 
 def _build_call(head: ChainHead, request: BatchRequest) -> RpcCall:
     if request.plan is not None:
-        return build(request.plan, head.block, head.known_dialect())
+        dialect = head.known_dialect()
+        can_wait = dialect.waits(tuple(block.delay_s for block in request.plan.blocks))
+        return build(request.plan, head.block, dialect, None if can_wait else request.copies)
     assert request.call is not None
     return request.call
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,12 +11,13 @@ from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Results, StepResult
 from roundtrip.chain.simulate.token_facts import (
-    PROXY_ADMIN_SLOT,
-    admin_call,
+    ProxyFacts,
     code_call,
     facts_plan,
+    proxy_call,
     read_code,
     read_pool_facts,
+    read_proxy,
     read_simulated_code,
     read_token_facts,
     with_code_read,
@@ -34,7 +36,7 @@ PLACES = tuple(VenuePlace(venue, amm_v3) for venue in amm_v3.candidates(TOKEN, C
 OWNER, OTHER_OWNER, ADMIN = address(0x0E), address(0x0F), address(0xAD)
 
 CODE = bytes.fromhex("6001")
-NO_ADMIN = raw("0x" + "00" * 32)
+NO_ADMIN = ProxyFacts(None, None)
 GAP = Missing("node", "the simulation was not run")
 
 NAME = word(32) + word(5) + b"Plain".ljust(32, b"\0")
@@ -62,10 +64,10 @@ FACTS = TokenFacts(
 def told(
     results: Results | Missing | None = None,
     code: bytes | Missing = CODE,
-    admin: msgspec.Raw | RpcError = NO_ADMIN,
+    proxy: ProxyFacts | Missing = NO_ADMIN,
     **changes: StepResult,
 ) -> TokenFacts:
-    return read_token_facts(GOOD | changes if results is None else results, code, admin)
+    return read_token_facts(GOOD | changes if results is None else results, code, proxy)
 
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -94,11 +96,14 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
     assert dict(block.balances).keys() == {ENVIRONMENT.reader}
 
 
-def test_code_and_admin_are_read_at_the_pinned_block() -> None:
+def test_code_and_proxy_are_read_at_the_pinned_block() -> None:
     pinned = {"blockHash": PINNED.hash}
-    code, admin = code_call(TOKEN, PINNED), admin_call(TOKEN, PINNED)
+    code, proxy = code_call(TOKEN, PINNED), proxy_call(TOKEN, PINNED)
     assert (code.method, code.params) == ("eth_getCode", [TOKEN, pinned])
-    assert (admin.method, admin.params) == ("eth_getStorageAt", [TOKEN, PROXY_ADMIN_SLOT, pinned])
+    request: Any = proxy.params[0]
+    codes: Any = proxy.params[2]
+    assert (proxy.method, request["to"], proxy.params[1]) == ("eth_call", TOKEN, pinned)
+    assert list(codes) == [TOKEN]
 
 
 def test_the_code_is_returned_by_a_contract_that_nobody_else_calls() -> None:
@@ -209,29 +214,50 @@ def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspe
 def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(
     answer: msgspec.Raw | RpcError,
 ) -> None:
-    facts = told(admin=answer)
+    facts = told(proxy=read_proxy(answer))
     assert isinstance(facts.proxy_admin, Missing)
     assert facts.proxy_admin.fault == "node"
     assert facts.code_bytes == 2
 
 
+BEACON, LOGIC = address(0xBE), address(0x10)
+
+
+def proxy_answer(*words: int | str) -> msgspec.Raw:
+    """Slots of admin, implementation and beacon; whether the beacon has an owner, and that; its logic."""
+    return raw("0x" + b"".join(word(int(w, 16) if isinstance(w, str) else w) for w in words).hex())
+
+
 @pytest.mark.parametrize(
-    ("slot", "admin"),
+    ("words", "facts"),
     [
-        ("0x" + word(int(ADMIN, 16)).hex(), ADMIN),
-        ("0x" + "00" * 32, None),
-        ("0x" + "ff" * 32, None),
-        ("0x", None),
-        ("0x00", None),
+        ((0, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
+        ((ADMIN, LOGIC, 0, 0, 0, 0, 0), ProxyFacts(ADMIN, LOGIC)),
+        ((2**256 - 1, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
+        ((0, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC)),
+        ((0, 0, BEACON, 1, 0, 1, LOGIC), ProxyFacts(None, LOGIC)),
+        ((0, 0, BEACON, 0, OWNER, 0, LOGIC), ProxyFacts(BEACON, None)),
+        ((ADMIN, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(ADMIN, LOGIC)),
     ],
-    ids=["an admin", "zero", "no address", "nothing", "one byte"],
-)
-def test_a_proxys_admin_is_an_address_and_not_zero(slot: str, admin: Address | None) -> None:
-    assert told(admin=raw(slot)).proxy_admin == admin
+    ids=[
+        "no proxy", "a proxy", "no address", "a beacon", "a beacon that nobody owns",
+        "a beacon without answers", "an admin and a beacon",
+    ],
+)  # fmt: skip
+def test_who_can_replace_the_code_is_an_admin_or_a_beacons_owner(
+    words: tuple[int | str, ...], facts: ProxyFacts
+) -> None:
+    assert read_proxy(proxy_answer(*words)) == facts
+    assert told(proxy=facts).proxy_admin == facts.admin
+
+
+@pytest.mark.parametrize("answer", [raw("0x"), raw("0x00"), raw("0x" + "00" * 32)])
+def test_an_answer_of_another_size_is_none(answer: msgspec.Raw) -> None:
+    assert isinstance(read_proxy(answer), Missing)
 
 
 def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:
-    facts = told(GAP, admin=raw("0x" + word(int(ADMIN, 16)).hex()))
+    facts = told(GAP, proxy=ProxyFacts(ADMIN, None))
     assert facts == TokenFacts(2, GAP, GAP, GAP, GAP, GAP, GAP, ADMIN)
 
 
