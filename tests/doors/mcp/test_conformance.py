@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
@@ -58,7 +60,8 @@ async def scenarios() -> list[tuple[str, str]]:
     ]
 
 
-async def test_every_scenario_of_tools_and_prompts_ends_as_expected() -> None:
+@pytest.mark.timeout(300)
+async def test_every_scenario_of_tools_ends_as_expected() -> None:
     allowance = CallAllowance(1_000_000)
     wall = Wall()
     gate = Gate(MinuteLimits(wall), Allowances(allowance, allowance, allowance), CallCounter(Counts(), wall))
