@@ -27,7 +27,7 @@ _ABSENT_TTL_MS = 2_000
 
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
-    """A check in short. ``is_old``: its block is more than a day old."""
+    """A check in short. ``is_old``: it was made more than a day ago."""
 
     level: str
     code: str
@@ -71,7 +71,7 @@ def _read_card(token: Address, stored: KeptEvidence, policy: Policy, now_s: floa
 
 
 def summarize(answer: Check, block: int, block_at_s: int, now_s: float) -> CheckSummary:
-    """The check in short. ``block_at_s``: its block's timestamp."""
+    """The check in short. ``block_at_s``: its block's timestamp; ``now_s``: both in seconds since 1970."""
     return CheckSummary(
         level=answer.verdict.level,
         code=answer.verdict.code,
@@ -80,5 +80,5 @@ def summarize(answer: Check, block: int, block_at_s: int, now_s: float) -> Check
         round_trip_loss_bps=None if answer.trade is None else answer.trade.round_trip_loss_bps,
         block=block,
         block_at=at(block_at_s),
-        is_old=now_s - block_at_s > OLD_S,
+        is_old=now_s - answer.checked_at.timestamp() > OLD_S,
     )
