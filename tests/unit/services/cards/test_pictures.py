@@ -19,7 +19,7 @@ async def test_svg_becomes_png_of_its_size() -> None:
     assert struct.unpack(">II", png[16:24]) == (40, 20)
 
 
-@pytest.mark.parametrize("svg", ["", "<svg", "<svg xmlns='http://www.w3.org/2000/svg' width='999999'/>"])
+@pytest.mark.parametrize("svg", ["", "<svg", "<svg xmlns='http://www.w3.org/2000/svg' width='0'/>"])
 async def test_what_cannot_be_drawn_is_an_error(svg: str) -> None:
     with pytest.raises(ServiceFull, match="could not be drawn"):
         await Pictures(Path("no-fonts")).draw(svg)
