@@ -73,6 +73,7 @@ CARRIED = (
     Part("OpenSSL", "", "Apache-2.0", "", True, "cryptography"),
     Part("libuv", "", "MIT", "", True, "uvloop"),
     Part("llhttp", "", "MIT", "", True, "httptools"),
+    Part("resvg", "0.48.1", "Apache-2.0 OR MIT", "", True, "resvg-py"),
 )
 """Other projects that wheels contain, compiled. Their metadata does not name them. The version is given where
 the wheel's own version names it."""
@@ -142,6 +143,10 @@ def python_parts() -> list[Part]:
     return sorted(found)
 
 
+_BY_LICENSE_FILE = MappingProxyType({"resvg_py": "MIT"})
+"""Of packages whose metadata names none; their LICENSE does."""
+
+
 def _licence(said: importlib.metadata.PackageMetadata) -> str:
     if expressions := said.get_all("License-Expression"):
         return str(expressions[0])
@@ -151,11 +156,16 @@ def _licence(said: importlib.metadata.PackageMetadata) -> str:
         if line.startswith("License ::") and not line.endswith("OSI Approved")
     )
     text = " AND ".join(classified) or str((said.get_all("License") or [""])[0]).strip()
+    text = text or _BY_LICENSE_FILE[str(said["Name"])]
     return text if text in _SPDX.values() or _is_expression(text) else _SPDX[text]
 
 
 def _is_expression(text: str) -> bool:
     return re.fullmatch(r"(MIT|Apache-2\.0|BSD-[23]-Clause|PSF-2\.0)( (AND|OR) [\w.-]+)*", text) is not None
+
+
+_NPM_LICENCES = MappingProxyType({"htmx-ext-sse": "0BSD", "dejavu-fonts-ttf": "Bitstream-Vera"})
+"""Of packages whose package.json names none; their LICENSE does."""
 
 
 def npm_parts() -> list[Part]:
@@ -165,8 +175,7 @@ def npm_parts() -> list[Part]:
     for path, package in packages.items():
         if path:
             name = path.removeprefix("node_modules/")
-            # Its package.json names none; its LICENSE does.
-            licence = package.get("license") or {"htmx-ext-sse": "0BSD"}[name]
+            licence = _NPM_LICENCES.get(name) or package["license"]
             found.append(_npm(name, package["version"], licence))
     found += [_npm(one.name, one.version, ARTIFACT_LICENCES[one.name]) for one in PACKAGES]
     return sorted(found)
@@ -239,8 +248,8 @@ Other projects that wheels contain, as far as known; only the servers' wheels na
 crates and C libraries that are compiled into these again are not documented, and not listed."""
 _BY_NPM = """## By npm
 
-`htmx`, its extension and `uPlot` are in the wheel. The rest belongs to the local chain, and is installed at
-its first start."""
+`htmx`, its extension, `uPlot` and two fonts of `dejavu-fonts-ttf` are in the wheel. The rest belongs to the
+local chain, and is installed at its first start."""
 _TESTS = """## What only builds and tests"""
 _ELSEWHERE = """In the lock only for other machines or other Pythons, and not checked:"""
 _OTHERS = """Used by tests and benchmarks, from npm, by licence; none of it is in the wheel:"""

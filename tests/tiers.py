@@ -27,6 +27,8 @@ KEPT: Mapping[str, int] = {
     "chain/check/test_proof.py::test_a_lie_is_found_out_and_where": 2,
     "chain/devnet/test_demo.py::test_a_newcomer_gets_five_tokens_that_match_their_stories": 1,
     "db/watch/test_alerts.py::test_whatever_comes_in_which_order_each_fact_is_told_once": 1,
+    "chain/jobs/test_chat_checks.py::test_a_check_is_answered_with_the_cards_text_and_picture": 1,
+    "docs/test_agents_page.py::test_the_recipe_leads_to_a_verified_trade_or_to_none": 1,
     "docs/test_examples.py::test_a_proof_holds_at_a_node_of_ones_own": 1,
     "docs/test_examples.py::test_a_trade_is_proven_from_the_shell_and_in_python": 1,
     "docs/test_examples.py::test_the_readmes_calls_answer_what_it_shows": 1,

@@ -9,7 +9,7 @@ from aiohttp import web
 from roundtrip.channels import discord
 from roundtrip.channels.post import Poster, PostReply
 from roundtrip.channels.targets import BadTarget, Target, parse_target
-from roundtrip.channels.telegram import StartedChat, Telegram
+from roundtrip.channels.telegram import ChatCheck, ChatMessage, ChatText, StartedChat, Telegram
 from support.discord import PATH, discord_api
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
@@ -18,6 +18,10 @@ SCAM = "[free eth](https://scam.example) @everyone <@1> **x** https://scam.examp
 
 def reach(api: TelegramApi, poster: Poster) -> Telegram:
     return Telegram(poster, TOKEN, api.url)
+
+
+def started(found: list[ChatMessage]) -> list[StartedChat]:
+    return [one for one in found if isinstance(one, StartedChat)]
 
 
 async def test_telegram_is_told_in_plain_text() -> None:
@@ -70,7 +74,7 @@ async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
         assert await telegram.name() is None
         api.broken = web.Response(body=said)
         with pytest.raises(OSError, match="the request to Telegram failed"):
-            await telegram.read_started(0, 0)
+            await telegram.read_messages(0, 0)
 
 
 async def test_what_the_bot_is_called() -> None:
@@ -89,14 +93,54 @@ async def test_who_sent_a_code_is_found_among_the_rest() -> None:
         first = await api.says(2, "/start code-1_A")
         await api.says(3, "/start code-2", kind="group")
         await api.says(4, "/start")
-        found, newest = await telegram.read_started(0, 0)
-        assert found == [StartedChat(first, 2, "code-1_A", "Ann Lee")]
+        found, newest = await telegram.read_messages(0, 0)
+        assert started(found) == [StartedChat(first, 2, "code-1_A", "Ann Lee")]
         await api.says(5, "/start two words")
         await api.happens({"edited_message": {"text": "/start code-3"}})
         second = await api.says(6, "/start@stand_in_bot code-4")
-        found, newest = await telegram.read_started(newest, 0)
-        assert (found, newest) == ([StartedChat(second, 6, "code-4", "Ann Lee")], second)
-        assert await telegram.read_started(newest, 0) == ([], newest)
+        found, newest = await telegram.read_messages(newest, 0)
+        assert (started(found), newest) == ([StartedChat(second, 6, "code-4", "Ann Lee")], second)
+        assert await telegram.read_messages(newest, 0) == ([], newest)
+
+
+async def test_what_people_write_in_private_is_told_apart() -> None:
+    token = "0x" + "Ab" * 20
+    texts = {
+        f"/check {token}": token,
+        f"  /check@stand_in_bot \n {token} ": token,
+        "/check": None,
+        "/check 0x12": None,
+        f"/check {token} {token}": None,
+        f"/check {token[:-1]}\u0661": None,
+    }
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram, found, newest = reach(api, poster), list[ChatMessage](), 0
+        for text in texts:
+            await api.says(5, text)
+        for text in (f"/checks {token}", token, "/start", "hello"):
+            await api.says(6, text)
+        await api.says(7, f"/check {token}", kind="group")
+        await api.says(8, "")
+        last = await api.happens({"edited_message": {"text": f"/check {token}"}})
+        while newest < last:
+            some, newest = await telegram.read_messages(newest, 0)
+            found += some
+    assert [one.address for one in found if isinstance(one, ChatCheck)] == [*texts.values()]
+    assert [one.chat_id for one in found if isinstance(one, ChatText)] == [6] * 4
+    assert len(found) == len(texts) + 4
+
+
+async def test_a_picture_is_sent_with_its_text() -> None:
+    picture = b"\x89PNG\r\n\x1a\n--\r\n\r\n" + bytes(range(256)) * 200
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        assert (await reach(api, poster).send_photo(5, picture, 'Trap: "<b>\n😀"')).ok
+        assert api.told == [{"chat_id": 5, "caption": 'Trap: "<b>\n😀"', "photo": picture}]
+        assert (await reach(api, poster).send_photo(5, picture, "😀" * 3000)).ok
+        assert api.told[1]["caption"].endswith("😀…")
+        api.blocked.add(5)
+        assert (await reach(api, poster).send_photo(5, picture, "x")).status == 410
+        assert (await reach(api, poster).send_photo(6, picture, "x")).status == 400
 
 
 async def test_an_update_of_another_shape_is_got_past() -> None:
@@ -105,26 +149,26 @@ async def test_an_update_of_another_shape_is_got_past() -> None:
         await api.happens({"message": "what is this"})
         await api.happens({"message": {"chat": {"id": "x"}, "text": 5}})
         third = await api.says(2, "/start code")
-        found, newest = await telegram.read_started(0, 0)
+        found, newest = await telegram.read_messages(0, 0)
         assert (found, newest) == ([StartedChat(third, 2, "code", "Ann Lee")], third)
 
 
 async def test_updates_that_are_huge_are_got_past() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        telegram, after, found = reach(api, poster), 0, list[StartedChat]()
+        telegram, after, found = reach(api, poster), 0, list[ChatMessage]()
         for number in range(9):
             await api.says(number, "\u202e" * 4096, reply_to_message={"text": "\u202e" * 4096})
         last = await api.says(9, "/start code")
         while after < last:
-            some, newest = await telegram.read_started(after, 0)
+            some, newest = await telegram.read_messages(after, 0)
             assert newest > after
             found, after = found + some, newest
-        assert [one.code for one in found] == ["code"]
+        assert [one.code for one in started(found)] == ["code"]
 
 
 async def test_an_update_is_waited_for() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        waiting = asyncio.ensure_future(reach(api, poster).read_started(0, 25))
+        waiting = asyncio.ensure_future(reach(api, poster).read_messages(0, 25))
         await api.polled()
         number = await api.says(2, "/start code")
         assert await waiting == ([StartedChat(number, 2, "code", "Ann Lee")], number)
@@ -132,34 +176,34 @@ async def test_an_update_is_waited_for() -> None:
 
 async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at}), timeout_s=0.01) as poster:
-        waiting = asyncio.ensure_future(reach(api, poster).read_started(0, 25))
+        waiting = asyncio.ensure_future(reach(api, poster).read_messages(0, 25))
         await api.polled()
         ended, _ = await asyncio.wait({waiting}, timeout=0.1)
         assert not ended
         await api.says(2, "/start code")
-        assert [one.code for one in (await waiting)[0]] == ["code"]
+        assert [one.code for one in started((await waiting)[0])] == ["code"]
 
 
 async def test_what_was_not_written_down_comes_again() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
         await api.says(2, "/start code")
-        first = await telegram.read_started(0, 0)
-        assert await telegram.read_started(0, 0) == first
-        assert await reach(api, poster).read_started(0, 0) == first
+        first = await telegram.read_messages(0, 0)
+        assert await telegram.read_messages(0, 0) == first
+        assert await reach(api, poster).read_messages(0, 0) == first
 
 
 async def test_numbers_that_begin_again_lower_after_a_quiet_week_are_seen() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
         await api.says(2, "/start code-1")
-        _, newest = await telegram.read_started(0, 0)
-        assert await telegram.read_started(newest, 0) == ([], newest)
+        _, newest = await telegram.read_messages(0, 0)
+        assert await telegram.read_messages(newest, 0) == ([], newest)
         api.next_update_id = 12
         await api.says(3, "/start code-2")
-        found, newest = await telegram.read_started(newest, 0)
-        assert ([one.code for one in found], newest) == (["code-2"], 12)
-        assert await telegram.read_started(newest, 0) == ([], 12)
+        found, newest = await telegram.read_messages(newest, 0)
+        assert ([one.code for one in started(found)], newest) == (["code-2"], 12)
+        assert await telegram.read_messages(newest, 0) == ([], 12)
 
 
 async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCaptureFixture) -> None:
@@ -167,14 +211,14 @@ async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCapture
         telegram = reach(api, poster)
         api.token = "1:other"
         with pytest.raises(OSError, match="status 401") as failed:
-            await telegram.read_started(0, 0)
+            await telegram.read_messages(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
         reply = await telegram.send_rows(5, ["one"])
         assert reply.status == 401
         assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
     async with Poster(frozenset({api.at})) as poster:
         with pytest.raises(OSError, match="the connection failed") as failed:
-            await Telegram(poster, TOKEN, api.url).read_started(0, 0)
+            await Telegram(poster, TOKEN, api.url).read_messages(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
 
 

@@ -10,6 +10,11 @@ from support.documents import PAGES, PROJECT, blocks
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "bash"): "docs/test_examples.py",
     ("README.md", "json"): "docs/test_examples.py",
+    ("docs/agents.md", "bash"): "docs/test_agents_page.py",
+    ("docs/agents.md", "json"): "docs/test_agents_page.py",
+    ("docs/agents.md", "markdown"): "docs/test_agents_page.py",
+    ("docs/agents.md", "python"): "docs/test_agents_page.py",
+    ("docs/agents.md", "toml"): "docs/test_agents_page.py",
     ("docs/alerts.md", "bash"): "channels/test_receivers.py",
     ("docs/alerts.md", "http"): "channels/test_receivers.py",
     ("docs/api.md", "json"): "unit/api/documents/test_tool_schemas.py",

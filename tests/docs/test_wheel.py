@@ -43,6 +43,9 @@ def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> N
         "htmx-ext-sse/dist/sse.min.js",
         "uplot/dist/uPlot.iife.min.js",
         "uplot/dist/uPlot.min.css",
+        "dejavu-fonts-ttf/LICENSE",
+        "dejavu-fonts-ttf/ttf/DejaVuSans.ttf",
+        "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf",
     }
     assert {f"roundtrip/carried/node_modules/{path}" for path in loaded} <= names
     assert {"roundtrip/carried/package-lock.json", "roundtrip/carried/.npmrc"} <= names

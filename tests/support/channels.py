@@ -13,7 +13,7 @@ import msgspec
 from roundtrip.channels.post import PostReply
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import Target
-from roundtrip.channels.telegram import StartedChat
+from roundtrip.channels.telegram import ChatMessage
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
@@ -86,9 +86,9 @@ class Servers:
 
 @dataclass
 class Chats:
-    """Telegram. ``updates``: who starts the bot, one list a question; then nobody does, for ever."""
+    """Telegram. ``updates``: what comes, one list a question; then nothing does, for ever."""
 
-    updates: list[list[StartedChat]] = field(default_factory=list)
+    updates: list[list[ChatMessage]] = field(default_factory=list)
     told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
     links: list[Sequence[str | None]] = field(default_factory=list)
     reply: PostReply = OK
@@ -103,10 +103,14 @@ class Chats:
         self.links.append(links)
         return self.reply
 
+    async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply:
+        self.told.append((chat_id, caption.split("\n")))
+        return self.reply
+
     async def name(self) -> str | None:
         return self.called
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]:
+    async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]:
         self.asked_after.append(after)
         if not self.updates:
             self.idle.set()

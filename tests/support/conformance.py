@@ -1,4 +1,4 @@
-"""The tools that the protocol's public conformance suite calls, behind this service's own door."""
+"""The tools and prompts that the protocol's public conformance suite asks for, behind this service's door."""
 
 from typing import Any
 
@@ -75,8 +75,23 @@ ANSWERS: dict[str, list[types.ContentBlock]] = {
 SCHEMAS = {"json_schema_2020_12_tool": STRICT, "test_custom_headers": IN_A_HEADER}
 
 
+def said(text: str) -> types.PromptMessage:
+    return types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+
+
+def prompt_messages(name: str, arguments: dict[str, str]) -> list[types.PromptMessage]:
+    if name == "test_prompt_with_arguments":
+        return [said(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")]
+    if name == "test_prompt_with_embedded_resource":
+        held = resource(arguments["resourceUri"], "text/plain", "Embedded resource content for testing.")
+        return [types.PromptMessage(role="user", content=held), said("Please process the embedded resource.")]
+    if name == "test_prompt_with_image":
+        return [types.PromptMessage(role="user", content=IMAGE), said("Please analyze the image above.")]
+    return [said("This is a simple prompt for testing.")]
+
+
 class SuiteDoor(McpDoor):
-    """The tool server with the suite's tools beside the table's."""
+    """The tool server with the suite's tools and prompts beside its own."""
 
     def _build_server(self) -> Server[Any]:
         server = super()._build_server()
@@ -106,6 +121,15 @@ class SuiteDoor(McpDoor):
                 )
             return types.CallToolResult(content=content, is_error=params.name == "test_error_handling")
 
+        getting = server.get_request_handler("prompts/get")
+        assert getting is not None
+
+        async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> Any:
+            if not params.name.startswith("test_"):
+                return await getting.handler(ctx, params)
+            return types.GetPromptResult(messages=prompt_messages(params.name, params.arguments or {}))
+
+        server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
         server.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
         server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
         return server

@@ -60,26 +60,37 @@ class TelegramApi:
         async with asyncio.timeout(30), self._changed:
             await self._changed.wait_for(lambda: self.polling > 0)
 
+    async def told_to(self, count: int) -> list[dict[str, Any]]:
+        """Waits until so many messages were sent; the messages."""
+        async with asyncio.timeout(60), self._changed:
+            await self._changed.wait_for(lambda: len(self.told) >= count)
+        return self.told
+
     async def serve(self, request: web.Request) -> web.Response:
         if self.broken is not None:
             broken, self.broken = self.broken, None
             return broken
         if request.match_info["token"] != self.token:
             return _refused(401, "Unauthorized")
-        asked = await request.json()
+        is_form = request.content_type == "multipart/form-data"
+        asked = await _form(request) if is_form else await request.json()
         self.asked.append(asked)
         match request.match_info["method"]:
             case "getMe":
                 me = {"id": 12345, "is_bot": True, "first_name": "Stand-in", "username": self.bot_name}
                 return _done(me)
             case "sendMessage":
-                return self._send(asked)
+                return await self._send(asked, asked["text"], 4096)
+            case "sendPhoto":
+                if not asked["photo"].startswith(b"\x89PNG"):
+                    return _refused(400, "Bad Request: IMAGE_PROCESS_FAILED")
+                return await self._send(asked, asked["caption"], 1024)
             case "getUpdates":
                 return await self._updates(asked)
         return _refused(404, "Not Found")
 
-    def _send(self, asked: dict[str, Any]) -> web.Response:
-        text, chat_id = asked["text"], asked["chat_id"]
+    async def _send(self, asked: dict[str, Any], text: str, most: int) -> web.Response:
+        chat_id = asked["chat_id"]
         if self.wait_s is not None:
             wait_s, self.wait_s = self.wait_s, None
             return _refused(429, f"Too Many Requests: retry after {wait_s}", {"retry_after": wait_s})
@@ -89,9 +100,11 @@ class TelegramApi:
             return _refused(400, "Bad Request: chat not found")
         if not text.strip():
             return _refused(400, "Bad Request: message text is empty")
-        if len(text.encode("utf-16-le")) // 2 > 4096:
+        if len(text.encode("utf-16-le")) // 2 > most:
             return _refused(400, "Bad Request: message is too long")
-        self.told.append(asked)
+        async with self._changed:
+            self.told.append(asked)
+            self._changed.notify_all()
         return _done({"message_id": len(self.told), "chat": {"id": chat_id}, "text": text})
 
     async def _updates(self, asked: dict[str, Any]) -> web.Response:
@@ -111,6 +124,14 @@ class TelegramApi:
             finally:
                 self.polling -= 1
         return _done(self.updates[: asked.get("limit", 100)])
+
+
+async def _form(request: web.Request) -> dict[str, Any]:
+    form = await request.post()
+    found: dict[str, Any] = {
+        name: value.file.read() if isinstance(value, web.FileField) else value for name, value in form.items()
+    }
+    return {**found, "chat_id": int(found["chat_id"])}
 
 
 def _done(result: Any) -> web.Response:

@@ -376,7 +376,7 @@ async def run_sync_and_jobs(
 
 
 async def run_worker(ctx: Context) -> None:
-    """Runs jobs, raises alerts and links chats, over an open context, until cancelled."""
+    """Runs jobs, raises alerts and answers chats, over an open context, until cancelled."""
     async with (
         run_in_background(AlertLoop(ctx).run(), "alerts"),
         run_in_background(link_chats(ctx), "telegram"),

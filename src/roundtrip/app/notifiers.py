@@ -11,8 +11,10 @@ from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import BadTarget, parse_target
 from roundtrip.channels.telegram import Telegram
+from roundtrip.config.resources import LIBRARIES
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
+from roundtrip.services.cards.pictures import Pictures, font_files
 from roundtrip.services.runtime.notifiers import Bot, Notifiers
 
 
@@ -29,12 +31,13 @@ async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
         _check_target("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{host_port}", loopback)
     _check_target("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
     async with Poster(loopback) as poster:
-        bot = None
+        bot = pictures = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
-        yield Notifiers(
-            poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback, settings.public_url
-        )
+            if all(font.is_file() for font in font_files(LIBRARIES)):
+                pictures = Pictures(LIBRARIES)
+        seal = functools.cache(lambda: Seal(secret_key(settings)))
+        yield Notifiers(poster, seal, bot, loopback, settings.public_url, pictures)
 
 
 def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:

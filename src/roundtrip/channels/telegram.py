@@ -1,5 +1,6 @@
 """Telegram's bot API."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,19 +8,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .message_lines import format_lines, format_lines_with_links
+from .message_lines import cut_text, format_lines, format_lines_with_links
 from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
 from .targets import Target, parse_target
 
 _T = TypeVar("_T")
 MOST_ROWS = 10
 MOST_CHARACTERS = 4096
+MOST_CAPTION = 1024
 MOST_READ = 384 * 1024
 """Bytes of one answer: it holds some updates with whatever users sent; one text may take 24 KiB."""
 _MOST_UPDATES = 4
 _MOST_NAME = 64
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 _START = re.compile(r"/start(?:@[A-Za-z0-9_]{1,64})? ([A-Za-z0-9_-]{1,64})")
+_CHECK = re.compile(r"/check(?:@[A-Za-z0-9_]{1,64})?(?:\s+(.*))?", re.DOTALL)
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _BOT_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -31,6 +35,26 @@ class StartedChat:
     chat_id: int
     code: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCheck:
+    """A user sent the bot ``/check`` in a private chat. ``address``: None: no address follows."""
+
+    update_id: int
+    chat_id: int
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatText:
+    """A user sent the bot any other text in a private chat."""
+
+    update_id: int
+    chat_id: int
+
+
+ChatMessage = StartedChat | ChatCheck | ChatText
 
 
 class _Chat(msgspec.Struct):
@@ -90,16 +114,27 @@ class Telegram:
         text = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
         text = text or format_lines(texts, MOST_ROWS, MOST_CHARACTERS)
         params = {"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": True}}
-        reply = await self._call("sendMessage", params)
-        if reply.status == 403:
-            return replace(reply, status=410)
-        answer = _decode_answer(reply)
-        if reply.ok and (answer is None or not answer.ok):
-            return replace(reply, status=None, error="the answer is not from Telegram")
-        wait_s = answer.parameters.retry_after if answer and answer.parameters else None
-        if reply.status == 429 and wait_s is not None:
-            return replace(reply, retry_after_s=float(max(0, wait_s)))
-        return reply
+        return _read_sent(await self._call("sendMessage", params))
+
+    async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply:
+        """Sends a PNG with plain text below it, cut to Telegram's limit. Replies as ``send_rows``."""
+        fields = {"chat_id": str(chat_id), "caption": cut_text(caption, MOST_CAPTION)}
+        boundary = hashlib.sha256(picture + caption.encode()).hexdigest()
+        parts = [
+            f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+            for name, value in fields.items()
+        ]
+        head = 'content-disposition: form-data; name="photo"; filename="card.png"\r\ncontent-type: image/png'
+        parts.append(f"--{boundary}\r\n{head}\r\n\r\n".encode() + picture + b"\r\n")
+        body = b"".join([*parts, f"--{boundary}--\r\n".encode()])
+        return _read_sent(
+            await self._poster.post(
+                Target(self._url + "sendPhoto", self._api.host, self._api.port),
+                body,
+                {"content-type": f"multipart/form-data; boundary={boundary}"},
+                MOST_READ,
+            )
+        )
 
     async def name(self) -> str | None:
         """The bot's user name; None if Telegram did not return it."""
@@ -109,8 +144,8 @@ class Telegram:
             return None
         return me.username if _BOT_NAME.fullmatch(me.username) else None
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]:
-        """The chats that sent ``/start`` since the update ``after``, and the newest update's id. Waits up to
+    async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]:
+        """The texts of private chats since the update ``after``, and the newest update's id. Waits up to
         ``wait_s`` for an update. Raises OSError when the call fails."""
         params: dict[str, Any] = {
             "timeout": wait_s,
@@ -125,7 +160,7 @@ class Telegram:
         updates = [_decode_update(raw) for raw in _decode_result(reply, list[msgspec.Raw])]
         self._confirmed = after
         newest = updates[-1].update_id if updates else after
-        return [chat for update in updates if (chat := _read_start(update)) is not None], newest
+        return [message for update in updates if (message := _read_message(update)) is not None], newest
 
     async def _call(
         self, method: str, params: Mapping[str, Any], timeout_s: float | None = None
@@ -137,6 +172,19 @@ class Telegram:
             MOST_READ,
             timeout_s,
         )
+
+
+def _read_sent(reply: PostReply) -> PostReply:
+    """The reply to a sent message, with Telegram's meaning."""
+    if reply.status == 403:
+        return replace(reply, status=410)
+    answer = _decode_answer(reply)
+    if reply.ok and (answer is None or not answer.ok):
+        return replace(reply, status=None, error="the answer is not from Telegram")
+    wait_s = answer.parameters.retry_after if answer and answer.parameters else None
+    if reply.status == 429 and wait_s is not None:
+        return replace(reply, retry_after_s=float(max(0, wait_s)))
+    return reply
 
 
 def _decode_answer(reply: PostReply) -> _TelegramAnswer | None:
@@ -169,10 +217,16 @@ def _decode_update(raw: msgspec.Raw) -> _Update:
         raise OSError("the request to Telegram failed: the answer has an unexpected form") from None
 
 
-def _read_start(update: _Update) -> StartedChat | None:
+def _read_message(update: _Update) -> ChatMessage | None:
+    """None: no text of a private chat."""
     message = update.message
-    match = _START.fullmatch(message.text) if message is not None else None
-    if message is None or match is None or message.chat.type != "private":
+    if message is None or message.chat.type != "private" or not message.text:
         return None
-    name = f"{message.chat.first_name} {message.chat.last_name}".strip()[:_MOST_NAME]
-    return StartedChat(update.update_id, message.chat.id, match[1], name)
+    if (start := _START.fullmatch(message.text)) is not None:
+        name = f"{message.chat.first_name} {message.chat.last_name}".strip()[:_MOST_NAME]
+        return StartedChat(update.update_id, message.chat.id, start[1], name)
+    if (check := _CHECK.fullmatch(message.text.strip())) is not None:
+        address = (check[1] or "").strip()
+        is_address = _ADDRESS.fullmatch(address) is not None
+        return ChatCheck(update.update_id, message.chat.id, address if is_address else None)
+    return ChatText(update.update_id, message.chat.id)

@@ -29,8 +29,9 @@ from roundtrip.console.support.page_request import (
 from roundtrip.console.support.render import Templates
 from roundtrip.console.support.static_files import StaticFiles
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.services.cards.pictures import Pictures
 
-from .routes import PAGES
+from .routes import PAGES, PICTURES
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -140,9 +141,9 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     live = LiveBoards(functools.partial(board_events, dispatch, templates))
     dispatch.ctx.measures.watch("streams", "open", live.count_streams)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
-    console = Console(dispatch, callers, templates, secure, live)
+    console = Console(dispatch, callers, templates, secure, live, Pictures(libraries))
     by_path: dict[str, dict[str, PageRoute]] = {}
-    for page in PAGES:
+    for page in (*PAGES, *PICTURES):
         by_path.setdefault(page.path, {})[page.method] = page
     pages = {path: PageEndpoint(console, by_method) for path, by_method in by_path.items()}
     routes = [Route("/", LandingPage(pages.pop("/")), methods=["GET", "OPTIONS"])]

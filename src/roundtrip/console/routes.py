@@ -1,9 +1,21 @@
-"""The table of all pages. Routes, screenshots and tests loop over it."""
+"""The tables of all pages and pictures. Routes, screenshots and tests loop over them."""
 
 from roundtrip.console.pages.account_sections import keys
 from roundtrip.console.support.page_request import PageRoute
 
-from .pages import account, boards, front, live, reference, scorecard, session, token, token_flags, wallet
+from .pages import (
+    account,
+    boards,
+    cards,
+    front,
+    live,
+    reference,
+    scorecard,
+    session,
+    token,
+    token_flags,
+    wallet,
+)
 
 PAGES: tuple[PageRoute, ...] = (
     PageRoute("/", front.show_front),
@@ -36,3 +48,11 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/account/do/{tool}", account.submit_form, "POST", signed_in=True),
     PageRoute("/sign-out", session.sign_out, "POST", signed_in=True),
 )
+
+PICTURES: tuple[PageRoute, ...] = (
+    PageRoute("/t/{address}", cards.show_short_link),
+    PageRoute("/t/{address}/card.svg", cards.show_card_svg),
+    PageRoute("/t/{address}/card.png", cards.show_card_png),
+    PageRoute("/t/{address}/badge.svg", cards.show_badge),
+)
+"""What other sites embed of a token, and the short link to its page."""

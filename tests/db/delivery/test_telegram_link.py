@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.background import run_in_background
-from roundtrip.channels.telegram import StartedChat
+from roundtrip.channels.telegram import ChatMessage, StartedChat
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
@@ -40,7 +40,7 @@ async def code_for(street: Street, account: Account) -> str:
     return str(code)
 
 
-async def start(street: Street, *started: StartedChat) -> list[str]:
+async def start(street: Street, *started: ChatMessage) -> list[str]:
     """What the bot tells whoever starts it so."""
     before = len(street.chats.told)
     street.chats.updates = [[one] for one in started]
@@ -169,15 +169,15 @@ async def test_one_process_listens_and_another_takes_over(street: Street) -> Non
 async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
     account = await street.account()
     code = await code_for(street, account)
-    asked = street.chats.read_started
+    asked = street.chats.read_messages
     failures = [OSError("away"), OSError("away")]
 
-    async def read_started(after: int, wait_s: int) -> tuple[list[StartedChat], int]:
+    async def read_messages(after: int, wait_s: int) -> tuple[list[ChatMessage], int]:
         if failures:
             raise failures.pop()
         return await asked(after, wait_s)
 
-    street.chats.read_started = read_started  # type: ignore[method-assign]
+    street.chats.read_messages = read_messages  # type: ignore[method-assign]
     assert account.designation in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert failures == []
 

@@ -13,7 +13,6 @@ from roundtrip.app import http_server
 from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
 from roundtrip.console.support.render import (
-    code_text,
     decimal,
     number,
     percent,
@@ -25,6 +24,7 @@ from roundtrip.console.support.render import (
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.check.verdict import CODES
+from roundtrip.domain.verdicts.words import code_text
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
 from roundtrip.services.runtime.context import Context
 from support.console_house import BROWSER, House, house_of

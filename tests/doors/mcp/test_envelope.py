@@ -67,7 +67,14 @@ def told(version: str, method: str = "tools/call", name: str = "check_token") ->
         ({**LIST, "params": [SECRET]}, -32600, "mine"),
         ({"jsonrpc": "2.0", "id": 5, "result": {"a": SECRET}}, -32600, 5),
         ({**LIST, "method": SECRET}, -32601, "mine"),
-        ({**LIST, "method": "prompts/list"}, -32601, "mine"),
+        ({**LIST, "method": "resources/list"}, -32601, "mine"),
+        ({**LIST, "method": "prompts/get", "params": {"name": [SECRET]}}, -32602, "mine"),
+        (
+            {**LIST, "method": "prompts/get", "params": {"name": "a", "arguments": {"b": [SECRET]}}},
+            -32602,
+            "mine",
+        ),
+        ({**LIST, "method": "prompts/get", "params": {"name": "a", "arguments": SECRET}}, -32602, "mine"),
     ],
 )
 async def test_what_is_no_request_is_refused_without_what_it_said(
@@ -82,7 +89,7 @@ async def test_what_is_no_request_is_refused_without_what_it_said(
     assert body == {"jsonrpc": "2.0", "id": request_id, "error": body["error"]}
     assert body["error"] == {"code": code, "message": body["error"]["message"]}
     assert status == {-32601: 404 if version == NEWEST else 200}.get(code, 400)
-    for part in (SECRET, SECRET[-12:], "pydantic", "prompts"):
+    for part in (SECRET, SECRET[-12:], "pydantic"):
         assert part not in json.dumps(body)
 
 

@@ -9,8 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent
 
 from roundtrip.api.documents.about import QUOTED_NOTE
+from roundtrip.api.documents.prompts import PROMPTS
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.config.settings import Settings
@@ -67,6 +70,25 @@ async def test_the_official_client_lists_and_calls(base_url: str, built: Built, 
         result = await client.call_tool("check_token", {"address": built.tokens["owner_only_sell"]})
     assert result.structured_content is not None
     assert result.structured_content["verdict"]["code"] == "cannot_sell"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_gets_prompts(base_url: str, built: Built, mode: Any) -> None:
+    async with Client(f"{base_url}/mcp", mode=mode) as client:
+        listed = await client.list_prompts()
+        assert [prompt.name for prompt in listed.prompts] == [prompt.name for prompt in PROMPTS]
+        wanted = {"token": built.tokens["plain"], "amount": "0.5"}
+        prompt = await client.get_prompt("check_before_you_buy", wanted)
+        (message,) = prompt.messages
+        assert message.role == "user"
+        assert isinstance(message.content, TextContent)
+        assert f"Call check_token with address {built.tokens['plain']}." in message.content.text
+        for name, arguments, said in (
+            ("rm_rf", {}, "There is no such prompt. The prompts are check_before_you_buy, "),
+            ("check_before_you_buy", {"token": "FOX"}, "token is wrong. The token's address: "),
+        ):
+            with pytest.raises(MCPError, match=said):
+                await client.get_prompt(name, arguments)
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(

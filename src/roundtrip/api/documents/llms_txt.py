@@ -4,6 +4,7 @@ from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
 
 from .about import FAILS, KEYS, SHARED, STRANGERS, UNITS, UNKNOWN, WHAT
+from .prompts import PROMPTS
 
 
 def llms_txt() -> str:
@@ -39,6 +40,8 @@ def llms_txt() -> str:
         "",
         "Over the model context protocol: JSON-RPC, method `tools/call`, `POST /mcp`. No "
         "`initialize` is needed.",
+        "",
+        *(f"- Prompt `{prompt.name}`: {prompt.description}" for prompt in PROMPTS),
         "",
         *(_format_tool(row) for row in tools()),
     ]

@@ -16,13 +16,19 @@ from starlette.types import Send
 
 from roundtrip.api.server.responses import MOST_BRACKETS, NO_STORE, accepts_json
 
-METHODS = frozenset({"initialize", "ping", "server/discover", "tools/call", "tools/list"})
+METHODS = frozenset(
+    {"initialize", "ping", "prompts/get", "prompts/list", "server/discover", "tools/call", "tools/list"}
+)
 """The methods that this server answers. The library decides which protocol version has which."""
 MOST_UNCOUNTED_BYTES = 8 * 1024
 """Only a tool call may be longer: the other methods count against no limit."""
 VERSION = b"mcp-protocol-version"
 
 _NO_METHOD = f"There is no such method. The methods are {', '.join(sorted(METHODS))}."
+_BAD_PROMPT = (
+    "prompts/get takes a name, and arguments whose values are texts, such as "
+    '{"name": "check_before_you_buy", "arguments": {"token": "0x..."}}.'
+)
 _VERSION = re.compile(rb"[0-9A-Za-z.-]{1,32}")
 """Matches no key: the library's answer quotes an unknown version."""
 
@@ -103,7 +109,17 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
         version = next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
         status = 200 if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS else 404
         raise MalformedMessage(types.METHOD_NOT_FOUND, _NO_METHOD, status, envelope.id)
+    if envelope.method == "prompts/get" and not _names_prompt(envelope.params):
+        raise MalformedMessage(types.INVALID_PARAMS, _BAD_PROMPT, id_=envelope.id)
     return envelope
+
+
+def _names_prompt(params: Mapping[str, Any]) -> bool:
+    arguments = params.get("arguments")
+    return isinstance(params.get("name"), str) and (
+        arguments is None
+        or (isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()))
+    )
 
 
 def _check_envelope(message: dict[str, Any]) -> Envelope:

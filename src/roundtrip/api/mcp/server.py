@@ -1,4 +1,5 @@
-"""The tool server: the table of operations over the Model Context Protocol, stateless, plain JSON."""
+"""The tool server: the table of operations, and prompts, over the Model Context Protocol, stateless, plain
+JSON."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -21,6 +22,7 @@ from roundtrip.api.admission.gate import CallRefused
 from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, add_request_id, error_reply
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.listing import listed_tools
+from roundtrip.api.documents.prompts import PROMPTS, AgentPrompt, BadPromptArgument
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
@@ -42,7 +44,7 @@ from .prepared_answers import (
     send_prepared,
 )
 
-_LISTING_TTL_MS = 60_000
+_LISTING_CACHE = CacheHint(ttl_ms=60_000, scope="public")
 _REPLY = "roundtrip.reply"
 """Scope entry: the reply of a call that has run already."""
 _BAD_ARGUMENTS = "roundtrip.unfit"
@@ -187,15 +189,24 @@ class McpDoor:
             assert ctx.request is not None
             return await self._call_tool(operation, params.arguments or {}, ctx.request.scope)
 
+        async def list_prompts(
+            ctx: Context, params: types.PaginatedRequestParams | None
+        ) -> types.ListPromptsResult:
+            if params is not None and params.cursor is not None:
+                raise MCPError(types.INVALID_PARAMS, "All prompts are on one page. Leave out cursor.")
+            return _LISTED_PROMPTS
+
         server: Server[Any] = Server(
             "roundtrip",
             version=roundtrip.__version__,
             instructions=INSTRUCTIONS,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
+            on_list_prompts=list_prompts,
+            on_get_prompt=_get_prompt,
             # Without it, every call of the newest protocol version would list the tools first.
             get_tool_input_schema=self._schemas.get,
-            cache_hints={"tools/list": CacheHint(ttl_ms=_LISTING_TTL_MS, scope="public")},
+            cache_hints={"tools/list": _LISTING_CACHE, "prompts/list": _LISTING_CACHE},
         )
         server.middleware.clear()
         return server
@@ -237,6 +248,34 @@ class McpDoor:
             content=_text_content(f"{NOTE}\n{reply.body.decode()}"),
             structured_content=msgspec.json.decode(reply.body),
         )
+
+
+def _list_prompt(prompt: AgentPrompt) -> types.Prompt:
+    arguments = [
+        types.PromptArgument(name=param.name, description=param.description, required=param.required)
+        for param in prompt.params
+    ]
+    return types.Prompt(
+        name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments
+    )
+
+
+_PROMPTS = {prompt.name: prompt for prompt in PROMPTS}
+_LISTED_PROMPTS = types.ListPromptsResult(prompts=[_list_prompt(prompt) for prompt in PROMPTS])
+
+
+async def _get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    prompt = _PROMPTS.get(params.name)
+    if prompt is None:
+        raise MCPError(
+            types.INVALID_PARAMS, f"There is no such prompt. The prompts are {', '.join(_PROMPTS)}."
+        )
+    try:
+        text = prompt.text(params.arguments or {})
+    except BadPromptArgument as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from None
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

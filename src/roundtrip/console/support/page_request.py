@@ -19,6 +19,7 @@ from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.services.cards.pictures import Pictures
 
 from .live_stream import LiveBoards
 from .read_once import BriefCache
@@ -47,6 +48,8 @@ class Console:
     """Whether the session's cookie is sent over TLS only."""
     live: LiveBoards
     """Live boards."""
+    pictures: Pictures
+    """Draws cards."""
     status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)
     """The answers of ``health`` and ``service_status``."""
 

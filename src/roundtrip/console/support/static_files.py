@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from roundtrip.api.server.responses import Document
+from roundtrip.services.cards.pictures import font_files
 
 _CACHE_FOREVER = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
@@ -32,6 +33,9 @@ class StaticFiles:
                 files[name] = (libraries / path).read_bytes()
             except OSError as error:
                 raise LibraryMissing(f"{libraries / path} is missing: make run installs it") from error
+        for font in font_files(libraries):
+            if not font.is_file():
+                raise LibraryMissing(f"{font} is missing: make run installs it")
         self.paths: Mapping[str, str] = {name: _hashed_path(name, body) for name, body in files.items()}
         """Paths by file name."""
         self.documents: Mapping[str, Document] = {

@@ -1,16 +1,19 @@
-"""Listens to the Telegram bot: a chat that starts it with a valid code receives alerts from then on. The
-process that holds the advisory lock listens; the others wait for the lock."""
+"""Listens to the Telegram bot: a chat that starts it with a valid code receives alerts from then on, and
+``/check`` is answered with a token's card. The process that holds the advisory lock listens; the others wait
+for the lock."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Literal
 
 import structlog
 
 from roundtrip.chain.rpc.background import is_cancelled
-from roundtrip.channels.post import PostNotTried
-from roundtrip.channels.telegram import StartedChat
+from roundtrip.channels.post import PostNotTried, PostReply
+from roundtrip.channels.telegram import ChatCheck, ChatMessage, StartedChat
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
+from roundtrip.services.cards.chat_check import check_for_chat
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import ChatUpdates
@@ -25,37 +28,35 @@ AGAIN_S = 5.0
 REFUSED_AGAIN_S = 60.0
 MOST_REFUSED = 1000
 """Refused chats in ``REFUSED_AGAIN_S``; further ones get no answer."""
+MOST_OF_A_CHAT, MOST_OF_ALL = 6, 60
+"""Messages that are answered in a minute, besides links."""
+_CHECKS_AT_ONCE = 4
+_MINUTE_S = 60.0
+HELP = "Send /check and a token's address to have it bought and sold in a simulation: /check 0x..."
+NO_ADDRESS = "A token's address is missing: 0x and 40 hex digits, after /check and a space."
+TOO_MANY = f"You can send {MOST_OF_A_CHAT} messages a minute. Wait a minute; until then there is no answer."
+FULL = "Too many people ask at the moment. Wait a minute; until then there is no answer."
+NO_PASS = "Nothing is known of the token now. That is not a pass: send it again later."  # noqa: S105
 log = structlog.get_logger(__name__)
 
 
 async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_S) -> None:
-    """Runs until it is cancelled; returns at once when no bot is configured."""
+    """Answers chats until it is cancelled; returns at once when no bot is configured."""
     if ctx.outward.bot is None:
         return
-    while True:
-        try:
-            async with ctx.pool.acquire(timeout=again_s) as connection:
-                if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
-                    await _listen(ctx, ctx.outward.bot.telegram, connection, wait_s)
-        except Exception as error:
-            if is_cancelled():
-                raise asyncio.CancelledError from error
-            # Any error: nothing else would restart this loop.
-            log.warning("listening to the Telegram bot failed", error=describe_error(error))
-        await asyncio.sleep(again_s)
-
-
-async def _listen(ctx: Context, telegram: ChatUpdates, connection: Connection, wait_s: int) -> None:
-    """Listens as long as this connection holds the lock. Starts at the first update that Telegram still has:
-    a code is valid once, so an update that is read twice does no harm."""
-    after = 0
-    refusals = Refusals(ctx.now_s)
-    while True:
-        await connection.fetchval("SELECT 1")
-        started, newest = await telegram.read_started(after, wait_s)
-        for chat in started:
-            await _answer(ctx, telegram, chat, refusals)
-        after = newest
+    async with asyncio.TaskGroup() as tasks:
+        chats = _Chats(ctx, ctx.outward.bot.telegram, tasks)
+        while True:
+            try:
+                async with ctx.pool.acquire(timeout=again_s) as connection:
+                    if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+                        await chats.listen(connection, wait_s)
+            except Exception as error:
+                if is_cancelled():
+                    raise asyncio.CancelledError from error
+                # Any error: nothing else would restart this loop.
+                log.warning("listening to the Telegram bot failed", error=describe_error(error))
+            await asyncio.sleep(again_s)
 
 
 class Refusals:
@@ -77,18 +78,97 @@ class Refusals:
         return True
 
 
-async def _answer(ctx: Context, telegram: ChatUpdates, started: StartedChat, refusals: Refusals) -> None:
-    try:
-        text = await link(ctx, started)
-    except (RoundtripError, *DATABASE_FAULTS) as error:
-        log.warning("linking a chat failed", error=describe_error(error))
-        text = "That did not work. Open the link again."
-    if text == NO_CODE and not refusals.may_answer(started.chat_id):
-        return
-    try:
-        reply = await telegram.send_rows(started.chat_id, [text])
-    except PostNotTried as error:
-        log.warning("answering a chat failed", error=describe_error(error))
-        return
-    if not reply.ok:
-        log.info("answering a chat failed", error=reply.error, status=reply.status)
+class ChatTurns:
+    """Counts the messages of chats by the minute. Whoever sends more is told so once a minute."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._taken: list[tuple[float, int]] = []
+        self._told = Refusals(now_s)
+
+    def take(self, chat_id: int) -> Literal["answer", "silent"] | str:
+        """``answer``: answer the message; ``silent``: do not; else the text that says why not."""
+        now_s = self._now_s()
+        self._taken = [(at_s, chat) for at_s, chat in self._taken if 0 <= now_s - at_s < _MINUTE_S]
+        is_full = len(self._taken) >= MOST_OF_ALL
+        if not is_full and sum(chat == chat_id for _, chat in self._taken) < MOST_OF_A_CHAT:
+            self._taken.append((now_s, chat_id))
+            return "answer"
+        if not self._told.may_answer(chat_id):
+            return "silent"
+        return FULL if is_full else TOO_MANY
+
+
+class _Chats:
+    """Answers the bot's chats. ``tasks``: runs checks, so that they delay nobody's link."""
+
+    def __init__(self, ctx: Context, telegram: ChatUpdates, tasks: asyncio.TaskGroup) -> None:
+        self._ctx, self._telegram, self._tasks = ctx, telegram, tasks
+        self._turns = ChatTurns(ctx.now_s)
+        self._places = asyncio.Semaphore(_CHECKS_AT_ONCE)
+
+    async def listen(self, connection: Connection, wait_s: int) -> None:
+        """Listens as long as this connection holds the lock. Starts at the first update that Telegram still
+        has: a code is valid once, and a check may be answered twice, so that reading an update again does no
+        harm."""
+        after = 0
+        refusals = Refusals(self._ctx.now_s)
+        while True:
+            await connection.fetchval("SELECT 1")
+            messages, newest = await self._telegram.read_messages(after, wait_s)
+            for message in messages:
+                if isinstance(message, StartedChat):
+                    await self._link(message, refusals)
+                else:
+                    await self._answer(message)
+            after = newest
+
+    async def _link(self, started: StartedChat, refusals: Refusals) -> None:
+        try:
+            text = await link(self._ctx, started)
+        except (RoundtripError, *DATABASE_FAULTS) as error:
+            log.warning("linking a chat failed", error=describe_error(error))
+            text = "That did not work. Open the link again."
+        if text == NO_CODE and not refusals.may_answer(started.chat_id):
+            return
+        await self._send(self._telegram.send_rows(started.chat_id, [text]))
+
+    async def _answer(self, message: ChatMessage) -> None:
+        turn = self._turns.take(message.chat_id)
+        if turn == "silent":
+            return
+        if turn == "answer" and isinstance(message, ChatCheck):
+            if message.address is not None:
+                self._tasks.create_task(self._check(message.chat_id, message.address))
+                return
+            turn = NO_ADDRESS
+        await self._send(self._telegram.send_rows(message.chat_id, [HELP if turn == "answer" else turn]))
+
+    async def _check(self, chat_id: int, address: str) -> None:
+        """Answers one check. A failure is told, and ends nothing else."""
+        try:
+            async with self._places:
+                answer = await check_for_chat(self._ctx, chat_id, address)
+        except RoundtripError as error:
+            await self._send(self._telegram.send_rows(chat_id, [error.message, NO_PASS]))
+            return
+        except Exception as error:
+            log.exception("a check for a chat failed", error=describe_error(error))
+            await self._send(self._telegram.send_rows(chat_id, [NO_PASS]))
+            return
+        if answer.picture is not None:
+            caption = "\n".join(answer.lines)
+            if await self._send(self._telegram.send_photo(chat_id, answer.picture, caption)):
+                return
+        await self._send(self._telegram.send_rows(chat_id, answer.lines))
+
+    async def _send(self, sending: Coroutine[None, None, PostReply]) -> bool:
+        """Whether the chat got it."""
+        try:
+            reply = await sending
+        except PostNotTried as error:
+            log.warning("answering a chat failed", error=describe_error(error))
+            return False
+        if not reply.ok:
+            log.info("answering a chat failed", error=reply.error, status=reply.status)
+        return reply.ok

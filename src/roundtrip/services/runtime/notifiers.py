@@ -10,7 +10,7 @@ from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, parse_target
-from roundtrip.channels.telegram import StartedChat
+from roundtrip.channels.telegram import ChatMessage
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import ChannelKind
@@ -42,9 +42,17 @@ class ChatUpdates(Protocol):
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
     ) -> PostReply: ...
 
+    async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply: ...
+
     async def name(self) -> str | None: ...
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]: ...
+    async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]: ...
+
+
+class DrawsPictures(Protocol):
+    """``services.cards.pictures.Pictures``."""
+
+    async def draw(self, svg: str) -> bytes: ...
 
 
 SILENT_S = 60.0
@@ -81,13 +89,14 @@ def _no_key() -> Seals:
 class Notifiers:
     """The clients that send messages. ``seal``: created on first use. ``bot``: None if none is configured.
     ``loopback``: as in ``channels.targets.target``. ``public_url``: the service's URL for users; None: not
-    set, and messages have no links."""
+    set, and messages have no links. ``pictures``: draws cards; None: messages have no pictures."""
 
     poster: MessagePoster
     seal: Callable[[], Seals]
     bot: Bot | None = None
     loopback: frozenset[str] = frozenset()
     public_url: str | None = None
+    pictures: DrawsPictures | None = None
 
 
 CLOSED = Notifiers(_NoPoster(), _no_key)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
-from roundtrip.console.support.render import code_text
 from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.verdicts.words import code_text
 
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 

@@ -1,0 +1,69 @@
+"""Pictures of a token's newest check, which other sites embed: the card and the badge. They make no check:
+the token's page does."""
+
+import hashlib
+from collections.abc import Callable
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response
+
+from roundtrip.api.operations.operation import Operation
+from roundtrip.console.support.page_request import Visit
+from roundtrip.services.cards.drawing import draw_badge, draw_card
+from roundtrip.services.cards.newest_check import TokenCard, newest_check
+from roundtrip.services.verdicts.history import HistoryParams
+
+_CARD = Operation(
+    name="token_card",
+    title="Card of a token's newest check",
+    description="",
+    params=HistoryParams,
+    answer=TokenCard,
+    handler=lambda call: newest_check(call.ctx, call.params),
+    on_mcp=False,
+    counts="minute",
+    shared_by=lambda params: str(params.token()),
+    bad_params="bad_address",
+)
+_CACHED_S, _ABSENT_CACHED_S = 60, 10
+_SVG, _PNG = "image/svg+xml", "image/png"
+
+
+async def show_short_link(visit: Visit) -> Response:
+    """GET /t/{address}: leads to the token's page."""
+    return visit.redirect(f"/token/{quote(visit.path['address'])}")
+
+
+async def show_card_svg(visit: Visit) -> Response:
+    """GET /t/{address}/card.svg: the card, as SVG."""
+    return await _show(visit, draw_card, _SVG)
+
+
+async def show_card_png(visit: Visit) -> Response:
+    """GET /t/{address}/card.png: the card, as PNG."""
+    return await _show(visit, draw_card, _PNG)
+
+
+async def show_badge(visit: Visit) -> Response:
+    """GET /t/{address}/badge.svg: the badge."""
+    return await _show(visit, draw_badge, _SVG)
+
+
+async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Response:
+    """The picture, or 304 where the client has it. Public: it holds nothing of the visitor."""
+    card = msgspec.convert(await visit.ask(_CARD, address=visit.path["address"]), TokenCard)
+    svg = draw(card)
+    etag = f'"{hashlib.sha256(f"{kind} {svg}".encode()).hexdigest()[:32]}"'
+    headers = {
+        "etag": etag,
+        "cache-control": f"public, max-age={_ABSENT_CACHED_S if card.check is None else _CACHED_S}",
+        "vary": "accept-encoding",
+        # Other sites show it.
+        "cross-origin-resource-policy": "cross-origin",
+    }
+    known = [value.decode("latin-1") for name, value in visit.scope["headers"] if name == b"if-none-match"]
+    if any(etag in value for value in known):
+        return Response(None, 304, headers)
+    body = svg.encode() if kind == _SVG else await visit.console.pictures.draw(svg)
+    return Response(body, 200, headers, media_type=kind)

@@ -1,0 +1,55 @@
+"""A check that somebody asks for in a chat: the card's text and picture."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.services.check.handler import run_check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.verdicts.history import HistoryParams
+
+from .drawing import describe_card, draw_card
+from .newest_check import TokenCard, newest_check
+
+DEADLINE_S = 30.0
+"""As long as a check through the other doors may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """``lines``: the text. ``picture``: a PNG; None: it could not be drawn."""
+
+    lines: list[str]
+    picture: bytes | None
+
+
+async def check_for_chat(ctx: Context, chat_id: int, address: str) -> ChatAnswer:
+    """Checks the token and describes it. Raises RoundtripError."""
+    ctx = ctx.for_caller(f"chat:{chat_id}", "checks", address.lower())
+    deadline = asyncio.timeout(DEADLINE_S)
+    try:
+        async with deadline:
+            await ctx.heads.wake()
+            check = (await run_check(ctx, CheckParams(address))).answer
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise NodeFault("the check took too long") from None
+    card = (await newest_check(ctx, HistoryParams(address))).answer
+    if card.check is None:
+        raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)
+    # The answer's own sentences: a stored check has no marks of its owner and deployer.
+    card = TokenCard(card.address, msgspec.structs.replace(card.check, text=check.verdict.text))
+    text = describe_card(card)
+    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, text.as_of]
+    if ctx.outward.public_url is not None:
+        lines.append(f"{ctx.outward.public_url}/t/{card.address}")
+    picture = None
+    if ctx.outward.pictures is not None:
+        with contextlib.suppress(ServiceFull):
+            picture = await ctx.outward.pictures.draw(draw_card(card))
+    return ChatAnswer([line for line in lines if line], picture)

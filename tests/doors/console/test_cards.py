@@ -1,0 +1,118 @@
+"""Cards and badges: pictures of the newest stored check, which other sites embed."""
+
+import re
+import struct
+from collections.abc import AsyncIterator
+from xml.etree import ElementTree
+
+import aiohttp
+import asyncpg
+import pytest
+
+from roundtrip.config.settings import Settings
+from roundtrip.devnet.world import Built
+from roundtrip.services.runtime.context import Context
+from support.serving import service
+
+SETTINGS = Settings(anon_per_minute=10_000)
+
+
+@pytest.fixture
+async def client(indexed: Context) -> AsyncIterator[aiohttp.ClientSession]:
+    async with service(indexed, SETTINGS) as url, aiohttp.ClientSession(url) as found:
+        yield found
+
+
+async def count_checks(ctx: Context) -> int:
+    pool: asyncpg.Pool = ctx.pool
+    return int(await pool.fetchval("SELECT count(*) FROM facts.evidence"))
+
+
+def shown(svg: str) -> list[str]:
+    drawn = ElementTree.fromstring(svg)  # noqa: S314
+    return [text for text in drawn.itertext() if text]
+
+
+async def test_a_card_is_of_the_newest_check_and_makes_none(
+    client: aiohttp.ClientSession, indexed: Context, built: Built
+) -> None:
+    token = built.tokens["six_decimals"]
+    await indexed.pool.execute("DELETE FROM facts.evidence WHERE token = $1", bytes.fromhex(token[2:]))
+    before = await count_checks(indexed)
+    for name, word in (("card.svg", "Not checked yet"), ("badge.svg", "not checked yet")):
+        async with client.get(f"/t/{token}/{name}") as response:
+            assert (response.status, response.content_type) == (200, "image/svg+xml")
+            assert response.headers["cache-control"] == "public, max-age=10"
+            assert word in shown(await response.text())
+    assert await count_checks(indexed) == before
+
+
+async def test_the_tokens_page_fills_the_card(
+    client: aiohttp.ClientSession, indexed: Context, built: Built
+) -> None:
+    token = built.tokens["owner_only_sell"]
+    async with client.get(f"/v1/check/{token}") as response:
+        check = await response.json()
+    checks = await count_checks(indexed)
+    async with client.get(f"/t/{token}/card.svg") as response:
+        said, headers = shown(await response.text()), response.headers
+    assert said[2:5] == ["Trap", f'"{check["token"]["symbol"]}"', token.lower()]
+    assert re.fullmatch(r"As of block [\d,]+, 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", said[-1])
+    assert headers["cache-control"] == "public, max-age=60"
+    assert headers["cross-origin-resource-policy"] == "cross-origin"
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "set-cookie" not in headers
+    async with client.get(f"/t/{token}/badge.svg") as response:
+        assert shown(await response.text())[1:] == ["roundtrip", "trap"]
+    assert await count_checks(indexed) == checks
+
+
+async def test_a_card_is_a_picture_and_asked_for_again_it_is_not_sent(
+    client: aiohttp.ClientSession, built: Built
+) -> None:
+    token = built.tokens["strange_name"]
+    async with client.get(f"/v1/check/{token}") as response:
+        assert response.status == 200
+    async with client.get(f"/t/{token}/card.png") as response:
+        assert (response.status, response.content_type) == (200, "image/png")
+        png, etag = await response.read(), response.headers["etag"]
+    assert struct.unpack(">II", png[16:24]) == (1200, 630)
+    assert 10_000 < len(png) < 150_000
+    async with client.get(f"/t/{token}/card.png", headers={"if-none-match": etag}) as response:
+        assert (response.status, await response.read()) == (304, b"")
+        assert response.headers["etag"] == etag
+    async with client.get(f"/t/{token}/card.svg", headers={"if-none-match": etag}) as response:
+        assert response.status == 200
+
+
+async def test_the_tokens_page_names_its_card(client: aiohttp.ClientSession, built: Built) -> None:
+    token = built.tokens["plain"].lower()
+    async with client.get(f"/t/{token}", headers={"accept": "text/html"}) as response:
+        assert response.url.path == f"/token/{token}"
+        page = await response.text()
+    tags = dict(re.findall(r'<meta (?:property|name)="((?:og|twitter):[^"]+)" content="([^"]*)">', page))
+    link = f"http://127.0.0.1:8463/t/{token}"
+    assert tags["og:url"] == link
+    assert tags["og:image"] == tags["twitter:image"] == f"{link}/card.png"
+    assert tags["og:title"] == tags["twitter:title"] == f"Sells: {token}"
+    assert tags["twitter:card"] == "summary_large_image"
+    assert (tags["og:image:width"], tags["og:image:height"]) == ("1200", "630")
+    assert tags["og:description"].startswith("As of block ")
+
+
+@pytest.mark.parametrize("name", ["card.svg", "card.png", "badge.svg"])
+async def test_a_broken_address_is_an_error(client: aiohttp.ClientSession, name: str) -> None:
+    async with client.get(f"/t/0x12/{name}") as response:
+        assert (response.status, response.content_type) == (400, "text/html")
+        assert response.headers["cache-control"] == "no-store"
+
+
+async def test_a_card_counts_as_a_call_of_the_minute(indexed: Context, built: Built) -> None:
+    path = f"/t/{built.tokens['plain']}/badge.svg"
+    async with service(indexed, Settings(anon_per_minute=2)) as url, aiohttp.ClientSession(url) as client:
+        statuses = []
+        for _ in range(3):
+            async with client.get(path) as response:
+                statuses.append(response.status)
+    assert statuses == [200, 200, 429]

@@ -1,0 +1,47 @@
+"""Pictures are drawn one at a time, once each, and never awaited by too many."""
+
+import asyncio
+import struct
+from pathlib import Path
+
+import pytest
+
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.services.cards import pictures
+from roundtrip.services.cards.pictures import Pictures
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="9" height="9"/></svg>'
+
+
+async def test_svg_becomes_png_of_its_size() -> None:
+    png = await Pictures(Path("no-fonts")).draw(SVG)
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", png[16:24]) == (40, 20)
+
+
+@pytest.mark.parametrize("svg", ["", "<svg", "<svg xmlns='http://www.w3.org/2000/svg' width='0'/>"])
+async def test_what_cannot_be_drawn_is_an_error(svg: str) -> None:
+    with pytest.raises(ServiceFull, match="could not be drawn"):
+        await Pictures(Path("no-fonts")).draw(svg)
+
+
+async def test_one_picture_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def draw(svg: str, fonts: tuple[str, ...]) -> bytes:
+        drawn.append(svg)
+        return svg.encode()
+
+    monkeypatch.setattr(pictures, "_draw", draw)
+    found = Pictures(Path("no-fonts"))
+    assert await asyncio.gather(*(found.draw("a") for _ in range(9)), found.draw("b")) == [b"a"] * 9 + [b"b"]
+    assert drawn == ["a", "b"]
+
+
+async def test_more_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "_draw", lambda svg, fonts: svg.encode())
+    found = Pictures(Path("no-fonts"))
+    answers = await asyncio.gather(*(found.draw(str(number)) for number in range(20)), return_exceptions=True)
+    refused = [answer for answer in answers if isinstance(answer, ServiceFull)]
+    assert [answer.retry_after_s for answer in refused] == [2] * 4
+    assert await found.draw("21") == b"21"
