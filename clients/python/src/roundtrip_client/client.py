@@ -21,7 +21,7 @@ from .streams import AsyncEventStream, EventStream
 P = ParamSpec("P")
 T = TypeVar("T")
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_NAME = "roundtrip-client/0.1.0"
+NAME = "roundtrip-client/0.1.0"
 _DEFAULT_RETRIES = Retries()
 
 
@@ -48,13 +48,13 @@ def _awaited(
 
 
 class _Settings:
-    """What both clients know. ``timeout_s``: for one attempt."""
+    """What both clients know. ``timeout_s``: to connect, and for a silence within an answer."""
 
     def __init__(self, base_url: str, key: str | None, retries: Retries, timeout_s: float) -> None:
         self.retries = retries
         self.timeout_s = timeout_s
         self._base_url = base_url.rstrip("/")
-        self._headers = {"user-agent": _NAME} | ({"authorization": f"Bearer {key}"} if key else {})
+        self._headers = {"user-agent": NAME} | ({"authorization": f"Bearer {key}"} if key else {})
 
     def _build(
         self, http: httpx2.Client | httpx2.AsyncClient, call: Call[T], timeout_s: float | None
