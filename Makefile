@@ -32,16 +32,18 @@ e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installe
 	@$(TESTS) -c 'from e2e.browser import is_there; is_there()'
 	@$(PYTEST) -n 0 $(or $(TEST),tests/e2e)
 
-lint: $(VENV)/.installed ## Checks style.
+lint: $(VENV)/.installed clients/typescript/node_modules/.installed ## Checks style.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@cd clients/typescript && node_modules/.bin/biome ci --log-level=warn
 
 types: $(VENV)/.installed clients/typescript/dist/.built ## Checks types.
 	@$(BIN)/mypy
 
-fix: $(VENV)/.installed ## Formats the code and mends what ruff can mend.
+fix: $(VENV)/.installed clients/typescript/node_modules/.installed ## Formats the code and mends what ruff and biome can mend.
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@cd clients/typescript && node_modules/.bin/biome check --write --log-level=warn
 
 bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed ## Measures: NAME=doors runs bench/doors.py; without NAME, all in a quarter of an hour.
 	@$(TESTS) -m bench.$(or $(NAME),side_by_side) $(FLAGS)

@@ -168,7 +168,11 @@ test("retry-after names seconds or a date", () => {
 });
 
 test("lines come one by one, and a cut is an error", async () => {
-  const line = JSON.stringify({ address: TOKEN, check: null, error: { code: "busy", message: "☃", retryAfterS: null } });
+  const line = JSON.stringify({
+    address: TOKEN,
+    check: null,
+    error: { code: "busy", message: "☃", retryAfterS: null },
+  });
   const bytes = [`${line.slice(0, 50)}`, `${line.slice(50)}\r`, `\n${line}\n`];
   const { client, slept, asked } = scripted([refusal(503, "busy", "1"), pieces(bytes)]);
   const found = [];

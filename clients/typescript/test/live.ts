@@ -36,6 +36,8 @@ console.log(
     keys: keys.live.length,
     sign: text.sign,
     health: (await client.health()).ok,
-    errors: [error, refused].map((caught) => caught instanceof ServiceError && [caught.code, Boolean(caught.requestId)]),
+    errors: [error, refused].map(
+      (caught) => caught instanceof ServiceError && [caught.code, Boolean(caught.requestId)],
+    ),
   }),
 );

@@ -12,7 +12,7 @@ interface Vectors {
   messages: { name: string; body: string; headers: Record<string, string>; isOurs: boolean }[];
 }
 
-const { secret, nowS, challenge, messages } = JSON.parse(readFileSync(process.env["VECTORS"] ?? "", "utf8")) as Vectors;
+const { secret, nowS, challenge, messages } = JSON.parse(readFileSync(process.env.VECTORS ?? "", "utf8")) as Vectors;
 
 for (const { name, body, headers, isOurs } of messages) {
   test(`${name} is ${isOurs ? "verified" : "refused"}`, async () => {
