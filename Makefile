@@ -28,7 +28,7 @@ test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/
 test-slow: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(CLIENTS) ## Runs the other tests.
 	@$(PYTEST) $(BY_TWO) -m slow $(TEST)
 
-e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installed ## Runs the pages in a real browser. Needs Chromium.
+e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installed clients/typescript/dist/.built ## Runs the pages in a real browser. Needs Chromium.
 	@$(TESTS) -c 'from e2e.browser import is_there; is_there()'
 	@$(PYTEST) -n 0 $(or $(TEST),tests/e2e)
 
