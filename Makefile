@@ -9,6 +9,8 @@ BY_TWO := -n 2 --dist worksteal
 # Compiled modules are kept, whatever the environment says: without them each run compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
+CLIENTS := clients/python/.venv/.installed clients/typescript/dist/.built
+
 .PHONY: help run unit test test-slow e2e lint types fix bench long write
 
 help: ## Lists the targets.
@@ -20,26 +22,28 @@ run: $(VENV)/.installed node_modules/.installed ## Starts a demo: local chain, d
 unit: $(VENV)/.installed ## Runs the tests that need no database, chain or npm: a minute.
 	@$(PYTEST) $(BY_TWO) -m "not slow" $(or $(TEST),tests/unit)
 
-test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs the fast tests of every kind: six minutes. TEST="-n0 tests/db": some of them.
+test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(CLIENTS) ## Runs the fast tests of every kind: six minutes. TEST="-n0 tests/db": some of them.
 	@$(PYTEST) $(BY_TWO) -m "not slow" $(TEST)
 
-test-slow: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs the other tests.
+test-slow: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(CLIENTS) ## Runs the other tests.
 	@$(PYTEST) $(BY_TWO) -m slow $(TEST)
 
-e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installed ## Runs the pages in a real browser. Needs Chromium.
+e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installed clients/typescript/dist/.built ## Runs the pages in a real browser. Needs Chromium.
 	@$(TESTS) -c 'from e2e.browser import is_there; is_there()'
 	@$(PYTEST) -n 0 $(or $(TEST),tests/e2e)
 
-lint: $(VENV)/.installed ## Checks style.
+lint: $(VENV)/.installed clients/typescript/node_modules/.installed ## Checks style.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@cd clients/typescript && node_modules/.bin/biome ci --log-level=warn
 
-types: $(VENV)/.installed ## Checks types.
+types: $(VENV)/.installed clients/typescript/dist/.built ## Checks types.
 	@$(BIN)/mypy
 
-fix: $(VENV)/.installed ## Formats the code and mends what ruff can mend.
+fix: $(VENV)/.installed clients/typescript/node_modules/.installed ## Formats the code and mends what ruff and biome can mend.
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@cd clients/typescript && node_modules/.bin/biome check --write --log-level=warn
 
 bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed ## Measures: NAME=doors runs bench/doors.py; without NAME, all in a quarter of an hour.
 	@$(TESTS) -m bench.$(or $(NAME),side_by_side) $(FLAGS)
@@ -77,21 +81,26 @@ endif
 # evidence     tests/evidence, from the local chain; rejudge: only its verdicts, after a change of the policy
 # screenshots  every page, light and dark, into var/screenshots; pictures: the README's
 # wheel        what pipx installs, into dist/; sbom: docs/licences.md, and a CycloneDX bill into dist/
-# lock         requirements.lock from requirements.in (needs uv); deploy: reads deploy/ with hadolint and others
+# clients      the generated part of clients/, from docs/openapi.json
+# lock         requirements.lock and the clients' generator.lock, from their .in (needs uv)
+# deploy       reads deploy/ with hadolint and others
 evidence = -m evidence.corpus --make
 rejudge = -m evidence.corpus
 screenshots = -m e2e.screenshots
 pictures = -m e2e.pictures
 wheel = -m hatchling build -t wheel
 sbom = -m deploy.bill
+clients = -m clients.generate
 deploy = -m deploy.lint deploy/.lint/bin
 
-write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) ## Writes NAME=evidence, rejudge, screenshots, pictures, wheel, sbom or lock; NAME=deploy checks deploy/.
+write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
 ifeq ($(NAME),lock)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --no-header --upgrade requirements.in -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --no-header --upgrade clients/python/generator.in -o clients/python/generator.lock
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, screenshots, pictures, wheel, sbom, lock or deploy))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, screenshots, pictures, wheel, sbom, clients, lock or deploy))
 endif
 
 $(VENV)/.installed: requirements.lock pyproject.toml
@@ -120,6 +129,21 @@ tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
 	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+clients/python/.venv/.installed: clients/python/generator.lock
+	@echo "installing the generator of the Python client"
+	@$(PYTHON) -m venv clients/python/.venv
+	@clients/python/.venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+clients/typescript/node_modules/.installed: clients/typescript/package-lock.json
+	@echo "installing what builds the TypeScript client"
+	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+clients/typescript/dist/.built: clients/typescript/node_modules/.installed $(wildcard clients/typescript/*.json clients/typescript/src/*.ts clients/typescript/test/*.ts)
+	@cd clients/typescript && node_modules/.bin/tsc
 	@touch $@
 
 deploy/.lint/.installed: deploy/lint.txt

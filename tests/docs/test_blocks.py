@@ -21,6 +21,8 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/bag.md", "bash"): "docs/test_examples.py",
     ("docs/boards.md", "bash"): "docs/test_examples.py",
+    ("docs/clients.md", "javascript"): "clients/test_page.py",
+    ("docs/clients.md", "python"): "clients/test_page.py",
     ("docs/checks.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "json"): "docs/test_examples.py",

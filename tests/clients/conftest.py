@@ -1,0 +1,15 @@
+"""Who the clients call."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from roundtrip.devnet.world import Built
+from roundtrip.services.runtime.context import Context
+from support.live_service import Live, live_service
+
+
+@pytest.fixture
+async def live(indexed: Context, built: Built) -> AsyncIterator[Live]:
+    async with live_service(indexed, built) as found:
+        yield found

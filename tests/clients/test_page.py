@@ -1,0 +1,79 @@
+"""The bots of docs/clients.md, against a live service: in python, and in javascript."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from roundtrip.domain.base.types import Address
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.check import evidence
+from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip_client import Client
+from support.documents import PROJECT, blocks, text_of
+from support.live_service import Live
+from support.typescript_client import CLIENT, build
+
+PAGE = "docs/clients.md"
+PYTHON = PROJECT / "clients" / "python"
+BOTS: Mapping[str, tuple[str, str, Path]] = {
+    "python": (sys.executable, "bot.py", PYTHON / "README.md"),
+    "javascript": ("node", "bot.mjs", CLIENT / "README.md"),
+}
+"""By the language of the fence: the program that runs it, its file, and the other page that has it."""
+
+
+async def change_verdict(ctx: Context, token: str, code: str, level: str) -> None:
+    kept = KeptEvidence(datetime.now(UTC), 7, "p", code, level, b"{}", loss_bps=None)
+    async with ctx.pool.acquire() as connection:
+        await evidence.keep(connection, Address(token), kept)
+
+
+@pytest.mark.parametrize("language", BOTS)
+async def test_a_bot_of_ten_lines_checks_what_became_ok(
+    live: Live, indexed: Context, tmp_path: Path, language: str
+) -> None:
+    program, name, readme = BOTS[language]
+    (bot,) = (block.text for block in blocks(PAGE, language))
+    assert bot in readme.read_text()
+    assert len(bot.splitlines()) <= 11
+    (tmp_path / name).write_text(bot)
+    await build()
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "roundtrip-client").symlink_to(CLIENT)
+    process = await asyncio.create_subprocess_exec(
+        shutil.which(program) or program, name, cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+        env={
+            "PATH": os.environ["PATH"], "PYTHONPATH": str(PYTHON / "src"),
+            "ROUNDTRIP_URL": live.url, "ROUNDTRIP_KEY": live.key,
+        },
+    )  # fmt: skip
+    assert process.stdout is not None
+    reading = asyncio.create_task(process.stdout.readline())
+    try:
+        async with asyncio.timeout(60):
+            # Nothing says when the bot listens, so the verdict changes until it does.
+            for code, level in cycle([("ok", "ok"), ("no_pool", "unknown")]):
+                await change_verdict(indexed, live.plain, code, level)
+                done, _ = await asyncio.wait([reading], timeout=0.5)
+                if done:
+                    break
+    finally:
+        process.kill()
+        await process.wait()
+    assert (await reading).decode().startswith(f"ok {live.plain} It was bought and sold straight back")
+
+
+def test_every_method_is_on_the_page() -> None:
+    named = set(re.findall(r"`(\w+)`", text_of(PAGE).partition("## Methods")[2].partition("##")[0]))
+    methods = {name for name, value in vars(Client).items() if name[0] != "_" and callable(value)}
+    assert methods - {"send", "open", "close"} <= named
+    written = set(re.findall(r"(?m)^  (?:async \*)?(\w+)\(", (CLIENT / "src" / "client.ts").read_text()))
+    assert written - {"constructor"} <= named
