@@ -5,8 +5,6 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
-from chain.check.test_dialect_verdicts import KINDS, speaking
-from chain.check.test_number_passing import Maker
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -15,6 +13,8 @@ from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.valuation import holdings
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
 from support.dialects import DialectNode, Kind
+from truth.dialect_table import KINDS, speaking
+from truth.number_tokens import Maker
 
 HELD_RAW, DAY_S = 10**21, 86_400
 TOKENS: dict[str, tuple[Callable[[Maker], str], type[Valued]]] = {

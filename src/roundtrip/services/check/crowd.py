@@ -17,6 +17,7 @@ from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
+    CompletedBuy,
     CrowdWallet,
     CrowdWay,
     Curve,
@@ -208,15 +209,35 @@ def quote_crowd_buys(
     by_wallet = dict.fromkeys(range(len(wallets)), 0)
     for (number, _), raw in zip(order, given[1:], strict=True):
         by_wallet[number] += raw
-    buys = []
-    for number in range(len(wallets)):
-        all_raw = by_wallet[number]
-        arrives_raw = all_raw
-        if main.received_raw != given_raw:
-            # Where a part is taken, rounding differs from wallet to wallet, and with the size.
-            arrives_raw = all_raw * main.received_raw // given_raw - all_raw // given_raw - 2
-        buys.append(MemberBuys(all_raw, max(0, arrives_raw), main.gas))
-    return CrowdBuys(wallets, tuple(buys))
+    buys = tuple(MemberBuys(raw, _arriving_raw(raw, main, given_raw), main.gas) for raw in by_wallet.values())
+    return CrowdBuys(wallets, buys)
+
+
+def quote_alone(
+    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, wallet: CrowdWallet
+) -> int | None:
+    """What arrives of a wallet's buys where nobody else trades, as ``quote_crowd_buys``. None of more than the
+    main buy, too: beyond it the pool may give less than its formula says."""
+    main, given_raw, facts = trial.completed_buy("probe"), trial.main_given_raw, trial.facts
+    if main is None or not given_raw or not isinstance(facts, PoolFacts):
+        return None
+    trader = member_trader(run, trial.place, 0, wallet)
+    amounts = [trader.spent_raw(wei) for wei in (wallet.size_wei, wallet.again_wei) if wei]
+    if sum(amounts) > main.offered_raw:
+        return None
+    at_main = outputs_of_buys(trial.place.venue, facts, launch, run.token, [main.offered_raw])
+    given = outputs_of_buys(trial.place.venue, facts, launch, run.token, amounts)
+    if given is None or at_main != [given_raw]:
+        return None
+    return _arriving_raw(sum(given), main, given_raw)
+
+
+def _arriving_raw(raw: int, main: CompletedBuy, given_raw: int) -> int:
+    """What arrives of so much that the venue gives, by what of the main buy arrived."""
+    if main.received_raw == given_raw:
+        return raw
+    # Where a part is taken, rounding differs from wallet to wallet, and with the size.
+    return max(0, raw * main.received_raw // given_raw - raw // given_raw - 2)
 
 
 def _buy_order(

@@ -1,7 +1,7 @@
 """The crowd in the sell round: which wallets trade, and what they met among others. The isolation round tries
 those alone that met something else."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
@@ -236,9 +236,11 @@ def isolations(
     main_sells: MainSells,
     main: CompletedBuy,
     recalled: tuple[Member, ...] = (),
+    quote: Callable[[CrowdWallet], int | None] = lambda _: None,
 ) -> list[Isolation]:
     """The trades that find out why some wallets met something else than the main one; empty: none did.
-    ``recalled``: members that are not among ``sells``."""
+    ``recalled``: members that are not among ``sells``. ``quote``: what a wallet's buys bring it alone, where
+    that is known."""
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
@@ -246,7 +248,7 @@ def isolations(
     return [
         replace(isolation, sell_gas=most_gas, buy_gas=buy_gas)
         for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
-        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled)
+        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled, quote)
     ]
 
 
@@ -282,7 +284,8 @@ def _isolations_of(
     trade: CrowdTrade,
     sells: CrowdSells,
     main: CompletedBuy,
-    recalled: tuple[Member, ...] = (),
+    recalled: tuple[Member, ...],
+    quote: Callable[[CrowdWallet], int | None],
 ) -> Iterator[Isolation]:
     policy, wallet = run.means.policy, trade.wallet
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
@@ -324,9 +327,8 @@ def _isolations_of(
             yield Isolation(of, choice, plain, ())
         elif choice == "size":
             sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
-            yield Isolation(
-                of, choice, sized, (Attempt(policy.later_s, left_raw(policy.later_s, bought_raw)),)
-            )
+            raw = left_raw(policy.later_s, quote(sized) or bought_raw)
+            yield Isolation(of, choice, sized, (Attempt(policy.later_s, raw),))
         elif choice == "time":
             yield Isolation(of, choice, plain, (Attempt(after_s, left_raw(after_s)),))
         elif choice == "share":
