@@ -47,6 +47,7 @@ bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_module
 # Long runs, by NAME. FLAGS are the program's; --help lists them.
 # truth    random tokens against real wallets           N=2000 SEED= CASE=
 # springs  tokens that spring on some wallets only      N=340 SEED= CASE= FLAGS='--checks 100 --only "address, 1 in 8"'
+# dialects every sample token on every kind of node     FLAGS=--write (the table of docs/decisions/0010)
 # sweep    seeded runs through faults                   SEEDS=500 FIRST= RUNS="index alerts"
 # bad-days the whole service, one fault after another   FLAGS='--only "node stalls"'
 # soak     twice the load that it can bear              MINUTES=30
@@ -55,10 +56,11 @@ bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_module
 # server   all tests on a PostgreSQL server             DATABASE_URL=postgresql://role:password@host/database
 truth = -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
 springs = -m truth.run_springs $(if $(CASE),--case '$(CASE)',$(or $(N),340) $(SEED)) $(FLAGS)
+dialects = -m truth.run_dialects $(FLAGS)
 bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, sweep, bad-days, soak, schemathesis, python or server.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, schemathesis, python or server.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)
@@ -68,7 +70,7 @@ else ifeq ($(NAME),python)
 else ifeq ($(NAME),server)
 	@TEST_DATABASE_URL='$(DATABASE_URL)' $(TESTS) -m support.servers --strange $(PYTEST) $(BY_TWO) $(TEST)
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, sweep, bad-days, soak, schemathesis, python or server))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, schemathesis, python or server))
 endif
 
 # What is written from the code, by NAME.

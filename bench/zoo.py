@@ -61,7 +61,7 @@ def cases(rpc: SyncRpc, built: Built, say: Callable[[str], None]) -> list[Case]:
     """All of them; the zoo's animals are deployed."""
     found = list(sample_cases(rpc, built).values())
     for animal in (*ANIMALS, *BY_MANNER):
-        say(f"deploying {named(animal)}")
+        say(f"deploying {animal.named()}")
         found.append(animal_case(rpc, built, animal))
     return found
 
@@ -70,16 +70,7 @@ def animal_case(rpc: SyncRpc, built: Built, animal: Animal) -> Case:
     """An animal, deployed now."""
     contracts, token = contracts_from(built.contracts), Address(put(rpc, built.contracts, animal))
     places = tuple(_place(plan, token, built, contracts) for plan in animal.pools)
-    return Case(named(animal), token, places, for_some=animal in BY_MANNER)
-
-
-def named(animal: Animal) -> str:
-    """Its source, what its constructor takes, its market where that is not the usual one, and calls."""
-    pool = animal.pools[0]
-    parts = [f"zoo/{animal.source.rpartition('/')[2]}", *map(str, animal.extra)]
-    parts += [f"v{pool.version}"] if pool.version != 3 else []
-    parts += [pool.quote] if pool.quote not in ("weth", "eth") else []
-    return " ".join([*parts, *(call.partition("(")[0] for call, _ in animal.calls)])
+    return Case(animal.named(), token, places, for_some=animal in BY_MANNER)
 
 
 def sample_cases(rpc: SyncRpc, built: Built) -> dict[str, Case]:

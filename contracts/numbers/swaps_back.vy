@@ -2,7 +2,8 @@
 # pragma evm-version cancun
 """
 @title Swaps some of its own tokens for weth in the midst of each sale
-@notice The router gets them in another pool than the one that is sold in.
+@notice The router gets them in another pool than the one that is sold in. They are
+        a part of the supply, and what a tax takes of each purchase.
 """
 
 from ..tokens.lib import erc20
@@ -29,6 +30,7 @@ struct Swap:
     sqrtPriceLimitX96: uint160
 
 POOL_FEE: constant(uint24) = 10_000
+TAX_BPS: immutable(uint256)
 router: address
 weth: address
 maker: address
@@ -36,9 +38,12 @@ isSwapping: bool
 
 
 @deploy
-def __init__(name: String[64], symbol: String[32], supply: uint256, router: address, weth: address):
+def __init__(
+    name: String[64], symbol: String[32], supply: uint256, router: address, weth: address, tax_bps: uint256
+):
     erc20.__init__(name, symbol, 18, supply)
     erc20._mint(self, supply // 100)
+    TAX_BPS = tax_bps
     self.maker = msg.sender
     self.router = router
     self.weth = weth
@@ -61,7 +66,10 @@ def _swap_some(amount: uint256):
 def _move(source: address, to: address, amount: uint256):
     if not self.isSwapping and source != self.maker and not source.is_contract and to.is_contract:
         self._swap_some(min(amount // 20, erc20.balanceOf[self]))
-    erc20._move(source, to, amount)
+    if source.is_contract and source != self and not to.is_contract and to != self.maker:
+        erc20._move_with_fee(source, to, amount, TAX_BPS, self)
+    else:
+        erc20._move(source, to, amount)
 
 
 @external

@@ -28,6 +28,14 @@ class Animal:
             ("uint256",) * len(self.extra), self.extra, self.pools,
         )  # fmt: skip
 
+    def named(self) -> str:
+        """Its source, what its constructor takes, its market where that is not the usual one, and calls."""
+        pool = self.pools[0]
+        parts = [f"zoo/{self.source.rpartition('/')[2]}", *map(str, self.extra)]
+        parts += [f"v{pool.version}"] if pool.version != 3 else []
+        parts += [pool.quote] if pool.quote not in ("weth", "eth") else []
+        return " ".join([*parts, *(call.partition("(")[0] for call, _ in self.calls)])
+
 
 ANIMALS = (
     Animal("../tokens/cooldown", (60,)),

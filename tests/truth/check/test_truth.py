@@ -78,6 +78,21 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
     if sells and max(fill.sold_raw / fill.held_raw for fill in sells.values()) < 0.4999:
         ten = _sold_in_ten(rpc, wallet, token, pool)
     rpc.call("evm_revert", before)
+    large_refused, small_loss, impact = other_sizes(rpc, built, wallet, token, pool, amount_raw, bought)
+    return Reality(amount_raw, bought, sells, small_loss, impact, large_refused, ten)
+
+
+def other_sizes(
+    rpc: SyncRpc,
+    built: Built,
+    wallet: Wallet,
+    token: str,
+    pool: PoolPlan,
+    amount_raw: int,
+    bought: int | None,
+) -> tuple[bool, int | None, int]:
+    """Whether ten times the amount is bought and not sold; what a thousandth loses; and the price impact, in
+    bps. The wallet buys the thousandth, and keeps it where it does not sell."""
     before = rpc.call("evm_snapshot")
     large_refused = _large_refused(rpc, built, token, pool, 10 * amount_raw)
     rpc.call("evm_revert", before)
@@ -88,7 +103,7 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
         fill = wallet.sell(token, pool.quote, pool.fee_pips, small, pool.version)
         small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if fill.ok else None
         impact = round(10_000 * (1 - (bought / amount_raw) / (small / small_raw)))
-    return Reality(amount_raw, bought, sells, small_loss, impact, large_refused, ten)
+    return large_refused, small_loss, impact
 
 
 def _sold_in_ten(rpc: SyncRpc, wallet: Wallet, token: str, pool: PoolPlan) -> Fill:
@@ -162,10 +177,10 @@ async def test_the_verdict_is_what_a_wallet_meets(
     found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
     for pool, reality in zip(story.pools, found, strict=True):
-        _compare_cells(evidence, pool, reality)
+        compare_cells(evidence, pool, reality)
 
 
-def _compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
+def compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
     """Each simulated cell came to the wei to what the real sell came to."""
     (venue,) = [
         v

@@ -31,8 +31,9 @@ ELSEWHERE = {
     "holders_wait",
     "taxed_holders",
 }
-"""Not traded here: blocks pass at another rate on the local chain, what is held is a lie, a signature in
-place of an approval, chance decides, or those are caught who hold it already (test_real_holders)."""
+"""Not traded here: blocks pass at another rate on the local chain (test_number_tokens), what is held is a
+lie, a signature in place of an approval, chance decides, or those are caught who hold it already
+(test_real_holders)."""
 
 
 def test_every_animal_is_here() -> None:
