@@ -177,10 +177,10 @@ async def test_the_verdict_is_what_a_wallet_meets(
     found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
     for pool, reality in zip(story.pools, found, strict=True):
-        _compare_cells(evidence, pool, reality)
+        compare_cells(evidence, pool, reality)
 
 
-def _compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
+def compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
     """Each simulated cell came to the wei to what the real sell came to."""
     (venue,) = [
         v
