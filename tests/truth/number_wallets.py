@@ -29,11 +29,7 @@ _SALES = [*((delay_s, 10_000) for delay_s in DELAYS_S), (13, 5000), (13, 100)]
 
 @contextlib.contextmanager
 def small_chain(places: world.DevnetFolders) -> Iterator[tuple[SyncRpc, Built]]:
-<<<<<<< HEAD
-    """A new chain with the exchange on it, and a block gas limit that takes a buy of every token."""
-=======
     """A new chain with the exchange on it."""
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     bytecode = artifacts.fetch(places.var / "artifacts", print)
     options = NodeOptions(timestamp_s=world.GENESIS_S)
     with running(find_anvil(PROJECT), options) as node, SyncRpc(node.url, 60.0) as rpc:
@@ -55,11 +51,7 @@ class PoolTrade:
     pool: PoolPlan
     paid_raw: int
     wallet: Wallet
-<<<<<<< HEAD
-    bought_raw: int = 0
-=======
     bought_raw: int | None = None
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     sells: dict[tuple[int, int], Fill] = field(default_factory=dict)
     ten: Fill | None = None
 
@@ -74,9 +66,6 @@ class PoolTrade:
 
 
 def trade_all(rpc: SyncRpc, built: Built, wanted: list[tuple[str, PoolPlan, int]]) -> list[Reality]:
-<<<<<<< HEAD
-    """What a wallet meets in each pool: token, pool and how much of its money is paid. Nothing stays."""
-=======
     """What a wallet meets in each pool: token, pool and how much of its money is paid. Nothing stays.
 
     A wallet that sold no half within an hour sells a day later beside another one, which sells in ten.
@@ -86,7 +75,6 @@ def trade_all(rpc: SyncRpc, built: Built, wanted: list[tuple[str, PoolPlan, int]
 
 
 def _trade_all(rpc: SyncRpc, built: Built, wanted: list[tuple[str, PoolPlan, int]]) -> list[Reality]:
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     trades = [_prepare(rpc, built, *one) for one in wanted]
     others = [_trade_other_sizes(rpc, built, trade) for trade in trades]
     with _undone(rpc):
@@ -104,11 +92,7 @@ def _trade_all(rpc: SyncRpc, built: Built, wanted: list[tuple[str, PoolPlan, int
     for trade, tenths in zip(stuck, in_ten, strict=True):
         trade.ten = None if trade.sold_half() else tenths.ten
     return [
-<<<<<<< HEAD
-        Reality(one.paid_raw, one.bought_raw or None, one.sells, small_loss_bps, impact_bps, refused, one.ten)
-=======
         Reality(one.paid_raw, one.bought_raw, one.sells, small_loss_bps, impact_bps, refused, one.ten)
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
         for one, (refused, small_loss_bps, impact_bps) in zip(trades, others, strict=True)
     ]
 
@@ -149,11 +133,7 @@ def _buy_in_one_block(rpc: SyncRpc, trades: list[PoolTrade]) -> None:
     blocks = {rpc.call("eth_getTransactionReceipt", one)["blockNumber"] for one in sent}
     assert len(blocks) == 1, "the buys came into several blocks"
     for trade, one in zip(trades, sent, strict=True):
-<<<<<<< HEAD
-        trade.bought_raw = trade.wallet.tokens(trade.token) if trade.wallet.receipt(one).ok else 0
-=======
         trade.bought_raw = trade.wallet.tokens(trade.token) if trade.wallet.receipt(one).ok else None
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 
 
 def _sell_each(rpc: SyncRpc, trades: list[PoolTrade], delay_s: int) -> None:

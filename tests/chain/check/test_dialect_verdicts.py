@@ -157,23 +157,16 @@ async def test_the_dialect_is_found_out(rpc: SyncRpc, built: Built, pool: asyncp
 # --- tokens that count NUMBER ----------------------------------------------------------------------
 
 
-<<<<<<< HEAD
-=======
 WRITE = "write the page anew with: make long NAME=dialects FLAGS=--write"
 
 
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 def assert_as_written(rows: list[DialectRow]) -> None:
     """Nothing is wrong, and the page has the same verdicts. Of what refuses some wallets only, chance decides
     which: of these all kinds of node say the same."""
     assert {row.name: row.fault() for row in rows if row.fault()} == {}
     table, by_chance = read_table(), {animal.named() for animal in BY_MANNER}
     differing = {row.name for row in rows if row.cells() != table[row.name]}
-<<<<<<< HEAD
-    assert differing <= by_chance
-=======
     assert differing <= by_chance, WRITE
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 
 
 async def test_every_story_has_the_same_verdict_on_every_kind_of_node(
@@ -192,11 +185,7 @@ async def test_every_animal_has_the_same_verdict_on_every_kind_of_node(
 def test_the_page_has_every_token_and_few_of_them_are_unproven(built: Built) -> None:
     animals = {animal.named() for animal in (*ANIMALS, *BY_MANNER)}
     table = read_table()
-<<<<<<< HEAD
-    assert table.keys() == {*built.tokens, *animals, *NUMBER_TOKENS}
-=======
     assert table.keys() == {*built.tokens, *animals, *NUMBER_TOKENS}, WRITE
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     hiding = {name for name, token in NUMBER_TOKENS.items() if token.hides}
     unproven = {name for name, cells in table.items() if "unproven/unknown" in cells}
     assert unproven == hiding | UNPROVEN

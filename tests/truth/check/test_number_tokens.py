@@ -1,10 +1,6 @@
 """Tokens that count blocks, or run other code than their own, against what real wallets meet."""
 
-<<<<<<< HEAD
-from collections.abc import Iterator
-=======
 from collections.abc import AsyncIterator
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 from dataclasses import dataclass
 
 import pytest
@@ -16,19 +12,12 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-<<<<<<< HEAD
-=======
 from roundtrip.domain.check.evidence import Evidence
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database
 from support.wallet import Place, Wallet, calldata
-<<<<<<< HEAD
-from truth.check.test_truth import DELAYS_S, PROBE_WEI, Reality, expected
-=======
 from truth.check.test_truth import DELAYS_S, Reality, compare_cells, expected, probe_raw
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 from truth.number_tokens import NUMBER_TOKENS, V4_USDG, Maker, hex40
 from truth.number_wallets import small_chain, trade_all
 
@@ -42,46 +31,28 @@ pytestmark = pytest.mark.timeout(600)
 
 @dataclass(frozen=True)
 class Traded:
-<<<<<<< HEAD
-    """The chain, the tokens on it by their names, and what wallets met in each of their pools."""
-=======
     """The chain, and by the tokens' names: their addresses, what a check gathers of them, and what wallets
     met in each of their pools."""
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 
     rpc: SyncRpc
     built: Built
     tokens: dict[str, str]
-<<<<<<< HEAD
-=======
     evidence: dict[str, Evidence]
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     met: dict[str, list[Reality]]
 
 
 @pytest.fixture(scope="module")
-<<<<<<< HEAD
-def traded(places: world.DevnetFolders) -> Iterator[Traded]:
-    with small_chain(places) as (rpc, built):
-        tokens = {name: token.put(rpc, built) for name, token in NUMBER_TOKENS.items()}
-        wanted = [
-            (tokens[name], pool, PROBE_USDG if pool.quote == "usdg" else PROBE_WEI)
-=======
 async def traded(places: world.DevnetFolders) -> AsyncIterator[Traded]:
     with small_chain(places) as (rpc, built):
         tokens = {name: token.put(rpc, built) for name, token in NUMBER_TOKENS.items()}
         evidence = {name: await gather(rpc, built, token) for name, token in tokens.items()}
         wanted = [
             (tokens[name], pool, probe_raw(evidence[name], pool))
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
             for name, token in NUMBER_TOKENS.items()
             for pool in token.pools
         ]
         met = iter(trade_all(rpc, built, wanted))
         by_name = {name: [next(met) for _ in token.pools] for name, token in NUMBER_TOKENS.items()}
-<<<<<<< HEAD
-        yield Traded(rpc, built, tokens, by_name)
-=======
         yield Traded(rpc, built, tokens, evidence, by_name)
 
 
@@ -90,7 +61,6 @@ async def gather(rpc: SyncRpc, built: Built, token: str, deep: bool = False) -> 
     async with context_for(rpc.url, built, no_database()) as ctx:
         await ctx.heads.refresh()
         return await gather_evidence(ctx, Address(token), Meter(), deep=deep)
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 
 
 def test_every_contract_is_here() -> None:
@@ -101,15 +71,6 @@ def test_every_contract_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", NUMBER_TOKENS)
-<<<<<<< HEAD
-async def test_the_verdict_is_what_a_wallet_meets(traded: Traded, name: str) -> None:
-    story = Story(name, "", "", pools=NUMBER_TOKENS[name].pools)
-    async with context_for(traded.rpc.url, traded.built, no_database()) as ctx:
-        await ctx.heads.refresh()
-        evidence = await gather_evidence(ctx, Address(traded.tokens[name]), Meter())
-    verdict = judge(evidence, POLICY).verdict
-    assert (verdict.code, verdict.level) == expected(story, traded.met[name]), verdict.text
-=======
 def test_the_verdict_is_what_a_wallet_meets(traded: Traded, name: str) -> None:
     story, evidence, met = (
         Story(name, "", "", pools=NUMBER_TOKENS[name].pools),
@@ -122,7 +83,6 @@ def test_the_verdict_is_what_a_wallet_meets(traded: Traded, name: str) -> None:
         # Where it does not sell within an hour, another wallet trades beside this one, and moves the price.
         if reality.sells and reality.sells[3600, 10_000].ok:
             compare_cells(evidence, pool, reality)
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
 
 
 @pytest.mark.parametrize(
@@ -138,13 +98,7 @@ async def test_what_those_behind_a_share_can_do_is_named_and_stops_real_wallets(
     logic = maker.contract("share_logic")
     beacon = hex40(maker.contract("beacon", hex40(logic)))
     token = maker.minimal_proxy(logic) if kind == "minimal" else maker.token("beacon_proxy", int(beacon, 16))
-<<<<<<< HEAD
-    async with context_for(rpc.url, built, no_database()) as ctx:
-        await ctx.heads.refresh()
-        verdict = judge(await gather_evidence(ctx, Address(token), Meter(), deep=True), POLICY).verdict
-=======
     verdict = judge(await gather(rpc, built, token, deep=True), POLICY).verdict
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     assert (verdict.code, verdict.level) == ("ok", "ok")
     assert f"can stop you from selling (function {named}" in verdict.text
     wallet = Wallet(rpc, built.contracts, f"holds a share, {kind}")
@@ -172,11 +126,7 @@ async def test_what_those_behind_a_share_can_do_is_named_and_stops_real_wallets(
     assert sold is (kind != "beacon")
 
 
-<<<<<<< HEAD
-async def test_the_multiplier_of_a_share_is_shown_and_moves_no_balance(traded: Traded) -> None:
-=======
 def test_the_multiplier_of_a_share_is_shown_and_moves_no_balance(traded: Traded) -> None:
->>>>>>> cebb0843a309564b36dd6def1cab76edc3622add
     """It doubles an hour after the share was made; the wallets of the verdict sold all the same after it."""
     rpc, token = traded.rpc, traded.tokens["a share in a v4 pool"]
 
