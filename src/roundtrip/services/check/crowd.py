@@ -216,8 +216,8 @@ def quote_crowd_buys(
 def quote_alone(
     run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, wallet: CrowdWallet
 ) -> int | None:
-    """What arrives of a wallet's buys where nobody else trades, as ``quote_crowd_buys``. Also None for more than
-    the main buy: beyond it the pool may give less than its formula says."""
+    """What arrives of a wallet's buys where nobody else trades, as ``quote_crowd_buys``. None for more
+    than the main buy, too: beyond it the pool may give less than its formula says."""
     main, given_raw, facts = trial.completed_buy("probe"), trial.main_given_raw, trial.facts
     if main is None or not given_raw or not isinstance(facts, PoolFacts):
         return None
