@@ -170,8 +170,8 @@ async def read_span(
 ) -> list[BlockRead]:
     """Reads blocks ``first`` to ``last``, both included, in one batch, with the checks above.
 
-    ``empty``: blocks that need not be requested, nor the logs where all are empty. The last block always is
-    requested, so that the node itself links to them; where the two contradict each other, all is.
+    ``empty``: blocks that need not be requested. The last block always is, so that the node itself links to
+    them; where the two contradict each other, all are requested.
 
     Raises SpanRefused or NodeAnswerTooLarge where fewer blocks may work, NodeLied when the answer contradicts
     itself, NodeFault when there is none, and ServiceFull when this service's own limits of calls are reached;
@@ -180,16 +180,14 @@ async def read_span(
     numbers = range(first, last + 1)
     known = {number: block for number in numbers[:-1] if (block := empty(number)) is not None}
     asked = [number for number in numbers if number not in known]
-    has_logs = asked != [last] or empty(last) is None
-    calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])] if has_logs else []
+    calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
     calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in asked]
-    answers = await ask(node, calls)
-    logs, answers = (answers[:1], answers[1:]) if has_logs else ([], answers)
+    logs, *answers = await ask(node, calls)
     blocks: dict[int, Answer | SpanBlock] = {**known, **dict(zip(asked, answers, strict=True))}
     try:
-        return await check_answers(logs, [blocks[number] for number in numbers], numbers)
+        return await check_answers([logs], [blocks[number] for number in numbers], numbers)
     except NodeLied:
-        if has_logs and not known:
+        if not known:
             raise
     return await read_span(node, first, last)
 

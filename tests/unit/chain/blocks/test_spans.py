@@ -363,14 +363,7 @@ def announced(made: ScriptedChain, **fields: str) -> Callable[[int], SpanBlock |
 
 
 def asked_blocks(made: ScriptedChain) -> list[list[int]]:
-    return [
-        [int(str(call.params[0]), 16) for call in calls if call.method != "eth_getLogs"]
-        for calls in made.asked
-    ]
-
-
-def asks_for_logs(made: ScriptedChain) -> list[bool]:
-    return [calls[0].method == "eth_getLogs" for calls in made.asked]
+    return [[int(str(call.params[0]), 16) for call in calls[1:]] for calls in made.asked]
 
 
 async def test_an_announced_block_without_transactions_is_not_requested() -> None:
@@ -378,17 +371,6 @@ async def test_an_announced_block_without_transactions_is_not_requested() -> Non
     plain = await read_span(made, 0, 6)
     assert await read_span(made, 0, 6, announced(made)) == plain
     assert asked_blocks(made)[1] == [3, 4, 6], "6 is empty, too, and the last"
-    assert asks_for_logs(made) == [True, True]
-
-
-async def test_an_announced_block_that_gave_way_to_one_with_logs_is_read_with_them() -> None:
-    made = sparse()
-    orphaned = announced(made)
-    made.fork(6, 0)
-    made.mine([FIRST])
-    (read,) = await read_span(made, 6, 6, orphaned)
-    assert [entry.log for entry in read.entries] == [FIRST]
-    assert asks_for_logs(made) == [False, True]
 
 
 async def test_the_last_block_is_requested_though_every_block_is_empty() -> None:
@@ -398,7 +380,6 @@ async def test_the_last_block_is_requested_though_every_block_is_empty() -> None
     read = await read_span(made, 1, 9, announced(made))
     assert [block.ref for block in read] == [ref_of(made, number) for number in range(1, 10)]
     assert asked_blocks(made) == [[9]]
-    assert asks_for_logs(made) == [False], "blocks without transactions have no logs"
 
 
 async def test_announced_blocks_of_a_fork_are_requested_instead() -> None:
