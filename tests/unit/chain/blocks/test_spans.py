@@ -408,18 +408,3 @@ def test_a_header_that_shows_no_empty_block_is_none(fields: dict[str, str]) -> N
     assert announced(made)(1) is not None
     assert announced(made, **fields)(1) is None
     assert read_empty_block(b"{}") is None
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.data())
-async def test_whatever_was_announced_of_forks_the_nodes_own_chain_is_read(
-    seed: int, data: st.DataObject
-) -> None:
-    made = ScriptedChain(seed, blocks=12, most_logs=1)
-    forks = [announced(made)]
-    for _ in range(data.draw(st.integers(1, 3))):
-        made.fork(data.draw(st.integers(1, made.last)))
-        forks.append(announced(made))
-    told = data.draw(st.lists(st.sampled_from(forks), min_size=12, max_size=12))
-    read = await read_span(made, 0, made.last, lambda number: told[number](number))
-    assert read == await read_span(made, 0, made.last)
