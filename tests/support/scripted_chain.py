@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.blocks.spans import EMPTY_ROOT
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues.base import Log
@@ -91,8 +90,6 @@ class ScriptedChain:
             "extraData": self._hex(8),
         }
         block["hash"] = "0x" + keccak(msgspec.json.encode([self._salt, block, made])).hex()
-        root = keccak(msgspec.json.encode(made)).hex() if made else EMPTY_ROOT[2:]
-        block["transactionsRoot"] = "0x" + root
         block["transactions"] = [{**one, "blockHash": block["hash"]} for one in made]
         pairs = [(made[place], log) for place, logs in enumerate(transactions) for log in logs]
         logs = [_as_json(log, index, one, block) for index, (one, log) in enumerate(pairs)]

@@ -9,7 +9,6 @@ from typing import cast
 import asyncpg
 
 from roundtrip.chain.blocks.head_feed import Feed, HeadHint
-from roundtrip.chain.blocks.spans import SpanBlock
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.run import Following, Sync
@@ -27,13 +26,9 @@ class Hints:
         self._newest = -1
         self._removed: HeadHint | None = None
         self._news = asyncio.Event()
-        self.empty: dict[int, SpanBlock] = {}
 
     def newest(self) -> int:
         return self._newest
-
-    def empty_block(self, number: int) -> SpanBlock | None:
-        return self.empty.get(number)
 
     async def next(self, after: int) -> HeadHint:
         while self._removed is None and self._newest <= after:

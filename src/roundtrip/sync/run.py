@@ -257,8 +257,7 @@ class Sync:
         newest_s, before_s = await self._newest_s(at), at.timestamp_s
         newest_now = feed.newest()
         until = (lambda: newest_now) if self._following.every_s else feed.newest
-        first, empty = at.number + 1, feed.empty_block
-        stream = spans(node, first, until, self._width, _IN_FLIGHT, at.hash, empty=empty)
+        stream = spans(node, at.number + 1, until, self._width, _IN_FLIGHT, at.hash)
         async with contextlib.aclosing(stream):
             async for blocks in stream:
                 last = blocks[-1].ref

@@ -9,7 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, FeedTimeouts, HeadHint
-from roundtrip.chain.blocks.spans import read_span
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -75,16 +74,6 @@ async def test_every_mined_block_is_heard_of(anvil: RunningNode, over: str) -> N
                 assert number == mined == feed.newest()
             assert feed.is_listening() == (over == "websocket")
             assert feed.malformed == 0
-            await _compare_empty_block(feed, Node(anvil.url, session), number, over == "websocket")
-
-
-async def _compare_empty_block(feed: Feed, node: Node, number: int, is_kept: bool) -> None:
-    """What the websocket announced of an empty block is the block as it is read."""
-    await until(feed, lambda: (feed.empty_block(number) is not None) or not is_kept)
-    assert (feed.empty_block(number) is not None) == is_kept
-    assert await read_span(node, number - 2, number, feed.empty_block) == await read_span(
-        node, number - 2, number
-    )
 
 
 async def test_it_is_closed_and_opened_again(anvil: RunningNode) -> None:

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-import msgspec
 import pytest
 
-from roundtrip.chain.blocks.spans import read_empty_block
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.maintenance.reset import StillFollowed, forget
@@ -95,27 +93,6 @@ async def test_a_fork_is_gone_back_over(ground: Ground, removed: bool, depth: in
         ground.node.fork(31 - depth, depth + 1)
         ground.feed.say(31, removed)
         assert 30 - depth in await ground.until(31)
-        assert await ground.is_at_the_end()
-
-
-async def test_announced_blocks_of_a_chain_that_gave_way_do_not_stay(ground: Ground) -> None:
-    """The websocket announced empty blocks of a fork that the node does not have any more."""
-    async with ground.following(deepest_fork=64):
-        await ground.until(30)
-        for _ in range(3):
-            ground.node.mine()
-        for number in (31, 32, 33):
-            block = read_empty_block(msgspec.json.encode(ground.node.blocks[number]))
-            assert block is not None
-            ground.feed.empty[number] = block
-        ground.feed.say(33)
-        await ground.until(33)
-        asked = [call.params[0] for call in ground.node.asked[-1] if call.method == "eth_getBlockByNumber"]
-        assert asked == ["0x21"]
-        ground.node.fork(30)
-        ground.node.grow(2)
-        ground.feed.say(35)
-        await ground.until(35)
         assert await ground.is_at_the_end()
 
 

@@ -1,7 +1,6 @@
 """Hints that the chain moved: from a websocket, and by polling while no websocket works.
 
-A hint proves nothing. The reader of the feed reads the blocks over HTTP and checks their hash links. A block
-that has no transactions is whole in its announced header: it is kept for the reader, who needs not read it.
+A hint proves nothing. The reader of the feed reads the blocks over HTTP and checks their hash links.
 """
 
 import asyncio
@@ -21,13 +20,9 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
-from .spans import SpanBlock, read_empty_block
-
 MOST_FRAME_BYTES = 2**20
 """A header is about 2 kB; a log may have any size."""
 _REMEMBERED = 128
-_MOST_EMPTY = 256
-"""Empty blocks that are remembered: 25 s of a chain of ten blocks a second."""
 _LATEST = (RpcCall("eth_getBlockByNumber", ["latest", False]),)
 log = structlog.get_logger(__name__)
 
@@ -212,7 +207,6 @@ class Feed:
         self._timeouts = timeouts or FeedTimeouts()
         self._host = NodeEndpoint.of(NodeUrl(ws_url)).host if ws_url else ""
         self._hints = HeadHints()
-        self._empty: dict[int, SpanBlock] = {}
         self._news = asyncio.Event()
         self._poll_now = asyncio.Event()
         self._subscription: Subscription | None = None
@@ -228,10 +222,6 @@ class Feed:
     def is_listening(self) -> bool:
         """Whether heads come over the websocket now; otherwise by polling."""
         return self._subscription is not None and self._subscription.is_well()
-
-    def empty_block(self, number: int) -> SpanBlock | None:
-        """The block that the websocket announced last with this number, where it has no transactions."""
-        return self._empty.get(number)
 
     async def next(self, after: int) -> HeadHint:
         """Waits for a hint: first removed blocks, each reported once; then a block above ``after``. Returns
@@ -338,7 +328,6 @@ class Feed:
                 self._note_subscription(frame, kinds)
             elif kinds.get(frame.params.subscription) == _HEADS:
                 self._take_head(msgspec.json.decode(frame.params.result, type=FeedHeader))
-                self._note_block(frame.params.result)
             elif kinds.get(frame.params.subscription) == _LOGS:
                 entry = msgspec.json.decode(frame.params.result, type=_RemovedLog)
                 if entry.removed:
@@ -371,15 +360,6 @@ class Feed:
         self._hints.note_head(head, self._clock(), self._subscription.note_head(head.at()))
         self._news.set()
         self._set_head_timeout(self._timeouts.silence_s)
-
-    def _note_block(self, announced: msgspec.Raw) -> None:
-        """Keeps an empty block; forgets an earlier one of its number."""
-        self._empty.pop(msgspec.json.decode(announced, type=FeedHeader).at(), None)
-        block = read_empty_block(announced)
-        if block is not None:
-            self._empty[block.at()] = block
-            if len(self._empty) > _MOST_EMPTY:
-                del self._empty[next(iter(self._empty))]
 
     def _set_head_timeout(self, wait_s: float) -> None:
         """Ends the connection after ``wait_s``. Only heads extend it: other frames count as silence."""

@@ -12,7 +12,7 @@ from roundtrip.domain.base.errors import NodeFault
 from .adaptive_width import Width
 from .block_ranges import ranges
 from .receipts import read_by_receipts
-from .spans import BlockRead, EmptyBlocks, asks_too_much, read_span
+from .spans import BlockRead, asks_too_much, read_span
 
 
 class ForkSeen(NodeFault):
@@ -33,14 +33,12 @@ async def spans(
     parent_hash: str | None = None,
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.perf_counter,
-    empty: EmptyBlocks = lambda _: None,
 ) -> AsyncGenerator[list[BlockRead], None]:
     """Yields blocks ``first`` to ``last_known`` in consecutive spans, requested as ``ranges`` does.
-    ``parent_hash``: of the block before ``first``, where it is known. ``empty``: as for ``read_span``.
-    Raises ForkSeen, and as ``ranges``. The caller closes it (``contextlib.aclosing``), which cancels every
-    request under way."""
+    ``parent_hash``: of the block before ``first``, where it is known. Raises ForkSeen, and as ``ranges``. The
+    caller closes it (``contextlib.aclosing``), which cancels every request under way."""
     last_hash = parent_hash
-    read = partial(_read, node, empty)
+    read = partial(_read, node)
     stream = ranges(read, _count_logs, first, last_known, width, in_flight, wait, clock)
     async with contextlib.aclosing(stream):
         async for blocks in stream:
@@ -50,10 +48,10 @@ async def spans(
             yield blocks
 
 
-async def _read(node: RpcNode, empty: EmptyBlocks, first: int, last: int) -> list[BlockRead]:
+async def _read(node: RpcNode, first: int, last: int) -> list[BlockRead]:
     """As ``read_span``; reads a single block by its receipts where its logs exceed one answer."""
     try:
-        return await read_span(node, first, last, empty)
+        return await read_span(node, first, last)
     except NodeFault as fault:
         if first != last or not asks_too_much(fault):
             raise

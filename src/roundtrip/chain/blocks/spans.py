@@ -12,7 +12,7 @@ itself can forge data, and what the sync derives from it is checked on the chain
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Annotated, NamedTuple
@@ -33,8 +33,6 @@ MOST_TIMESTAMP_S = 2**31 - 1
 CHAINS_OWN_TYPES = 0x64
 """Transactions of this type and above are created by the chain: deposits, retries, its clock."""
 NO_INPUT = "0x"
-EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
-"""The root of no transactions: of an empty trie."""
 LOGS_IN_A_ROW = 1_000
 """Logs checked before the event loop gets a turn: 5 to 13 ms. Anyone can put 70,000 logs into a block."""
 _NO_NARROWER: frozenset[Concern] = frozenset({"behind", "limited", "method"})
@@ -109,23 +107,9 @@ class _SpanHeader(msgspec.Struct, rename="camel"):
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 
 
-_Bloom = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-
-
-class SpanBlock(_SpanHeader):
-    """A block as the node gives it, before the checks."""
-
-    logs_bloom: _Bloom
+class _SpanBlock(_SpanHeader):
+    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     transactions: tuple[SpanTx, ...]
-
-    def at(self) -> int:
-        """The block's number."""
-        return int(self.number, 16)
-
-
-class _AnnouncedHeader(_SpanHeader):
-    logs_bloom: _Bloom
-    transactions_root: Word
 
 
 class _SpanRawLog(msgspec.Struct, rename="camel", gc=False):
@@ -141,55 +125,25 @@ class _SpanRawLog(msgspec.Struct, rename="camel", gc=False):
 
 
 _HEADERS = msgspec.json.Decoder(_SpanHeader)
-_BLOCKS = msgspec.json.Decoder(SpanBlock)
-_ANNOUNCED = msgspec.json.Decoder(_AnnouncedHeader)
+_BLOCKS = msgspec.json.Decoder(_SpanBlock)
 _LOGS = msgspec.json.Decoder(list[_SpanRawLog])
 
 
 # --- requests --------------------------------------------------------------------------------------
 
 
-EmptyBlocks = Callable[[int], SpanBlock | None]
-"""The block of this number, where its announced header shows that it has no transactions."""
-
-
-def read_empty_block(announced: bytes | msgspec.Raw) -> SpanBlock | None:
-    """The block of a header that a subscription announced; None: it has transactions, or the header is
-    unreadable."""
-    try:
-        header = _ANNOUNCED.decode(announced)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    if header.transactions_root.lower() != EMPTY_ROOT:
-        return None
-    return SpanBlock(header.number, header.hash, header.parent_hash, header.timestamp, header.logs_bloom, ())
-
-
-async def read_span(
-    node: RpcNode, first: int, last: int, empty: EmptyBlocks = lambda _: None
-) -> list[BlockRead]:
+async def read_span(node: RpcNode, first: int, last: int) -> list[BlockRead]:
     """Reads blocks ``first`` to ``last``, both included, in one batch, with the checks above.
-
-    ``empty``: blocks that need not be requested. The last block always is, so that the node itself links to
-    them; where the two contradict each other, all are requested.
 
     Raises SpanRefused or NodeAnswerTooLarge where fewer blocks may work, NodeLied when the answer contradicts
     itself, NodeFault when there is none, and ServiceFull when this service's own limits of calls are reached;
     nothing else. Like following the head, the calls are not counted in the day's budget.
     """
     numbers = range(first, last + 1)
-    known = {number: block for number in numbers[:-1] if (block := empty(number)) is not None}
-    asked = [number for number in numbers if number not in known]
     calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
-    calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in asked]
-    logs, *answers = await ask(node, calls)
-    blocks: dict[int, Answer | SpanBlock] = {**known, **dict(zip(asked, answers, strict=True))}
-    try:
-        return await check_answers([logs], [blocks[number] for number in numbers], numbers)
-    except NodeLied:
-        if not known:
-            raise
-    return await read_span(node, first, last)
+    calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in numbers]
+    logs, *blocks = await ask(node, calls)
+    return await check_answers([logs], blocks, numbers)
 
 
 async def read_block(node: RpcNode, block_hash: str) -> BlockRead:
@@ -241,7 +195,7 @@ def no_logs(error: RpcError, blocks: int) -> NodeFault:
 
 async def check_answers(
     logs: Sequence[Answer],
-    blocks: Sequence[Answer | SpanBlock],
+    blocks: Sequence[Answer],
     numbers: Sequence[int] | None,
 ) -> list[BlockRead]:
     """Decodes and checks the answers to a span's calls. ``logs``: lists that together hold all logs of the
@@ -269,9 +223,7 @@ async def check_answers(
         raise NodeFault("the node sent unreadable blocks or logs") from error
 
 
-def _block(answer: Answer | SpanBlock) -> SpanBlock:
-    if isinstance(answer, SpanBlock):
-        return answer
+def _block(answer: Answer) -> _SpanBlock:
     if isinstance(answer, RpcError):
         raise NodeFault(f"the node sent none of the requested blocks ({describe_error(answer)})")
     return _BLOCKS.decode(answer)
@@ -294,7 +246,7 @@ def read_ref(answer: Answer, number: int) -> tuple[BlockRef, str] | None:
     return ref, header.parent_hash.lower()
 
 
-def _check_links(headers: list[SpanBlock], refs: list[BlockRef], numbers: Sequence[int] | None) -> None:
+def _check_links(headers: list[_SpanBlock], refs: list[BlockRef], numbers: Sequence[int] | None) -> None:
     for number, ref in zip(numbers or (), refs, strict=numbers is not None):
         if ref.number != number:
             raise NodeLied(f"the node sent block {ref.number} for block {number}")
@@ -320,14 +272,14 @@ async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list
     return groups
 
 
-async def _read(ref: BlockRef, header: SpanBlock, logs: list[_SpanRawLog]) -> BlockRead:
+async def _read(ref: BlockRef, header: _SpanBlock, logs: list[_SpanRawLog]) -> BlockRead:
     transactions = _in_lower_case(header.transactions)
     entries = await _entries(ref, header, transactions, logs)
     return BlockRead(ref, header.parent_hash.lower(), transactions, entries)
 
 
 async def _entries(
-    ref: BlockRef, header: SpanBlock, transactions: tuple[SpanTx, ...], logs: list[_SpanRawLog]
+    ref: BlockRef, header: _SpanBlock, transactions: tuple[SpanTx, ...], logs: list[_SpanRawLog]
 ) -> tuple[BlockLog, ...]:
     """A block's logs in order. Raises NodeLied when they are not exactly the block's logs."""
     bloom = 0

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.spans import (
-    EMPTY_ROOT,
-    NodeLied,
-    SpanBlock,
-    SpanTx,
-    check_answers,
-    read_empty_block,
-    read_span,
-)
+from roundtrip.chain.blocks.spans import NodeLied, SpanTx, check_answers, read_span
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
@@ -340,71 +332,3 @@ async def test_altered_data_and_a_last_log_whose_bits_others_set_are_not_seen() 
     assert len((await read_span(made, 5, 5))[0].entries) == 1
     made.twist = lambda _, answers: answers[0][0].update(data="0x77")
     assert (await read_span(made, 5, 5))[0].entries[0].log.data == b"\x77"
-
-
-# --- blocks without transactions --------------------------------------------------------------------
-
-
-def sparse() -> ScriptedChain:
-    """Blocks 0 to 6: 3 has a transaction with a log, 4 one without; the others have none."""
-    made = ScriptedChain(1, blocks=3, most_logs=0)
-    made.mine([FIRST])
-    made.mine([])
-    made.mine()
-    made.mine()
-    return made
-
-
-def announced(made: ScriptedChain, **fields: str) -> Callable[[int], SpanBlock | None]:
-    """What a websocket announced of a chain as it is now; ``fields`` stand in every header."""
-    blocks = [{**block, **fields, "transactions": []} for block in made.blocks]
-    known = [read_empty_block(msgspec.json.encode(block)) for block in blocks]
-    return lambda number: known[number]
-
-
-def asked_blocks(made: ScriptedChain) -> list[list[int]]:
-    return [[int(str(call.params[0]), 16) for call in calls[1:]] for calls in made.asked]
-
-
-async def test_an_announced_block_without_transactions_is_not_requested() -> None:
-    made = sparse()
-    plain = await read_span(made, 0, 6)
-    assert await read_span(made, 0, 6, announced(made)) == plain
-    assert asked_blocks(made)[1] == [3, 4, 6], "6 is empty, too, and the last"
-
-
-async def test_the_last_block_is_requested_though_every_block_is_empty() -> None:
-    made = ScriptedChain(1, blocks=1)
-    for _ in range(9):
-        made.mine()
-    read = await read_span(made, 1, 9, announced(made))
-    assert [block.ref for block in read] == [ref_of(made, number) for number in range(1, 10)]
-    assert asked_blocks(made) == [[9]]
-
-
-async def test_announced_blocks_of_a_fork_are_requested_instead() -> None:
-    made = sparse()
-    orphaned = announced(made)
-    made.fork(1, 0)
-    for _ in range(6):
-        made.mine()
-    read = await read_span(made, 1, 6, orphaned)
-    assert [block.ref.hash for block in read] == [made.hash_of(number) for number in range(1, 7)]
-    assert asked_blocks(made) == [[3, 4, 6], [1, 2, 3, 4, 5, 6]]
-
-
-async def test_a_block_announced_as_empty_that_has_logs_is_requested() -> None:
-    made = sparse()
-    plain = await read_span(made, 0, 6)
-    assert await read_span(made, 0, 6, announced(made, transactionsRoot=EMPTY_ROOT)) == plain
-    assert asked_blocks(made)[1:] == [[6], list(range(7))]
-
-
-@pytest.mark.parametrize(
-    "fields", [{"transactionsRoot": OTHER_HASH}, {"logsBloom": "0x00"}, {"timestamp": "soon"}]
-)
-def test_a_header_that_shows_no_empty_block_is_none(fields: dict[str, str]) -> None:
-    made = sparse()
-    assert announced(made)(1) is not None
-    assert announced(made, **fields)(1) is None
-    assert read_empty_block(b"{}") is None
