@@ -54,7 +54,7 @@ def test_each_clients_file_names_the_server() -> None:
 def test_what_a_key_adds_can_be_read() -> None:
     rows = dict(re.findall(r"^\| ([A-Z][\w ]+) \| `(.+?)`(?:,.*)? \|$", text_of(PAGE), re.MULTILINE))
     codex = tomllib.loads(rows.pop("Codex"))
-    assert codex == {"bearer_token_env_var": "ROUNDTRIP_KEY"}
+    assert codex == {"bearer_token_env_var": "RT_KEY"}
     assert rows.keys() == {"Claude Code", "Cursor", "VS Code", "Gemini CLI"}
     for row in rows.values():
         assert json.loads(f"{{{row}}}")["headers"]["Authorization"].startswith("Bearer $")

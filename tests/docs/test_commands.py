@@ -19,7 +19,7 @@ from roundtrip.cli.judging import MODULES
 from roundtrip.cli.main import COMMANDS, command
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.config.settings import Settings
-from roundtrip.console.routes import PAGES as CONSOLE
+from roundtrip.console import routes
 from support.documents import PAGES, PROJECT, WRITTEN, Part, lines, prose, spans
 
 RUN_BY: Mapping[str, str] = {
@@ -64,6 +64,7 @@ UNTRIED = frozenset({"help"})
 """Targets that say by their name what they do."""
 OF_THE_MACHINE = frozenset({"etc", "opt", "usr", "dev", "run", "tmp", "proc"})
 """Where a path of somebody's machine begins, and no address of ours."""
+CONSOLE = (*routes.PAGES, *routes.PICTURES)
 _CONSOLE_PATHS = {page.path for page in CONSOLE}
 _PATHS = {operation.path for operation in OPERATIONS if operation.path} | documents().keys() | _CONSOLE_PATHS
 PATHS = {*_PATHS, "/mcp", "/metrics"}

@@ -78,6 +78,8 @@ async def test_a_card_is_a_picture_and_asked_for_again_it_is_not_sent(
         assert (response.status, response.content_type) == (200, "image/png")
         png, etag = await response.read(), response.headers["etag"]
     assert struct.unpack(">II", png[16:24]) == (1200, 630)
+    async with client.head(f"/t/{token}/card.png") as response:
+        assert (response.status, response.headers["content-length"]) == (200, str(len(png)))
     assert 10_000 < len(png) < 150_000
     async with client.get(f"/t/{token}/card.png", headers={"if-none-match": etag}) as response:
         assert (response.status, await response.read()) == (304, b"")
