@@ -76,6 +76,25 @@ def test_who_can_do_harm_is_named(by: Caller, who: str) -> None:
     )
 
 
+def test_more_functions_that_stop_sales_are_named_with_who_may_call_them() -> None:
+    other = Address("0x" + "0b" * 20)
+    more = (
+        call(STOPPED, "role", "pause()"),
+        call(STOPPED, "role", "pause()"),
+        replace(call(STOPPED, "role", "setBlocked(address,bool)"), sender=other),
+        call(STOPPED, "role", "0x12345678(bool)"),
+        call(sold(), "role", "unpause()"),
+        call(STOPPED, "role", "wipe(address)"),
+        call(STOPPED, "contract owner", "upgradeTo(address)", CONTRACT),
+        call(STOPPED, "role", "freeze()"),
+    )
+    assert says(replace(RIGHTS, tried=more), None) == (
+        f"It names no owner, but an account that its events gave a right, {OWNER}, can stop you from selling "
+        "(function pause()); so can function setBlocked(address,bool) by an account that its events gave a "
+        f"right, {other}; function wipe(address); function upgradeTo(address), of {CONTRACT}."
+    )
+
+
 def test_a_function_of_another_contract_is_named_with_it() -> None:
     stops = replace(RIGHTS, tried=(call(STOPPED, "contract owner", "block(address)", CONTRACT),))
     assert says(stops, None) == (
