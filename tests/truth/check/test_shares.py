@@ -91,5 +91,6 @@ async def test_what_its_roles_may_do_is_named_and_really_stops_sales(
     )
     assert f"function setBlocked(address,bool) by an account that its events gave a right, {blocker}" in text
     assert {call.sender for call in rights.tried if call.outcome is not None} >= {pauser, blocker, burner}
+    assert f"function upgradeTo(address), of {share.beacon} by the owner of a contract that it names" in text
     for call in rights.tried:
         really_is(rpc, built, share.act_as(call.sender), share.token, POOL, call)

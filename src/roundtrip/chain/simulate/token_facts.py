@@ -99,10 +99,12 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 @dataclass(frozen=True, slots=True)
 class ProxyFacts:
     """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
-    where that names no owner. ``implementation``: the contract that it delegates to. None: there is none."""
+    where that names no owner. ``implementation``: the contract that it delegates to. ``beacon``: the
+    contract that names that one. None: there is none."""
 
     admin: Address | None
     implementation: Address | None
+    beacon: Address | None = None
 
 
 def _proxy_reader() -> str:
@@ -139,7 +141,7 @@ def read_proxy(answer: msgspec.Raw | RpcError) -> ProxyFacts | Missing:
     if beacon is not None:
         admin = admin or (owner if abi.uint_at(data, 3) else beacon)
         implementation = implementation or (logic if abi.uint_at(data, 5) else None)
-    return ProxyFacts(admin, implementation)
+    return ProxyFacts(admin, implementation, beacon)
 
 
 def _address_in(data: bytes, word: int) -> Address | None:

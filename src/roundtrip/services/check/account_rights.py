@@ -189,8 +189,9 @@ async def plan(
     if isinstance(answers, Missing):
         return answers
     most = bought.run.means.policy.most_owner_calls if is_ownerless(bought) else _MOST_BESIDE_OWNER
-    # A contract that no transfer calls can only act as a sender.
-    called = answers.contracts if functions.calls_out else ()
+    # A contract that no transfer calls can only act as a sender; but a beacon names what transfers run.
+    beacon = bought.data.beacon
+    called = tuple(c for c in answers.contracts if functions.calls_out or c.address == beacon)
     contract_tries, unread = await _contract_tries(called, most // 2)
     unknown = rights_plans.stranger(sell)
     token_tries = _token_tries(answers, search.setters, unknown, most - len(contract_tries))

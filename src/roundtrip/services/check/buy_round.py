@@ -94,7 +94,7 @@ class CheckInputs:
 @dataclass(frozen=True, slots=True)
 class BuyRoundData:
     """The data of the buy round. ``implementation``: the contract that ``code`` delegates to; read for
-    deep checks only."""
+    deep checks only. ``beacon``: the contract that names it."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
@@ -102,6 +102,7 @@ class BuyRoundData:
     block_gaps: BlockGaps
     code: bytes | Missing = b""
     implementation: Address | Missing | None = None
+    beacon: Address | None = None
     numbers: NumberSubstitution | None = None
 
 
@@ -260,6 +261,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         block_gaps=_block_gaps(run, places, code, answers, launch),
         code=code,
         implementation=token_facts.implementation_of(code, proxy) if run.deep else None,
+        beacon=None if isinstance(proxy, Missing) else proxy.beacon,
     )
 
 
