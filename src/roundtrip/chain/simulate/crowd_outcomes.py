@@ -210,15 +210,16 @@ def _read_attempts(
             refused = RefusedCall("sell", sell.reason(), sell.gas_used)
             continue
         before, after = (_uint(results[f"{label}-{when}-{number}-quote"]) for when in ("before", "after"))
-        left = _uint(results[f"{label}-left-{number}"])
+        had, left = (_uint(results[f"{label}-{name}-{number}"]) for name in ("had", "left"))
         if before is None or after is None:
             return Missing("node", "a balance of the money side could not be read")
-        if left is None:
+        if had is None or left is None:
             return Missing("token", "the token does not return balances")
         gas_wei = _gas_price_wei(trader) * sell.gas_used if trader.place.pays_eth() else 0
-        # A balance may have grown since it was read: what came to the venue was sold.
+        # A balance that grew by itself is not what the sale left. One that shrank was lost, as if sold. What
+        # the token gives back in the sale itself, as reflection does, was sold: it came to the venue.
         came = venue_amounts(sell, trader.place, trader.setting)
-        sold = max(held - left, 0 if came is None else min(attempt.raw, came.token_raw))
+        sold = max(max(had, held) - left, 0 if came is None else min(attempt.raw, came.token_raw))
         return Sold(paid, held, attempt.raw, sold, after - before + gas_wei, buy_gas, sell.gas_used)
     assert refused is not None
     return refused

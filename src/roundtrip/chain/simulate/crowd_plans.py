@@ -343,9 +343,10 @@ def _attempt_steps(
     """A sell, between reads of the seller's balances, and the approvals for the next one."""
     return (
         _quote_read(trader, f"before-{number}"),
+        _held_read(trader, f"had-{number}"),
         trader.step(f"sell-{number}", sell_calls(trader, attempts[number].raw)[-1], sell_gas),
         _quote_read(trader, f"after-{number}"),
-        _left_read(trader, number),
+        _held_read(trader, f"left-{number}"),
         *_approvals(trader, attempts, number + 1),
     )
 
@@ -419,10 +420,8 @@ def _sell_blocks(
     return blocks
 
 
-def _left_read(trader: CrowdTrader, number: int) -> SimulatedStep:
-    return token_read(
-        f"{trader.label}-left-{number}", trader.setting, trader.environment, trader.wallet.wallet
-    )
+def _held_read(trader: CrowdTrader, name: str) -> SimulatedStep:
+    return token_read(f"{trader.label}-{name}", trader.setting, trader.environment, trader.wallet.wallet)
 
 
 def plain_wallet(wallet: Address, nonce: int, size_wei: int, after_s: int) -> CrowdWallet:

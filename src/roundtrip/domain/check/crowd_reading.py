@@ -40,29 +40,45 @@ _SHORT_BPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class MainSells:
-    """The main wallet's sells soon, after an hour and after a day: what the crowd is compared with."""
+    """The main wallet's sells soon, after an hour and after a day: what the crowd is compared with.
+    ``grown_bps``: what its balance had grown to at each of these moments, by itself."""
 
     soon: SellResult
     hour: SellResult
     day: SellResult
+    grown_bps: tuple[int, int, int] = (BPS, BPS, BPS)
+
+    def losses_bps(self) -> tuple[int | None, int | None, int | None]:
+        """What each sell lost of the price, without what growth of the balance gave back: the crowd sells no
+        more than it bought. None where the main wallet did not sell all."""
+        sells = zip((self.soon, self.hour, self.day), self.grown_bps, strict=True)
+        soon, hour, day = (_price_loss_bps(sell, grown) for sell, grown in sells)
+        return soon, hour, day
 
     def expected_loss_bps(self, wallet: CrowdWallet, policy: Policy) -> int | None:
         """The most that this wallet's sale may lose; None where the main wallet did not sell around it."""
         after_s = wallet.after_s
+        soon, hour, day = self.losses_bps()
         if wallet.way == "pieces":
-            around = [self.soon, self.hour, self.day]
+            around = [soon, hour, day]
         elif after_s <= policy.later_s:
-            around = [self.soon]
+            around = [soon]
         elif after_s < policy.hour_s:
-            around = [self.soon, self.hour]
+            around = [soon, hour]
         elif after_s == policy.hour_s:
-            around = [self.hour]
+            around = [hour]
         elif after_s < policy.day_s:
-            around = [self.hour, self.day]
+            around = [hour, day]
         else:
-            around = [self.day]
-        sales = [sell for sell in around if isinstance(sell, Sale) and sell.whole]
-        return max(sale.loss_bps for sale in sales) if len(sales) == len(around) else None
+            around = [day]
+        known = [loss for loss in around if loss is not None]
+        return max(known) if len(known) == len(around) else None
+
+
+def _price_loss_bps(sell: SellResult, grown_bps: int) -> int | None:
+    if not isinstance(sell, Sale) or not sell.whole:
+        return None
+    return BPS - (BPS - sell.loss_bps) * BPS // max(BPS, grown_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +164,8 @@ def taken_bps(sale: CrowdSale) -> int:
 def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
     """What the crowd shows, with the causes that the isolation round found."""
     numbers = differing(crowd, main, policy)
-    expected_bps = max(
-        (sell.loss_bps for sell in (main.soon, main.hour, main.day) if isinstance(sell, Sale)), default=0
-    )
+    sold_bps = [sell.loss_bps for sell in (main.soon, main.hour, main.day) if isinstance(sell, Sale)]
+    expected_bps = max((*sold_bps, *(loss for loss in main.losses_bps() if loss is not None)), default=0)
     findings, gap = [], _node_gap(crowd)
     for number in dict.fromkeys(trade.of for trade in crowd.isolated):
         trades = [trade for trade in crowd.isolated if trade.of == number]

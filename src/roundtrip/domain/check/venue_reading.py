@@ -120,7 +120,7 @@ def read_venue(
     )
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     measured = small if isinstance(small, Missing) else _fees(small_round_trip)
-    main = MainSells(_worst(full), _worst(hour), _worst(day))
+    main = MainSells(_worst(full), _worst(hour), _worst(day), _grown_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
@@ -169,7 +169,16 @@ def _read_without_buy(
 
 def main_sells(reading: VenueReading) -> MainSells:
     """What the crowd is compared with."""
-    return MainSells(reading.full, reading.hour, reading.day)
+    grown_bps = _grown_bps(reading.bought) if isinstance(reading.bought, CompletedBuy) else (BPS, BPS, BPS)
+    return MainSells(reading.full, reading.hour, reading.day, grown_bps)
+
+
+def _grown_bps(bought: CompletedBuy) -> tuple[int, int, int]:
+    """The balance soon, after an hour and after a day, as a share of what arrived."""
+    if len(bought.held_later_raw) != len(("soon", "hour", "day")) or bought.received_raw <= 0:
+        return BPS, BPS, BPS
+    soon, hour, day = (raw * BPS // bought.received_raw for raw in bought.held_later_raw)
+    return soon, hour, day
 
 
 def _plain_pool_fee(venue: Venue) -> int:

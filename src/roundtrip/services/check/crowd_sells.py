@@ -322,24 +322,23 @@ def _isolations_of(
     yield Isolation(of, "others", plain, careful, others)
     yield Isolation(of, "others sold", plain, careful, others)
     soon = Attempt(policy.later_s, main_raw)
+    part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
+    sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
+    sized_raw = left_raw(policy.later_s, quote(sized) or bought_raw)
+    changed: dict[Difference, tuple[CrowdWallet, Attempt]] = {
+        "size": (sized, Attempt(policy.later_s, sized_raw)),
+        "time": (plain, Attempt(after_s, left_raw(after_s))),
+        "share": (replace(plain, share_bps=wallet.share_bps), part),
+        "route": (replace(plain, way="second route"), soon),
+        "approval": (replace(plain, approves_all=True), soon),
+        "tip": (replace(plain, tip_wei=wallet.tip_wei), soon),
+    }
     for choice in _choices(wallet, policy, after_s):
         if choice == "pieces":
             yield Isolation(of, choice, plain, ())
-        elif choice == "size":
-            sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
-            raw = left_raw(policy.later_s, quote(sized) or bought_raw)
-            yield Isolation(of, choice, sized, (Attempt(policy.later_s, raw),))
-        elif choice == "time":
-            yield Isolation(of, choice, plain, (Attempt(after_s, left_raw(after_s)),))
-        elif choice == "share":
-            part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
-            yield Isolation(of, choice, replace(plain, share_bps=wallet.share_bps), (part,))
-        elif choice == "route":
-            yield Isolation(of, choice, replace(plain, way="second route"), (soon,))
-        elif choice == "approval":
-            yield Isolation(of, choice, replace(plain, approves_all=True), (soon,))
-        elif choice == "tip":
-            yield Isolation(of, choice, replace(plain, tip_wei=wallet.tip_wei), (soon,))
+        else:
+            other, attempt = changed[choice]
+            yield Isolation(of, choice, other, (attempt,))
 
 
 def company_sellers(

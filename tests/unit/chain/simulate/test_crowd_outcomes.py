@@ -327,6 +327,7 @@ def alone_results(*sells: StepResult, place: VenuePlace = WETH, **changes: StepR
         back = PAID_OUT if sell.ok else 0
         actual |= {
             f"alone-before-{n}-quote": did(had),
+            f"alone-had-{n}": did(GIVEN),
             f"alone-sell-{n}": sell,
             f"alone-after-{n}-quote": did(had + back - sell.gas_used * price),
             f"alone-left-{n}": did(0 if sell.ok else GIVEN),
@@ -392,6 +393,18 @@ def test_alone_what_is_left_was_not_sold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("had", "left", "sold"),
+    [(GIVEN * 3, GIVEN * 2, GIVEN), (GIVEN * 3, GIVEN * 5 // 2, GIVEN // 2), (GIVEN // 2, 0, GIVEN)],
+    ids=["grown", "grown, and half is left", "shrunk"],
+)
+def test_alone_a_balance_that_grew_is_not_what_a_sale_left(had: int, left: int, sold: int) -> None:
+    """What shrank is lost, as if it had been sold for nothing."""
+    actual = alone(alone_results(SOLD, SOLD, SOLD, had_0=did(had), left_0=did(left)))
+    assert isinstance(actual, Sold)
+    assert (actual.held_raw, actual.sold_raw) == (GIVEN, sold)
+
+
+@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"buy": SAYS_NO}, RefusedCall("buy", "not you", 61_000)),
@@ -402,6 +415,7 @@ def test_alone_what_is_left_was_not_sold() -> None:
         ({"token": refused()}, NO_BALANCES),
         ({"before_0_quote": refused()}, NO_MONEY_READ),
         ({"after_0_quote": refused()}, NO_MONEY_READ),
+        ({"had_0": refused()}, NO_BALANCES),
         ({"left_0": refused()}, NO_BALANCES),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

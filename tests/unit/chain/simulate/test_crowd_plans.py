@@ -314,8 +314,9 @@ def test_a_wallet_alone_tries_at_its_times_and_approves_each_sell_before() -> No
     order = list(at)
     for n, attempt in enumerate(DAY):
         start = order.index(f"alone-before-{n}-quote")
-        assert order[start : start + 4] == [
-            f"alone-before-{n}-quote", f"alone-sell-{n}", f"alone-after-{n}-quote", f"alone-left-{n}"
+        assert order[start : start + 5] == [
+            f"alone-before-{n}-quote", f"alone-had-{n}", f"alone-sell-{n}", f"alone-after-{n}-quote",
+            f"alone-left-{n}",
         ]  # fmt: skip
         _, sell = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, attempt.raw, address(0xC00))
         assert (actual[f"alone-sell-{n}"].call, actual[f"alone-sell-{n}"].gas_limit) == (sell, 3_000_000)

@@ -117,7 +117,7 @@ def test_the_main_sells_around_a_moment_bound_the_loss(after_s: int, expected: i
 def test_around_a_moment_at_which_the_main_wallet_did_not_sell_nothing_is_expected(
     bad: SellResult, at: str, known: tuple[int, ...]
 ) -> None:
-    than = replace(MAIN, **{at: bad})
+    than = replace(MAIN, **{at: bad})  # type: ignore[arg-type]
     for after_s in (13, 100, 3600, 3601, 86_400):
         expected = than.expected_loss_bps(wallet(after_s=after_s), POLICY)
         assert expected == (60 if after_s in known else None)
@@ -126,7 +126,21 @@ def test_around_a_moment_at_which_the_main_wallet_did_not_sell_nothing_is_expect
 
 def test_pieces_are_expected_to_lose_as_much_as_any_of_the_three() -> None:
     for losses in ((90, 1, 2), (1, 90, 2), (1, 2, 90)):
-        assert MainSells(*map(sale, losses)).expected_loss_bps(wallet(way="pieces"), POLICY) == 90
+        main = MainSells(*(sale(loss) for loss in losses))  # type: ignore[arg-type]
+        assert main.expected_loss_bps(wallet(way="pieces"), POLICY) == 90
+
+
+@pytest.mark.parametrize(
+    ("loss_bps", "grown_bps", "expected_bps"),
+    [(-366, 25_600, 5951), (60, 20_000, 5030), (60, 10_000, 60), (60, 5_000, 60), (-100, 10_100, 0)],
+)
+def test_what_growth_gave_the_main_wallet_back_is_expected_to_be_lost(
+    loss_bps: int, grown_bps: int, expected_bps: int
+) -> None:
+    """A wallet of the crowd sells no more than it bought, at the same price."""
+    main = replace(MAIN, day=sale(loss_bps), grown_bps=(BPS, BPS, grown_bps))
+    assert main.expected_loss_bps(wallet(after_s=86_400), POLICY) == expected_bps
+    assert main.expected_loss_bps(wallet(after_s=3600), POLICY) == 60
 
 
 # --- which differ -------------------------------------------------------------------------------------
