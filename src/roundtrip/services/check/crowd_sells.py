@@ -308,14 +308,9 @@ def _isolations_of(
         yield Isolation(of, "as drawn", wallet, (Attempt(after_s, share_raw),))
     bought_wei = policy.probe_wei // 2 if wallet.again_wei else policy.probe_wei
     usual = replace(
-        wallet,
-        size_wei=bought_wei,
-        again_wei=bought_wei if wallet.again_wei else 0,
-        tip_wei=0,
-        approves_all=False,
-        share_bps=BPS,
-        way="usual",
-    )
+        wallet, size_wei=bought_wei, again_wei=bought_wei if wallet.again_wei else 0, tip_wei=0,
+        approves_all=False, share_bps=BPS, way="usual",
+    )  # fmt: skip
     yield Isolation(of, "wallet", usual, careful if wallet.again_wei else tries(BPS))
     yield Isolation(of, "nearly all", plain, careful)
     others = tuple(m for m in sells.members if m.wallet != wallet)
