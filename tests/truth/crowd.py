@@ -13,9 +13,13 @@ _LATE_S = 5
 """The first of a crowd to buy sell up to so much later than at their times: all wait for the last buys."""
 
 
+_DEARER_BPS = 8000
+"""Among others a size brings up to a fifth less: they buy for up to a tenth of the depth."""
+
+
 def representatives(crowd: Crowd) -> list[CrowdWallet]:
-    """Some of the wallets that traded: those that sell least and most at once, the one with the largest tip,
-    and one of each way, share and manner of approval."""
+    """Some of the wallets that traded: those that sell least and most at once, the least also with what it
+    has among others, the one with the largest tip, and one of each way, share and manner of approval."""
     wallets = [trade.wallet for trade in crowd.trades if _has_sold(trade.outcome)]
     if not wallets:
         return []
@@ -24,7 +28,8 @@ def representatives(crowd: Crowd) -> list[CrowdWallet]:
     by_amount = sorted(usual, key=lambda wallet: (wallet.size_wei + wallet.again_wei) * wallet.share_bps)
     by_tip = sorted(usual, key=lambda wallet: wallet.tip_wei)
     kinds = {(wallet.way, wallet.share_bps, wallet.approves_all): wallet for wallet in wallets}
-    return list(dict.fromkeys([*by_amount[:1], *by_amount[-1:], *by_tip[-1:], *kinds.values()]))
+    dearer = [replace(w, share_bps=w.share_bps * _DEARER_BPS // BPS) for w in by_amount[:1]]
+    return list(dict.fromkeys([*by_amount[:1], *dearer, *by_amount[-1:], *by_tip[-1:], *kinds.values()]))
 
 
 def _has_sold(outcome: object) -> bool:
@@ -67,7 +72,8 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
         tip_wei=0, approves_all=False, after_s=SOON_S, share_bps=BPS, way="usual",
     )  # fmt: skip
     if cause == "size":
-        return [replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)]
+        sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
+        return [replace(sized, share_bps=share_bps) for share_bps in (BPS, _DEARER_BPS)]
     if cause == "time":
         return [replace(plain, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S)]
     if cause == "share":

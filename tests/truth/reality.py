@@ -267,7 +267,7 @@ class Trader:
         for at_s, raw in zip(PIECES_S, amounts, strict=True):
             if raw:
                 *_, swap = wallet.sell_steps(chain.token, self._place, raw)
-                (sent,) = self._queue(wallet, [swap], _PIECE_GAS, manner)
+                (sent,) = self._queue(wallet, [swap], self._swap_gas if all_of_them else _PIECE_GAS, manner)
                 chain.mine(bought_s + at_s)
                 done = wallet.receipt(sent)
                 gas_wei += done.gas_wei

@@ -213,25 +213,6 @@ def quote_crowd_buys(
     return CrowdBuys(wallets, buys)
 
 
-def quote_alone(
-    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, wallet: CrowdWallet
-) -> int | None:
-    """What arrives of a wallet's buys where nobody else trades, as ``quote_crowd_buys``. None for more
-    than the main buy, too: beyond it the pool may give less than its formula says."""
-    main, given_raw, facts = trial.completed_buy("probe"), trial.main_given_raw, trial.facts
-    if main is None or not given_raw or not isinstance(facts, PoolFacts):
-        return None
-    trader = member_trader(run, trial.place, 0, wallet)
-    amounts = [trader.spent_raw(wei) for wei in (wallet.size_wei, wallet.again_wei) if wei]
-    if sum(amounts) > main.offered_raw:
-        return None
-    at_main = outputs_of_buys(trial.place.venue, facts, launch, run.token, [main.offered_raw])
-    given = outputs_of_buys(trial.place.venue, facts, launch, run.token, amounts)
-    if given is None or at_main != [given_raw]:
-        return None
-    return _arriving_raw(sum(given), main, given_raw)
-
-
 def _arriving_raw(raw: int, main: CompletedBuy, given_raw: int) -> int:
     """What arrives of so much that the venue gives, by what of the main buy arrived."""
     if main.received_raw == given_raw:

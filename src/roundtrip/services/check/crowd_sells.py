@@ -1,7 +1,7 @@
 """The crowd in the sell round: which wallets trade, and what they met among others. The isolation round tries
 those alone that met something else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
@@ -236,11 +236,9 @@ def isolations(
     main_sells: MainSells,
     main: CompletedBuy,
     recalled: tuple[Member, ...] = (),
-    quote: Callable[[CrowdWallet], int | None] = lambda _: None,
 ) -> list[Isolation]:
     """The trades that find out why some wallets met something else than the main one; empty: none did.
-    ``recalled``: members that are not among ``sells``. ``quote``: what a wallet's buys bring it alone, where
-    that is known."""
+    ``recalled``: members that are not among ``sells``."""
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
@@ -248,7 +246,7 @@ def isolations(
     return [
         replace(isolation, sell_gas=most_gas, buy_gas=buy_gas)
         for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
-        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled, quote)
+        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled)
     ]
 
 
@@ -285,7 +283,6 @@ def _isolations_of(
     sells: CrowdSells,
     main: CompletedBuy,
     recalled: tuple[Member, ...],
-    quote: Callable[[CrowdWallet], int | None],
 ) -> Iterator[Isolation]:
     policy, wallet = run.means.policy, trade.wallet
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
@@ -319,7 +316,8 @@ def _isolations_of(
     soon = Attempt(policy.later_s, main_raw)
     part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
     sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
-    sized_raw = left_raw(policy.later_s, quote(sized) or bought_raw)
+    # What it got among others: a little less than alone, as in the company's sells.
+    sized_raw = left_raw(policy.later_s, bought_raw)
     changed: dict[Difference, tuple[CrowdWallet, Attempt]] = {
         "size": (sized, Attempt(policy.later_s, sized_raw)),
         "time": (plain, Attempt(after_s, left_raw(after_s))),

@@ -2,7 +2,6 @@
 sells in company. The isolation round after it tries alone what deviated."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import outcomes, probe_plans
@@ -30,7 +29,6 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
-from .crowd import quote_alone
 from .crowd_sells import (
     CrowdSells,
     Isolation,
@@ -349,8 +347,7 @@ def _plan_isolation(
         if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
             main_met = main_sells(reading)
             others = recalled.members if isinstance(recalled, CrowdSells) else ()
-            quote = partial(quote_alone, run, trial, launch)
-            asked = isolations(run, venue.crowd, sells, main_met, main, others, quote)
+            asked = isolations(run, venue.crowd, sells, main_met, main, others)
             sellers = company_sellers(run, venue.crowd, sells, main_met)
             if sellers:
                 amount_raw = amount_of_size(run, trial, "probe", run.environments[0])

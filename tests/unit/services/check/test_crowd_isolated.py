@@ -147,13 +147,6 @@ def test_each_try_keeps_one_difference() -> None:
     }
 
 
-def test_of_its_size_it_sells_what_that_brings_alone() -> None:
-    """Among others it got less: a token with a least amount for a sale would seem to refuse the size."""
-    crowd = Crowd((CrowdTrade(odd(), PAUSED),), 0)
-    actual = by(isolations(session(), crowd, SELLS, MAIN, BUY, quote=lambda wallet: wallet.size_wei * 3))
-    assert actual["size"].attempts == (Attempt(13, odd().size_wei * 3),)
-
-
 def test_a_wallet_that_bought_once_buys_the_probe_at_once_alone() -> None:
     usual = by(tried(odd(size_wei=10**18)))["wallet"].wallet
     assert (usual.size_wei, usual.again_wei) == (POLICY.probe_wei, 0)

@@ -11,7 +11,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, RefusedCall
-from roundtrip.services.check.crowd import crowd_blocks, quote_alone, quote_crowd_buys
+from roundtrip.services.check.crowd import crowd_blocks, quote_crowd_buys
 from roundtrip.services.check.crowd_sells import CrowdSells, choose_sellers
 from roundtrip.services.check.session import VenueTrial
 from unit.chain.trades import EVERY_PLACE, SETTING, TOKEN, USDG, WETH
@@ -245,17 +245,3 @@ def test_usdg_buys_are_quoted_in_dollars() -> None:
     trial = bought_on(USDG)
     assert quote_crowd_buys(session(), trial, None, drawn(USDG)) is not None
     assert SETTING.market.usdg_per_eth_raw == 3_500_000_000
-
-
-def test_alone_a_small_wallet_is_quoted_without_the_main_buy() -> None:
-    """So it gets a little more than among others; a size above the main buy is not quoted."""
-    small = replace(drawn()[0], size_wei=3 * 10**16, again_wei=2 * 10**16)
-    given = outputs_of_buys(WETH.venue, DEEP, None, TOKEN, [3 * 10**16, 2 * 10**16])
-    assert given is not None
-    assert quote_alone(session(), bought_on(), None, small) == sum(given)
-    taxed_raw = quote_alone(session(), bought_on(arrived_bps=9000), None, small)
-    assert taxed_raw is not None
-    assert 0 < sum(given) * 9000 // BPS - taxed_raw <= 6
-    for wallet in (replace(small, size_wei=10**17), replace(small, size_wei=10**18, again_wei=0)):
-        assert quote_alone(session(), bought_on(), None, wallet) is None
-    assert quote_alone(session(), replace(bought_on(), main_given_raw=5), None, small) is None
