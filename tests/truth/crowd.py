@@ -85,7 +85,8 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
     if cause == "tip":
         return [replace(plain, tip_wei=wallet.tip_wei)]
     if cause == "together":
-        return [replace(wallet, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S)]
+        dearer = replace(wallet, share_bps=wallet.share_bps * _DEARER_BPS // BPS)
+        return [dearer, *(replace(wallet, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S))]
     if cause == "wallet":
         return [replace(plain, purse_wei=wallet.purse_wei, after_s=delay_s) for delay_s in DELAYS_S]
     return []
