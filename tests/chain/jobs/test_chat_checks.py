@@ -25,6 +25,7 @@ from roundtrip.jobs.kinds.telegram import (
     ChatTurns,
     link_chats,
 )
+from roundtrip.services.cards import chat_check
 from roundtrip.services.cards.newest_check import OLD_S, newest_check
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import run_check
@@ -135,6 +136,27 @@ def test_all_chats_together_are_bounded_and_a_minute_ends() -> None:
         TOO_MANY,
         "silent",
     ]
+
+
+async def test_a_check_is_not_mixed_with_one_made_since(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another check of the token is stored, as of another chain, before the first is read."""
+
+    async def run_both(ctx: Context, params: CheckParams) -> Any:
+        answer = await run_check(ctx, params)
+        await run_check(replace(ctx, now_s=lambda: indexed.now_s() + 1), CheckParams(trap))
+        await ctx.pool.execute(
+            "UPDATE facts.evidence SET token = $1 WHERE id = (SELECT max(id) FROM facts.evidence)",
+            bytes.fromhex(params.token()[2:]),
+        )
+        return answer
+
+    trap = built.tokens["owner_only_sell"]
+    monkeypatch.setattr(chat_check, "run_check", run_both)
+    answer = await chat_check.check_for_chat(indexed, 5, built.tokens["six_decimals"])
+    await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
+    assert answer.lines[0].startswith('Sells: "')
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -10,10 +10,9 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.verdicts.history import HistoryParams
 
 from .drawing import describe_card, draw_card
-from .newest_check import TokenCard, newest_check
+from .newest_check import TokenCard, read_checks
 
 DEADLINE_S = 30.0
 """As long as a check through the other doors may take."""
@@ -39,11 +38,14 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str) -> ChatAnswer
         if not deadline.expired():
             raise
         raise NodeFault("the check took too long") from None
-    card = (await newest_check(ctx, HistoryParams(address))).answer
-    if card.check is None:
+    # This very check: another may have been stored since.
+    token = CheckParams(address).token()
+    stored = await read_checks(ctx, token, check.checked_at)
+    if stored.made is None:
         raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)
     # The answer's own sentences: a stored check has no marks of its owner and deployer.
-    card = TokenCard(card.address, msgspec.structs.replace(card.check, text=check.verdict.text))
+    made = msgspec.structs.replace(stored.made, text=check.verdict.text)
+    card = TokenCard(token, replace(stored, made=made).worse())
     text = describe_card(card)
     lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, text.as_of]
     if ctx.outward.public_url is not None:
