@@ -138,6 +138,15 @@ def test_all_chats_together_are_bounded_and_a_minute_ends() -> None:
     ]
 
 
+@pytest.mark.parametrize(("key", "tries"), [("curve", True), ("six_decimals", False)])
+async def test_a_check_tries_real_holders_or_says_that_it_did_not(
+    indexed: Context, built: Built, key: str, tries: bool
+) -> None:
+    text = "\n".join((await chat_check.check_for_chat(indexed, 5, built.tokens[key])).lines)
+    assert ("real holders can sell it as" in text) == tries
+    assert (chat_check.NO_HOLDERS in text) != tries
+
+
 async def test_a_check_is_not_mixed_with_one_made_since(
     indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:

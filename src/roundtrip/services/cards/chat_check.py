@@ -16,6 +16,7 @@ from .newest_check import TokenCard, read_checks
 
 DEADLINE_S = 30.0
 """As long as a check through the other doors may take."""
+NO_HOLDERS = "It is not known whether real holders can sell it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +28,20 @@ class ChatAnswer:
 
 
 async def check_for_chat(ctx: Context, chat_id: int, address: str) -> ChatAnswer:
-    """Checks the token and describes it. Raises RoundtripError."""
+    """Makes a deep check of the token and describes it. Raises RoundtripError."""
+    params = CheckParams(address, deep="1")
     ctx = ctx.for_caller(f"chat:{chat_id}", "checks", address.lower())
     deadline = asyncio.timeout(DEADLINE_S)
     try:
         async with deadline:
             await ctx.heads.wake()
-            check = (await run_check(ctx, CheckParams(address))).answer
+            check = (await run_check(ctx, params)).answer
     except TimeoutError:
         if not deadline.expired():
             raise
         raise NodeFault("the check took too long") from None
     # This very check: another may have been stored since.
-    token = CheckParams(address).token()
+    token = params.token()
     stored = await read_checks(ctx, token, check.checked_at)
     if stored.made is None:
         raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)
@@ -47,7 +49,8 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str) -> ChatAnswer
     made = msgspec.structs.replace(stored.made, text=check.verdict.text)
     card = TokenCard(token, replace(stored, made=made).worse())
     text = describe_card(card)
-    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, text.as_of]
+    untried = "" if stored.made.holders or text.level not in ("ok", "warn") else NO_HOLDERS
+    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, untried, text.as_of]
     if ctx.outward.public_url is not None:
         lines.append(f"{ctx.outward.public_url}/t/{card.address}")
     picture = None

@@ -30,7 +30,8 @@ _ABSENT_TTL_MS = 2_000
 
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
-    """A check in short. ``is_old``: it was made more than a day ago."""
+    """A check in short. ``is_old``: it was made more than a day ago. ``holders``: real holders whose
+    simulated sale gave a result."""
 
     level: str
     code: str
@@ -40,6 +41,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     block: int
     block_at: datetime
     is_old: bool
+    holders: int
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -116,5 +118,6 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
             block=evidence.block.number,
             block_at=at(evidence.block.timestamp_s),
             is_old=now_s - stored.checked_at.timestamp() > OLD_S,
+            holders=stored.holders,
         )
     return None

@@ -21,6 +21,7 @@ SOLD = CheckSummary(
     block=1_234_567,
     block_at=datetime(2026, 1, 5, 12, 0, 1, tzinfo=UTC),
     is_old=False,
+    holders=0,
 )
 HOSTILE = (
     "</text><script>alert(1)</script>",
