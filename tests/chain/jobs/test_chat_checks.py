@@ -26,7 +26,7 @@ from roundtrip.jobs.kinds.telegram import (
     link_chats,
 )
 from roundtrip.services.cards import chat_check
-from roundtrip.services.cards.newest_check import OLD_S, newest_check
+from roundtrip.services.cards.newest_check import FRESH_S, OLD_S, newest_check
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
@@ -98,12 +98,12 @@ async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> Non
     await run_check(indexed, CheckParams(built.tokens["plain"]))
     made_s = indexed.now_s()
     old = []
-    for age_s in (OLD_S - 60, OLD_S + 60):
+    for age_s in (FRESH_S - 60, FRESH_S + 60, OLD_S - 60, OLD_S + 60):
         later = replace(indexed, now_s=lambda age_s=age_s: made_s + age_s)  # type: ignore[misc]
         card = (await newest_check(later, params)).answer
         assert card.check is not None
-        old.append(card.check.is_old)
-    assert old == [False, True]
+        old.append((card.check.is_fresh, card.check.is_old))
+    assert old == [(True, False), (False, False), (False, False), (False, True)]
 
 
 async def test_other_texts_get_help_and_groups_nothing(indexed: Context) -> None:

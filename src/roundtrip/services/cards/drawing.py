@@ -103,18 +103,25 @@ def _line(text: str, y: int, size: int, colour: str, *, bold: bool = False, left
 
 
 def draw_badge(card: TokenCard) -> str:
-    """A badge, 20 pixels high: the verdict in a word, and the cost of a round trip if it can be sold."""
+    """A badge, 20 pixels high: the verdict in a word; and if it can be sold, the cost of a round trip and the
+    block's time. After an hour the time is all that is said of a check that went well."""
     text = describe_card(card)
-    name, verdict = "roundtrip", text.word.lower()
-    if text.level in ("ok", "warn") and text.loss:
-        verdict += f", {text.loss.removeprefix('A round trip ')}"
+    name, verdict, level, check = "roundtrip", text.word.lower(), text.level, card.check
+    if check is not None and level in ("ok", "warn"):
+        # A time and not an age: caches of other sites keep a badge for longer than a minute.
+        moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
+        if check.is_fresh:
+            cost = text.loss.removeprefix("A round trip costs ")
+            verdict = ", ".join(filter(None, (verdict, cost, moment)))
+        else:
+            verdict, level = f"checked {moment}", "unknown"
     left, right = (int(_ems(part) * _BADGE_SIZE * 0.9) + 14 for part in (name, verdict))
     title = escape(f"{name}: {verdict}. {text.as_of}".strip(". "))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
         f'aria-label="{title}" font-family="Verdana, {FAMILY}, sans-serif" font-size="{_BADGE_SIZE}" '
         f'fill="#fff"><title>{title}</title>'
-        f'<rect width="{left + right}" height="20" rx="3" fill="{_BADGE_COLOURS[text.level]}"/>'
+        f'<rect width="{left + right}" height="20" rx="3" fill="{_BADGE_COLOURS[level]}"/>'
         f'<path d="M3 0h{left - 3}v20h-{left - 3}a3 3 0 0 1-3-3v-14a3 3 0 0 1 3-3z" fill="#30363d"/>'
         f'<text x="7" y="14" textLength="{left - 14}">{name}</text>'
         f'<text x="{left + 7}" y="14" textLength="{right - 14}">{escape(verdict)}</text></svg>'

@@ -23,6 +23,8 @@ from roundtrip.store.server.errors import DATABASE_FAULTS
 
 OLD_S = 86_400
 """Age from which a check that went well proves nothing any more."""
+FRESH_S = 3_600
+"""Age up to which a badge shows that a check went well: sites show it long after it was drawn."""
 _LEVELS = ("ok", "warn", "unknown", "danger")
 """Each worse than those before it."""
 _READ_S = 5.0
@@ -30,8 +32,8 @@ _ABSENT_TTL_MS = 2_000
 
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
-    """A check in short. ``is_old``: it was made more than a day ago. ``holders``: real holders whose
-    simulated sale gave a result."""
+    """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
+    hour. ``holders``: real holders whose simulated sale gave a result."""
 
     level: str
     code: str
@@ -41,6 +43,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     block: int
     block_at: datetime
     is_old: bool
+    is_fresh: bool
     holders: int
 
 
@@ -109,6 +112,7 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
     with contextlib.suppress(ValueError):
         evidence = canonical_json.load(Evidence, stored.document)
         answer = present(evidence, judge(evidence, policy), policy, stored.checked_at.timestamp())
+        age_s = now_s - stored.checked_at.timestamp()
         return CheckSummary(
             level=answer.verdict.level,
             code=answer.verdict.code,
@@ -117,7 +121,8 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
             round_trip_loss_bps=None if answer.trade is None else answer.trade.round_trip_loss_bps,
             block=evidence.block.number,
             block_at=at(evidence.block.timestamp_s),
-            is_old=now_s - stored.checked_at.timestamp() > OLD_S,
+            is_old=age_s > OLD_S,
+            is_fresh=age_s <= FRESH_S,
             holders=stored.holders,
         )
     return None

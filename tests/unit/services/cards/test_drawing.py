@@ -21,6 +21,7 @@ SOLD = CheckSummary(
     block=1_234_567,
     block_at=datetime(2026, 1, 5, 12, 0, 1, tzinfo=UTC),
     is_old=False,
+    is_fresh=True,
     holders=0,
 )
 HOSTILE = (
@@ -57,7 +58,7 @@ def test_a_card_says_verdict_cost_block_and_time() -> None:
         "It sells.",
         "As of block 1,234,567, 2026-01-05 12:00:01 UTC",
     ]
-    assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, costs 0.60 %"]
+    assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, 0.60 %, 2026-01-05 12:00 UTC"]
 
 
 def test_without_a_check_a_card_says_so() -> None:
@@ -72,6 +73,15 @@ def test_an_old_pass_is_no_pass(level: str, code: str) -> None:
     assert (said.word, said.level, said.loss) == ("Old check", "unknown", "")
     assert "#56d364" not in draw_card(old)
     assert shown(draw_badge(old))[1:] == ["roundtrip", "old check"]
+
+
+@pytest.mark.parametrize(("level", "code"), [("ok", "ok"), ("warn", "high_fees")])
+def test_after_an_hour_a_badge_says_only_when(level: str, code: str) -> None:
+    drawn = draw_badge(card(level=level, code=code, is_fresh=False))
+    assert shown(drawn)[1:] == ["roundtrip", "checked 2026-01-05 12:00 UTC"]
+    assert all(colour not in drawn for colour in ("#116329", "#7d4e00"))
+    trap = draw_badge(card(level="danger", code="cannot_sell", is_fresh=False))
+    assert shown(trap)[1:] == ["roundtrip", "trap"]
 
 
 def test_an_old_trap_stays_one() -> None:
