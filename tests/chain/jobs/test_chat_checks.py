@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from roundtrip.chain.rpc.background import run_in_background
@@ -242,6 +243,25 @@ async def test_a_check_is_not_mixed_with_one_made_since(
     answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
     assert answer.lines[0].startswith('Sells: "')
+
+
+@pytest.mark.parametrize("key", ["plain", "owner_only_sell"])
+async def test_scam_marks_come_before_what_may_be_cut(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    marks = f"Its owner 0x{'a1' * 20} is marked as a scam by 12 people: that is their word, not proof."
+
+    async def run_marked(ctx: Context, params: CheckParams) -> Any:
+        made = await run_check(ctx, params)
+        text = f"{made.answer.verdict.text} {marks}"
+        verdict = msgspec.structs.replace(made.answer.verdict, text=text)
+        return replace(made, answer=msgspec.structs.replace(made.answer, verdict=verdict))
+
+    monkeypatch.setattr(chat_check, "run_check", run_marked)
+    answer = await ChatChecks(indexed).answer(5, built.tokens[key])
+    (sentence,) = (line for line in answer.lines if marks in line)
+    assert sentence.startswith(f"{marks} ")
+    assert sentence.count(marks) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -88,9 +88,11 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     stored = await read_checks(ctx, token, check.checked_at)
     if stored.made is None:
         raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)
-    # The answer's own sentences: a stored check has no marks of its owner and deployer.
-    made = msgspec.structs.replace(stored.made, text=check.verdict.text)
-    card = TokenCard(token, replace(stored, made=made).worse())
+    shown = stored.worse() or stored.made
+    # A stored check has no marks of its owner and deployer. They come first, where no cut removes them.
+    marks = check.verdict.text.removeprefix(stored.made.text).strip()
+    shown = msgspec.structs.replace(shown, text=f"{marks} {shown.text}".strip())
+    card = TokenCard(token, shown)
     text = describe_card(card)
     untried = "" if stored.made.holders or text.level not in ("ok", "warn") else NO_HOLDERS
     lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, untried, text.as_of]

@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 from html import escape
 
+from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.verdicts.words import level_word
@@ -57,10 +58,12 @@ def describe_card(card: TokenCard) -> CardText:
     if check.is_old and check.level in ("ok", "warn"):
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
-    loss_bps = check.round_trip_loss_bps
-    loss = "" if loss_bps is None else f"A round trip costs {format_percent(loss_bps)}"
-    word = level_word(check.level, check.code)
-    return CardText(word, check.level, symbol, loss, names.clean(check.text, _TEXT_LENGTH), as_of)
+    loss, loss_bps = "", check.round_trip_loss_bps
+    # Of what holders cannot sell, a new wallet's loss would mislead.
+    if loss_bps is not None and check.level in ("ok", "warn"):
+        loss = f"A round trip costs {format_percent(loss_bps)}"
+    sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
+    return CardText(level_word(check.level, check.code), check.level, symbol, loss, sentence, as_of)
 
 
 def draw_card(card: TokenCard) -> str:

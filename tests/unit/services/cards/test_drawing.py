@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from roundtrip.channels.message_lines import utf16_length
 from roundtrip.domain.base import names
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.cards.drawing import cut_text, describe_card, draw_badge, draw_card, wrap_text
@@ -122,6 +123,24 @@ def test_long_text_is_cut_by_its_width(text: str) -> None:
     lines = wrap_text(f"It says {text} and more and more words that follow", 50, 500, 2)
     assert len(lines) == 2
     assert lines[1].endswith("…")
+
+
+def test_a_sentence_that_is_cut_says_so() -> None:
+    whole = describe_card(card(text="word " * 79 + "word")).sentence
+    cut = describe_card(card(text="word " * 90)).sentence
+    assert whole.endswith("word")
+    assert cut.endswith("…")
+    assert len(cut) <= 400
+    assert utf16_length(describe_card(card(text="😀" * 399)).sentence) <= 400
+
+
+@pytest.mark.parametrize(
+    ("level", "shows"), [("ok", True), ("warn", True), ("danger", False), ("unknown", False)]
+)
+def test_only_what_can_be_sold_has_a_cost(level: str, shows: bool) -> None:
+    said = describe_card(card(level=level, code="other"))
+    assert bool(said.loss) == shows
+    assert ("0.60 %" in draw_card(card(level=level, code="other"))) == shows
 
 
 def test_text_that_fits_is_whole() -> None:
