@@ -67,22 +67,24 @@ def describe_card(card: TokenCard) -> CardText:
 
 
 def draw_card(card: TokenCard) -> str:
-    """The card: 1200 x 630, light on dark."""
+    """The card: 1200 x 630, light on dark. Unchecked addresses have one and the same: strangers can name any
+    number of them, and each picture that differs takes the place of another."""
     text = describe_card(card)
+    address = "" if card.check is None else card.address
     colour = _COLOURS[text.level]
     word_size = min(120, int((WIDTH - _LEFT - _WORD_LEFT) / _ems(text.word)))
     return "".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
             f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="{_FAMILIES}">',
-            f"<title>{escape(f'{text.word}: {card.address}. {text.as_of}')}</title>",
+            f"<title>{escape(f'{text.word}: {address}. {text.as_of}'.rstrip('.: '))}</title>",
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#0d1117"/>',
             f'<rect width="{WIDTH}" height="16" fill="{colour}"/>',
             _line("roundtrip", 88, 34, "#e6edf3", bold=True),
             f'<g transform="translate({_LEFT} 132)" stroke="{colour}" {_STROKE}>{_ICONS[text.level]}</g>',
             _line(text.word, 246, word_size, colour, bold=True, left=_WORD_LEFT),
             _line(text.symbol, 352, 52, "#ffffff", bold=True),
-            _line(card.address, 400, 27, "#b6c2cf"),
+            _line(address, 400, 27, "#b6c2cf"),
             _line(text.loss, 458, 36, "#ffffff", bold=True),
             *(
                 _line(line, 508 + 38 * index, 27, "#d5dde5")

@@ -67,6 +67,13 @@ def test_without_a_check_a_card_says_so() -> None:
     assert shown(draw_badge(TokenCard(TOKEN, None)))[1:] == ["roundtrip", "not checked yet"]
 
 
+def test_unchecked_addresses_have_one_card() -> None:
+    drawn = draw_card(TokenCard(TOKEN, None))
+    assert drawn == draw_card(TokenCard("0x" + "a1" * 20, None))
+    assert "0x" not in drawn
+    assert shown(drawn)[0] == "Not checked yet"
+
+
 @pytest.mark.parametrize(("level", "code"), [("ok", "ok"), ("warn", "high_fees"), ("ok", "quote_asset")])
 def test_an_old_pass_is_no_pass(level: str, code: str) -> None:
     old = card(level=level, code=code, is_old=True)
