@@ -1,7 +1,9 @@
 """Telegram and Discord, against stand-ins of their APIs."""
 
 import asyncio
+import json
 import traceback
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -135,12 +137,45 @@ async def test_a_picture_is_sent_with_its_text() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         assert (await reach(api, poster).send_photo(5, picture, 'Trap: "<b>\n😀"')).ok
-        assert api.told == [{"chat_id": 5, "caption": 'Trap: "<b>\n😀"', "photo": picture}]
+        assert api.told == [
+            {
+                "chat_id": 5,
+                "caption": 'Trap: "<b>\n😀"',
+                "caption_entities": '[{"type":"code","offset":6,"length":4}]',
+                "photo": picture,
+            }
+        ]
         assert (await reach(api, poster).send_photo(5, picture, "😀" * 3000)).ok
         assert api.told[1]["caption"].endswith("😀…")
         api.blocked.add(5)
         assert (await reach(api, poster).send_photo(5, picture, "x")).status == 410
         assert (await reach(api, poster).send_photo(6, picture, "x")).status == 400
+
+
+def read_marked(text: str, entities: list[dict[str, Any]]) -> list[str]:
+    """The parts of the text that are shown as code, and nothing of which becomes a link."""
+    units = text.encode("utf-16-le")
+    assert all(entity["type"] == "code" for entity in entities)
+    spans = [(entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2) for entity in entities]
+    return [units[start:end].decode("utf-16-le") for start, end in spans]
+
+
+async def test_what_strangers_wrote_makes_no_links() -> None:
+    lines = ['Sells: "😀 claim.example @fox /start"', 'It says "evil.example" and "t.me/x".', "It costs 1 %"]
+    quoted = ['"😀 claim.example @fox /start"', '"evil.example"', '"t.me/x"']
+    cut = f'It says "{"evil.example " * 400}"'
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        telegram = reach(api, poster)
+        assert (await telegram.send_rows(5, lines)).ok
+        assert (await telegram.send_photo(5, b"\x89PNG", "\n".join(lines))).ok
+        assert (await telegram.send_rows(5, lines[:2], [None, "https://roundtrip.example/t/0x1"])).ok
+        assert (await telegram.send_rows(5, [cut])).ok
+    text, photo, linked, long = api.told
+    assert read_marked(text["text"], text["entities"]) == quoted
+    assert read_marked(photo["caption"], json.loads(photo["caption_entities"])) == quoted
+    assert read_marked(linked["text"], linked["entities"]) == quoted
+    assert read_marked(long["text"], long["entities"]) == [long["text"].removeprefix("It says ")]
 
 
 async def test_an_update_of_another_shape_is_got_past() -> None:

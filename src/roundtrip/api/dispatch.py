@@ -237,9 +237,9 @@ class Dispatch:
         flight_caller = FlightCaller(
             admitted.account is not None, admitted.account.id if admitted.account else None, address
         )
-        if operation.counts == "never":
-            return await run(), False
         if operation.shared_by is None:
+            if operation.counts == "never":
+                return await run(), False
             with self.shared.reserve_place(flight_caller):
                 return await run(), False
         key = f"{operation.name}:{operation.shared_by(params)}"

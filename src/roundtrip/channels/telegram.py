@@ -4,11 +4,12 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 
-from .message_lines import cut_text, format_lines, format_lines_with_links
+from .message_lines import cut_text, format_lines, format_lines_with_links, utf16_length
 from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
 from .targets import Target, parse_target
 
@@ -24,6 +25,9 @@ _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 _START = re.compile(r"/start(?:@[A-Za-z0-9_]{1,64})? ([A-Za-z0-9_-]{1,64})")
 _CHECK = re.compile(r"/check(?:@[A-Za-z0-9_]{1,64})?(?:\s+(.*))?", re.DOTALL)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_QUOTED = re.compile(r'"[^"\n]+"?')
+"""Strangers' text. The closing quote is missing where the text was cut."""
+_MOST_ENTITIES = 100
 _BOT_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -109,16 +113,22 @@ class Telegram:
     async def send_rows(
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
     ) -> PostReply:
-        """Sends plain text, one line a row, within Telegram's limits. ``links``: as in
-        ``discord.build_message``. Status 403, of a blocked bot, is returned as 410: the chat is gone."""
+        """Sends plain text, one line a row, within Telegram's limits; what is in quotes makes no links.
+        ``links``: as in ``discord.build_message``. Status 403, of a blocked bot, is returned as 410: the chat
+        is gone."""
         text = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
         text = text or format_lines(texts, MOST_ROWS, MOST_CHARACTERS)
         params = {"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": True}}
+        if entities := _mark_quoted(text):
+            params["entities"] = entities
         return _read_sent(await self._call("sendMessage", params))
 
     async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply:
-        """Sends a PNG with plain text below it, cut to Telegram's limit. Replies as ``send_rows``."""
+        """Sends a PNG with plain text below it, cut to Telegram's limit. Quotes and replies as
+        ``send_rows``."""
         fields = {"chat_id": str(chat_id), "caption": cut_text(caption, MOST_CAPTION)}
+        if entities := _mark_quoted(fields["caption"]):
+            fields["caption_entities"] = msgspec.json.encode(entities).decode()
         boundary = hashlib.sha256(picture + caption.encode()).hexdigest()
         parts = [
             f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
@@ -172,6 +182,15 @@ class Telegram:
             MOST_READ,
             timeout_s,
         )
+
+
+def _mark_quoted(text: str) -> list[dict[str, Any]]:
+    """Entities that show what is in quotes as code: else apps make links of addresses, names and commands in
+    it. Offsets are in UTF-16 units."""
+    return [
+        {"type": "code", "offset": utf16_length(text[: found.start()]), "length": utf16_length(found[0])}
+        for found in islice(_QUOTED.finditer(text), _MOST_ENTITIES)
+    ]
 
 
 def _read_sent(reply: PostReply) -> PostReply:

@@ -1,10 +1,12 @@
 """/check in a private chat: the bot's answers, over the real chain and a scripted Telegram."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from roundtrip.chain.rpc.background import run_in_background
@@ -13,7 +15,6 @@ from roundtrip.channels.telegram import Telegram
 from roundtrip.config.resources import LIBRARIES
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.jobs.kinds import telegram as chats
 from roundtrip.jobs.kinds.telegram import (
     FULL,
     HELP,
@@ -25,7 +26,9 @@ from roundtrip.jobs.kinds.telegram import (
     ChatTurns,
     link_chats,
 )
-from roundtrip.services.cards.newest_check import OLD_S, newest_check
+from roundtrip.services.cards import chat_check
+from roundtrip.services.cards.chat_check import AT_ONCE, MOST_WAITING, ChatAnswer, ChatChecks
+from roundtrip.services.cards.newest_check import FRESH_S, OLD_S, newest_check
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
@@ -97,12 +100,12 @@ async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> Non
     await run_check(indexed, CheckParams(built.tokens["plain"]))
     made_s = indexed.now_s()
     old = []
-    for age_s in (OLD_S - 60, OLD_S + 60):
+    for age_s in (FRESH_S - 60, FRESH_S + 60, OLD_S - 60, OLD_S + 60):
         later = replace(indexed, now_s=lambda age_s=age_s: made_s + age_s)  # type: ignore[misc]
         card = (await newest_check(later, params)).answer
         assert card.check is not None
-        old.append(card.check.is_old)
-    assert old == [False, True]
+        old.append((card.check.is_fresh, card.check.is_old))
+    assert old == [(True, False), (False, False), (False, False), (False, True)]
 
 
 async def test_other_texts_get_help_and_groups_nothing(indexed: Context) -> None:
@@ -127,14 +130,138 @@ async def test_who_asks_too_often_is_told_once(indexed: Context) -> None:
 def test_all_chats_together_are_bounded_and_a_minute_ends() -> None:
     at_s = 0.0
     turns = ChatTurns(lambda: at_s)
-    assert [turns.take(chat) for chat in range(MOST_OF_ALL)] == ["answer"] * MOST_OF_ALL
-    assert [turns.take(99), turns.take(99), turns.take(98)] == [FULL, "silent", FULL]
+    assert [turns.take(chat % 15, True) for chat in range(MOST_OF_ALL)] == ["answer"] * MOST_OF_ALL
+    assert [turns.take(1, True), turns.take(1, True), turns.take(2, True)] == [FULL, "silent", FULL]
     at_s = 60.0
-    assert [turns.take(99) for _ in range(MOST_OF_A_CHAT + 2)] == [
+    assert [turns.take(1, True) for _ in range(MOST_OF_A_CHAT + 2)] == [
         *["answer"] * MOST_OF_A_CHAT,
         TOO_MANY,
         "silent",
     ]
+
+
+def test_a_few_chats_silence_nobody() -> None:
+    turns = ChatTurns(lambda: 0.0)
+    texts = [turns.take(chat, False) for chat in range(MOST_OF_ALL) for _ in range(MOST_OF_A_CHAT)]
+    assert set(texts) == {"answer"}
+    assert [turns.take(99, True), turns.take(99, True)] == ["answer", "answer"]
+    for chat in range(MOST_OF_ALL):
+        turns.take(100 + chat, True)
+    assert [turns.take(99, True), turns.take(98, True), turns.take(98, False)] == [FULL, "answer", "answer"]
+
+
+async def test_a_tokens_answer_is_shared_for_a_moment(
+    indexed: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_s, asked = 100.0, list[str]()
+
+    async def answer(ctx: Context, chat_id: int, address: str, places: asyncio.Semaphore) -> ChatAnswer:
+        asked.append(address)
+        await asyncio.sleep(0)
+        return ChatAnswer([str(len(asked))], None, until_s=ctx.now_s() + 15)
+
+    monkeypatch.setattr(chat_check, "check_for_chat", answer)
+    checks = ChatChecks(replace(indexed, now_s=lambda: at_s))
+    assert not checks.is_shared("0xA")
+    answers = await asyncio.gather(
+        *(checks.answer(chat, "0xA") for chat in range(3)), checks.answer(5, "0xb")
+    )
+    assert len({id(one) for one in answers[:3]}) == 1
+    assert asked == ["0xA", "0xb"]
+    at_s = 114.0
+    assert checks.is_shared("0xa")
+    assert await checks.answer(6, "0xa") == answers[0]
+    at_s = 115.0
+    assert not checks.is_shared("0xa")
+    await checks.answer(6, "0xA")
+    assert asked == ["0xA", "0xb", "0xA"]
+
+
+async def test_a_check_is_shared_as_long_as_the_policy_says(indexed: Context, built: Built) -> None:
+    now_s = indexed.now_s()
+    ctx = replace(indexed, now_s=lambda: now_s)
+    places = asyncio.Semaphore(1)
+    made = await chat_check.check_for_chat(ctx, 5, built.tokens["plain"], places)
+    assert made.until_s == pytest.approx(now_s + ctx.policy.answer_ttl_ms / 1000, abs=0.01)
+    absent = await chat_check.check_for_chat(ctx, 5, "0x" + "1" * 40, places)
+    assert absent.until_s <= now_s
+
+
+async def test_more_than_may_wait_are_told_so(indexed: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = asyncio.Event()
+
+    async def wait(*arguments: Any) -> ChatAnswer:
+        await go.wait()
+        return ChatAnswer(["done"], None)
+
+    monkeypatch.setattr(chat_check, "check_for_chat", wait)
+    checks, most = ChatChecks(indexed), AT_ONCE + MOST_WAITING
+    waiting = [asyncio.ensure_future(checks.answer(1, f"0x{number:040x}")) for number in range(most)]
+    await asyncio.sleep(0)
+    with pytest.raises(ServiceFull, match="Too many checks wait"):
+        await checks.answer(1, f"0x{most:040x}")
+    same = asyncio.ensure_future(checks.answer(2, f"0x{0:040x}"))
+    await asyncio.sleep(0)
+    go.set()
+    assert {tuple(one.lines) for one in await asyncio.gather(same, *waiting)} == {("done",)}
+    assert (await checks.answer(1, f"0x{most:040x}")).lines == ["done"]
+
+
+async def test_the_wait_for_a_place_is_part_of_the_deadline(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_check, "DEADLINE_S", 0.01)
+    with pytest.raises(NodeFault, match="took too long"):
+        await chat_check.check_for_chat(indexed, 5, built.tokens["plain"], asyncio.Semaphore(0))
+
+
+@pytest.mark.parametrize(("key", "tries"), [("curve", True), ("six_decimals", False)])
+async def test_a_check_tries_real_holders_or_says_that_it_did_not(
+    indexed: Context, built: Built, key: str, tries: bool
+) -> None:
+    text = "\n".join((await ChatChecks(indexed).answer(5, built.tokens[key])).lines)
+    assert ("real holders can sell it as" in text) == tries
+    assert (chat_check.NO_HOLDERS in text) != tries
+
+
+async def test_a_check_is_not_mixed_with_one_made_since(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another check of the token is stored, as of another chain, before the first is read."""
+
+    async def run_both(ctx: Context, params: CheckParams) -> Any:
+        answer = await run_check(ctx, params)
+        await run_check(replace(ctx, now_s=lambda: indexed.now_s() + 1), CheckParams(trap))
+        await ctx.pool.execute(
+            "UPDATE facts.evidence SET token = $1 WHERE id = (SELECT max(id) FROM facts.evidence)",
+            bytes.fromhex(params.token()[2:]),
+        )
+        return answer
+
+    trap = built.tokens["owner_only_sell"]
+    monkeypatch.setattr(chat_check, "run_check", run_both)
+    answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
+    await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
+    assert answer.lines[0].startswith('Sells: "')
+
+
+@pytest.mark.parametrize("key", ["plain", "owner_only_sell"])
+async def test_scam_marks_come_before_what_may_be_cut(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    marks = f"Its owner 0x{'a1' * 20} is marked as a scam by 12 people: that is their word, not proof."
+
+    async def run_marked(ctx: Context, params: CheckParams) -> Any:
+        made = await run_check(ctx, params)
+        text = f"{made.answer.verdict.text} {marks}"
+        verdict = msgspec.structs.replace(made.answer.verdict, text=text)
+        return replace(made, answer=msgspec.structs.replace(made.answer, verdict=verdict))
+
+    monkeypatch.setattr(chat_check, "run_check", run_marked)
+    answer = await ChatChecks(indexed).answer(5, built.tokens[key])
+    (sentence,) = (line for line in answer.lines if marks in line)
+    assert sentence.startswith(f"{marks} ")
+    assert sentence.count(marks) == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +280,7 @@ async def test_a_fault_is_told_and_ends_nothing(
     async def fail(*arguments: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(chats, "check_for_chat", fail)
+    monkeypatch.setattr(chat_check, "check_for_chat", fail)
     async with bot(indexed) as api:
         await api.says(5, "/check 0x" + "1" * 40)
         await api.told_to(1)

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from roundtrip.config.settings import Settings
+from roundtrip.console.pages import cards
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.serving import service
@@ -110,11 +111,21 @@ async def test_a_broken_address_is_an_error(client: aiohttp.ClientSession, name:
         assert response.headers["cache-control"] == "no-store"
 
 
-async def test_a_card_counts_as_a_call_of_the_minute(indexed: Context, built: Built) -> None:
-    path = f"/t/{built.tokens['plain']}/badge.svg"
-    async with service(indexed, Settings(anon_per_minute=2)) as url, aiohttp.ClientSession(url) as client:
-        statuses = []
-        for _ in range(3):
-            async with client.get(path) as response:
-                statuses.append(response.status)
-    assert statuses == [200, 200, 429]
+async def test_pictures_have_a_limit_of_their_own(
+    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cards, "PICTURES_A_MINUTE", 3)
+    check, path = (f"{start}{built.tokens['plain']}" for start in ("/v1/check/", "/t/"))
+    async with service(indexed, Settings(anon_per_minute=1)) as url, aiohttp.ClientSession(url) as client:
+
+        async def ask(path: str, **headers: str) -> int:
+            async with client.get(path, headers=headers) as response:
+                etags.append(response.headers.get("etag", ""))
+                return response.status
+
+        etags: list[str] = []
+        statuses = [await ask(f"{path}/badge.svg") for _ in range(2)]
+        statuses += [await ask(f"{path}/badge.svg", **{"if-none-match": etags[0]}) for _ in range(3)]
+        statuses += [await ask(f"{path}/badge.svg") for _ in range(2)]
+        assert statuses == [200, 200, 304, 304, 304, 200, 429]
+        assert [await ask(check), await ask(check)] == [200, 429]

@@ -8,8 +8,10 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
+from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import LimitReached
 from roundtrip.services.cards.drawing import draw_badge, draw_card
 from roundtrip.services.cards.newest_check import TokenCard, newest_check
 from roundtrip.services.verdicts.history import HistoryParams
@@ -22,10 +24,12 @@ _CARD = Operation(
     answer=TokenCard,
     handler=lambda call: newest_check(call.ctx, call.params),
     on_mcp=False,
-    counts="minute",
+    counts="never",
     shared_by=lambda params: str(params.token()),
     bad_params="bad_address",
 )
+PICTURES_A_MINUTE = 300
+"""For one address, beside its calls: a page may embed many, and a proxy asks for those of many pages."""
 _CACHED_S, _ABSENT_CACHED_S = 60, 10
 _SVG, _PNG = "image/svg+xml", "image/png"
 
@@ -51,7 +55,10 @@ async def show_badge(visit: Visit) -> Response:
 
 
 async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Response:
-    """The picture, or 304 where the client has it. Public: it holds nothing of the visitor."""
+    """The picture, or 304 where the client has it, which is not counted. Public: it holds nothing of the
+    visitor."""
+    limits = visit.console.dispatch.gate.limits
+    ticket = _count_picture(visit, limits)
     card = msgspec.convert(await visit.ask(_CARD, address=visit.path["address"]), TokenCard)
     svg = draw(card)
     etag = f'"{hashlib.sha256(f"{kind} {svg}".encode()).hexdigest()[:32]}"'
@@ -64,6 +71,20 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
     }
     known = [value.decode("latin-1") for name, value in visit.scope["headers"] if name == b"if-none-match"]
     if any(etag in value for value in known):
+        limits.refund(ticket)
         return Response(None, 304, headers)
     body = svg.encode() if kind == _SVG else await visit.console.pictures.draw(svg)
     return Response(body, 200, headers, media_type=kind)
+
+
+def _count_picture(visit: Visit, limits: MinuteLimits) -> Ticket:
+    """Counts one picture under the visitor's address. Raises LimitReached (rate_limited)."""
+    address = visit.console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
+    try:
+        return limits.take(f"pictures of {address}", PICTURES_A_MINUTE)
+    except LimitReached as error:
+        wait_s = error.retry_after_s or 1
+        text = (
+            f"Your address asked for more than {PICTURES_A_MINUTE} pictures in a minute. Retry in {wait_s} s."
+        )
+        raise LimitReached("rate_limited", text, wait_s, error.limit) from None

@@ -13,7 +13,7 @@ from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.telegram import ChatCheck, ChatMessage, StartedChat
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
-from roundtrip.services.cards.chat_check import check_for_chat
+from roundtrip.services.cards.chat_check import ChatChecks
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import ChatUpdates
@@ -29,8 +29,7 @@ REFUSED_AGAIN_S = 60.0
 MOST_REFUSED = 1000
 """Refused chats in ``REFUSED_AGAIN_S``; further ones get no answer."""
 MOST_OF_A_CHAT, MOST_OF_ALL = 6, 60
-"""Messages that are answered in a minute, besides links."""
-_CHECKS_AT_ONCE = 4
+"""In a minute, besides links: messages of a chat, and checks of all chats."""
 _MINUTE_S = 60.0
 HELP = "Send /check and a token's address to have it bought and sold in a simulation: /check 0x..."
 NO_ADDRESS = "A token's address is missing: 0x and 40 hex digits, after /check and a space."
@@ -79,20 +78,24 @@ class Refusals:
 
 
 class ChatTurns:
-    """Counts the messages of chats by the minute. Whoever sends more is told so once a minute."""
+    """Counts by the minute: the messages of each chat, and the checks of all. Whoever sends more is told so
+    once a minute. A chat's first message of a minute has a turn even where all is full, so that a few chats
+    silence nobody."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._taken: list[tuple[float, int]] = []
+        self._taken: list[tuple[float, int, bool]] = []
         self._told = Refusals(now_s)
 
-    def take(self, chat_id: int) -> Literal["answer", "silent"] | str:
-        """``answer``: answer the message; ``silent``: do not; else the text that says why not."""
+    def take(self, chat_id: int, is_check: bool) -> Literal["answer", "silent"] | str:
+        """``answer``: answer the message; ``silent``: do not; else the text that says why not. ``is_check``:
+        a check has to be made for it."""
         now_s = self._now_s()
-        self._taken = [(at_s, chat) for at_s, chat in self._taken if 0 <= now_s - at_s < _MINUTE_S]
-        is_full = len(self._taken) >= MOST_OF_ALL
-        if not is_full and sum(chat == chat_id for _, chat in self._taken) < MOST_OF_A_CHAT:
-            self._taken.append((now_s, chat_id))
+        self._taken = [taken for taken in self._taken if 0 <= now_s - taken[0] < _MINUTE_S]
+        its_own = sum(chat == chat_id for _, chat, _ in self._taken)
+        is_full = is_check and its_own > 0 and sum(check for *_, check in self._taken) >= MOST_OF_ALL
+        if not is_full and its_own < MOST_OF_A_CHAT:
+            self._taken.append((now_s, chat_id, is_check))
             return "answer"
         if not self._told.may_answer(chat_id):
             return "silent"
@@ -105,7 +108,7 @@ class _Chats:
     def __init__(self, ctx: Context, telegram: ChatUpdates, tasks: asyncio.TaskGroup) -> None:
         self._ctx, self._telegram, self._tasks = ctx, telegram, tasks
         self._turns = ChatTurns(ctx.now_s)
-        self._places = asyncio.Semaphore(_CHECKS_AT_ONCE)
+        self._checks = ChatChecks(ctx)
 
     async def listen(self, connection: Connection, wait_s: int) -> None:
         """Listens as long as this connection holds the lock. Starts at the first update that Telegram still
@@ -134,12 +137,14 @@ class _Chats:
         await self._send(self._telegram.send_rows(started.chat_id, [text]))
 
     async def _answer(self, message: ChatMessage) -> None:
-        turn = self._turns.take(message.chat_id)
+        address = message.address if isinstance(message, ChatCheck) else None
+        is_check = address is not None and not self._checks.is_shared(address)
+        turn = self._turns.take(message.chat_id, is_check)
         if turn == "silent":
             return
         if turn == "answer" and isinstance(message, ChatCheck):
-            if message.address is not None:
-                self._tasks.create_task(self._check(message.chat_id, message.address))
+            if address is not None:
+                self._tasks.create_task(self._check(message.chat_id, address))
                 return
             turn = NO_ADDRESS
         await self._send(self._telegram.send_rows(message.chat_id, [HELP if turn == "answer" else turn]))
@@ -147,8 +152,7 @@ class _Chats:
     async def _check(self, chat_id: int, address: str) -> None:
         """Answers one check. A failure is told, and ends nothing else."""
         try:
-            async with self._places:
-                answer = await check_for_chat(self._ctx, chat_id, address)
+            answer = await self._checks.answer(chat_id, address)
         except RoundtripError as error:
             await self._send(self._telegram.send_rows(chat_id, [error.message, NO_PASS]))
             return

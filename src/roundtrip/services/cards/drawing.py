@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 from html import escape
 
+from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.verdicts.words import level_word
@@ -57,29 +58,33 @@ def describe_card(card: TokenCard) -> CardText:
     if check.is_old and check.level in ("ok", "warn"):
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
-    loss_bps = check.round_trip_loss_bps
-    loss = "" if loss_bps is None else f"A round trip costs {format_percent(loss_bps)}"
-    word = level_word(check.level, check.code)
-    return CardText(word, check.level, symbol, loss, names.clean(check.text, _TEXT_LENGTH), as_of)
+    loss, loss_bps = "", check.round_trip_loss_bps
+    # Of what holders cannot sell, a new wallet's loss would mislead.
+    if loss_bps is not None and check.level in ("ok", "warn"):
+        loss = f"A round trip costs {format_percent(loss_bps)}"
+    sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
+    return CardText(level_word(check.level, check.code), check.level, symbol, loss, sentence, as_of)
 
 
 def draw_card(card: TokenCard) -> str:
-    """The card: 1200 x 630, light on dark."""
+    """The card: 1200 x 630, light on dark. Unchecked addresses have one and the same: strangers can name any
+    number of them, and each picture that differs takes the place of another."""
     text = describe_card(card)
+    address = "" if card.check is None else card.address
     colour = _COLOURS[text.level]
     word_size = min(120, int((WIDTH - _LEFT - _WORD_LEFT) / _ems(text.word)))
     return "".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
             f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="{_FAMILIES}">',
-            f"<title>{escape(f'{text.word}: {card.address}. {text.as_of}')}</title>",
+            f"<title>{escape(f'{text.word}: {address}. {text.as_of}'.rstrip('.: '))}</title>",
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#0d1117"/>',
             f'<rect width="{WIDTH}" height="16" fill="{colour}"/>',
             _line("roundtrip", 88, 34, "#e6edf3", bold=True),
             f'<g transform="translate({_LEFT} 132)" stroke="{colour}" {_STROKE}>{_ICONS[text.level]}</g>',
             _line(text.word, 246, word_size, colour, bold=True, left=_WORD_LEFT),
             _line(text.symbol, 352, 52, "#ffffff", bold=True),
-            _line(card.address, 400, 27, "#b6c2cf"),
+            _line(address, 400, 27, "#b6c2cf"),
             _line(text.loss, 458, 36, "#ffffff", bold=True),
             *(
                 _line(line, 508 + 38 * index, 27, "#d5dde5")
@@ -103,18 +108,25 @@ def _line(text: str, y: int, size: int, colour: str, *, bold: bool = False, left
 
 
 def draw_badge(card: TokenCard) -> str:
-    """A badge, 20 pixels high: the verdict in a word, and the cost of a round trip if it can be sold."""
+    """A badge, 20 pixels high: the verdict in a word; and if it can be sold, the cost of a round trip and the
+    block's time. After an hour the time is all that is said of a check that went well."""
     text = describe_card(card)
-    name, verdict = "roundtrip", text.word.lower()
-    if text.level in ("ok", "warn") and text.loss:
-        verdict += f", {text.loss.removeprefix('A round trip ')}"
+    name, verdict, level, check = "roundtrip", text.word.lower(), text.level, card.check
+    if check is not None and level in ("ok", "warn"):
+        # A time and not an age: caches of other sites keep a badge for longer than a minute.
+        moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
+        if check.is_fresh:
+            cost = text.loss.removeprefix("A round trip costs ")
+            verdict = ", ".join(filter(None, (verdict, cost, moment)))
+        else:
+            verdict, level = f"checked {moment}", "unknown"
     left, right = (int(_ems(part) * _BADGE_SIZE * 0.9) + 14 for part in (name, verdict))
     title = escape(f"{name}: {verdict}. {text.as_of}".strip(". "))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
         f'aria-label="{title}" font-family="Verdana, {FAMILY}, sans-serif" font-size="{_BADGE_SIZE}" '
         f'fill="#fff"><title>{title}</title>'
-        f'<rect width="{left + right}" height="20" rx="3" fill="{_BADGE_COLOURS[text.level]}"/>'
+        f'<rect width="{left + right}" height="20" rx="3" fill="{_BADGE_COLOURS[level]}"/>'
         f'<path d="M3 0h{left - 3}v20h-{left - 3}a3 3 0 0 1-3-3v-14a3 3 0 0 1 3-3z" fill="#30363d"/>'
         f'<text x="7" y="14" textLength="{left - 14}">{name}</text>'
         f'<text x="{left + 7}" y="14" textLength="{right - 14}">{escape(verdict)}</text></svg>'

@@ -1,7 +1,8 @@
-"""The newest stored check of a token, in short. It asks no node and makes no check."""
+"""Stored checks of a token, in short. Nothing here asks a node or makes a check."""
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -12,7 +13,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.schema import Check, at, present
+from roundtrip.services.check.schema import at, present
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
 from roundtrip.services.verdicts.history import HistoryParams
@@ -22,12 +23,17 @@ from roundtrip.store.server.errors import DATABASE_FAULTS
 
 OLD_S = 86_400
 """Age from which a check that went well proves nothing any more."""
+FRESH_S = 3_600
+"""Age up to which a badge shows that a check went well: sites show it long after it was drawn."""
+_LEVELS = ("ok", "warn", "unknown", "danger")
+"""Each worse than those before it."""
 _READ_S = 5.0
 _ABSENT_TTL_MS = 2_000
 
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
-    """A check in short. ``is_old``: it was made more than a day ago."""
+    """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
+    hour. ``holders``: real holders whose simulated sale gave a result."""
 
     level: str
     code: str
@@ -37,6 +43,8 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     block: int
     block_at: datetime
     is_old: bool
+    is_fresh: bool
+    holders: int
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -46,39 +54,75 @@ class TokenCard(msgspec.Struct, frozen=True):
     check: CheckSummary | None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredChecks:
+    """``made``: one check. ``of_holders``: the newest of the last day that tried real holders' sells. Each is
+    None where it is not stored, or is of an earlier release."""
+
+    made: CheckSummary | None
+    of_holders: CheckSummary | None
+
+    def worse(self) -> CheckSummary | None:
+        """``of_holders`` where it is worse, else ``made``: a check that tried no holder does not refute one
+        that did."""
+        if self.of_holders is None:
+            return self.made
+        level = "unknown" if self.made is None else self.made.level
+        is_worse = _LEVELS.index(self.of_holders.level) > _LEVELS.index(level)
+        return self.of_holders if is_worse else self.made
+
+
 async def newest_check(ctx: Context, params: HistoryParams) -> UseCaseAnswer[TokenCard]:
-    """The token's card. Raises CallerFault (bad_address), ServiceFull (busy)."""
+    """The token's card, of its newest check, or of a worse one of the last day that tried real holders'
+    sells. Raises CallerFault (bad_address), ServiceFull (busy)."""
     token = params.token()
+    card = TokenCard(token, (await read_checks(ctx, token)).worse())
+    return UseCaseAnswer(card, ttl_ms=_ABSENT_TTL_MS if card.check is None else ctx.policy.answer_ttl_ms)
+
+
+async def read_checks(ctx: Context, token: Address, checked_at: datetime | None = None) -> StoredChecks:
+    """The check that was made at ``checked_at``, None: the newest one; and the newest that tried holders.
+    Raises ServiceFull (busy)."""
+    now_s = ctx.now_s()
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
-            stored = await evidence_store.latest(connection, token)
+            if checked_at is None:
+                made = await evidence_store.latest(connection, token)
+            else:
+                made = await evidence_store.made_at(connection, token, checked_at)
+            of_holders = await evidence_store.latest_of_holders(connection, token, at(now_s - OLD_S))
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Stored checks are unavailable; retry in 5 s.", 5) from error
-    if stored is None:
-        return UseCaseAnswer(TokenCard(token, None), ttl_ms=_ABSENT_TTL_MS)
+    if made == of_holders:
+        of_holders = None
     # Decoding is slow for a token with many pools, and must not block the event loop.
-    card = await asyncio.to_thread(_read_card, token, stored, ctx.policy, ctx.now_s())
-    return UseCaseAnswer(card, ttl_ms=ctx.policy.answer_ttl_ms)
+    return await asyncio.to_thread(_summarize_both, made, of_holders, ctx.policy, now_s)
 
 
-def _read_card(token: Address, stored: KeptEvidence, policy: Policy, now_s: float) -> TokenCard:
-    """The card; without a check where the evidence has the shape of an earlier release."""
+def _summarize_both(
+    made: KeptEvidence | None, of_holders: KeptEvidence | None, policy: Policy, now_s: float
+) -> StoredChecks:
+    return StoredChecks(_summarize(made, policy, now_s), _summarize(of_holders, policy, now_s))
+
+
+def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> CheckSummary | None:
+    """The check in short; None where the evidence has the shape of an earlier release."""
+    if stored is None:
+        return None
     with contextlib.suppress(ValueError):
         evidence = canonical_json.load(Evidence, stored.document)
         answer = present(evidence, judge(evidence, policy), policy, stored.checked_at.timestamp())
-        return TokenCard(token, summarize(answer, evidence.block.number, evidence.block.timestamp_s, now_s))
-    return TokenCard(token, None)
-
-
-def summarize(answer: Check, block: int, block_at_s: int, now_s: float) -> CheckSummary:
-    """The check in short. ``block_at_s``: its block's timestamp; ``now_s``: both in seconds since 1970."""
-    return CheckSummary(
-        level=answer.verdict.level,
-        code=answer.verdict.code,
-        text=answer.verdict.text,
-        symbol=answer.token.symbol,
-        round_trip_loss_bps=None if answer.trade is None else answer.trade.round_trip_loss_bps,
-        block=block,
-        block_at=at(block_at_s),
-        is_old=now_s - answer.checked_at.timestamp() > OLD_S,
-    )
+        age_s = now_s - stored.checked_at.timestamp()
+        return CheckSummary(
+            level=answer.verdict.level,
+            code=answer.verdict.code,
+            text=answer.verdict.text,
+            symbol=answer.token.symbol,
+            round_trip_loss_bps=None if answer.trade is None else answer.trade.round_trip_loss_bps,
+            block=evidence.block.number,
+            block_at=at(evidence.block.timestamp_s),
+            is_old=age_s > OLD_S,
+            is_fresh=age_s <= FRESH_S,
+            holders=stored.holders,
+        )
+    return None

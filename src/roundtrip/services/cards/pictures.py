@@ -1,5 +1,5 @@
 """Draws SVG as PNG with resvg, each in a process of its own: it would hold up this one for a tenth of a
-second, and strangers' text reaches a font engine."""
+second, and strangers' text reaches a font engine. That process gets no environment, which has secrets."""
 
 import asyncio
 import hashlib
@@ -67,7 +67,7 @@ def _draw(svg: str, fonts: tuple[str, ...]) -> bytes:
     try:
         process = subprocess.run(
             [sys.executable, "-I", "-c", _PROGRAM, *fonts],
-            input=svg.encode(), capture_output=True, timeout=_MOST_S,
+            input=svg.encode(), capture_output=True, timeout=_MOST_S, env={},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5) from error

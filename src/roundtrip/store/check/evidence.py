@@ -98,6 +98,21 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
     )
 
 
+async def latest_of_holders(connection: Connection, token: Address, since: datetime) -> KeptEvidence | None:
+    """The newest check at ``since`` or later that tried real holders' sells and got a result, if it is among
+    the token's newest hundred deep checks."""
+    return await fetch_row(
+        connection,
+        KeptEvidence,
+        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
+        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1 AND deep"
+        " ORDER BY id DESC LIMIT 100)"
+        " AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
+        as_bytes(token),
+        since,
+    )
+
+
 async def checked_since(
     connection: Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:

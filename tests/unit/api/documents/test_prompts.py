@@ -7,7 +7,7 @@ import pytest
 from roundtrip.api.documents.about import STRANGERS
 from roundtrip.api.documents.prompts import PROMPTS, AgentPrompt, BadPromptArgument
 from roundtrip.api.documents.tool_schemas import params_schema
-from roundtrip.api.operations.catalog import tools
+from roundtrip.api.operations.catalog import OPERATIONS, tools
 
 TOKEN, WALLET = "0x" + "5f" * 20, "0x" + "a1" * 20
 GIVEN = {"token": TOKEN, "wallet": WALLET, "amount": "0.25"}
@@ -48,6 +48,21 @@ def test_a_trade_is_prepared_with_the_tools_own_parameters(side: str) -> None:
 def test_a_trap_may_be_sold_and_not_bought() -> None:
     assert "Stop if verdict.level is danger or unknown" in TRADE.text(GIVEN)
     assert "does not forbid a sell" in TRADE.text({**GIVEN, "side": "sell"})
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_a_prompt_says_what_an_ok_leaves_out(prompt: AgentPrompt) -> None:
+    text = prompt.text(given(prompt))
+    assert "An ok does not include sells of real holders, nor what the owner can call" in text
+    assert "report that holders' sells and owner calls were not tried" in text
+    assert f"/v1/check/{TOKEN}?deep=1&amount=0.25\n" in text
+    (deep,) = (row for row in OPERATIONS if row.name == "check_token")
+    assert deep.path == "/v1/check/{address}"
+    assert {"deep", "amount"} <= set(deep.query)
+
+
+def test_a_check_of_no_planned_size_names_none() -> None:
+    assert f"/v1/check/{TOKEN}?deep=1\n" in CHECK.text({"token": TOKEN})
 
 
 def test_what_is_optional_may_be_left_out_or_empty() -> None:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from roundtrip.channels.message_lines import utf16_length
 from roundtrip.domain.base import names
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.cards.drawing import cut_text, describe_card, draw_badge, draw_card, wrap_text
@@ -21,6 +22,8 @@ SOLD = CheckSummary(
     block=1_234_567,
     block_at=datetime(2026, 1, 5, 12, 0, 1, tzinfo=UTC),
     is_old=False,
+    is_fresh=True,
+    holders=0,
 )
 HOSTILE = (
     "</text><script>alert(1)</script>",
@@ -56,12 +59,19 @@ def test_a_card_says_verdict_cost_block_and_time() -> None:
         "It sells.",
         "As of block 1,234,567, 2026-01-05 12:00:01 UTC",
     ]
-    assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, costs 0.60 %"]
+    assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, 0.60 %, 2026-01-05 12:00 UTC"]
 
 
 def test_without_a_check_a_card_says_so() -> None:
     assert "Not checked yet" in shown(draw_card(TokenCard(TOKEN, None)))
     assert shown(draw_badge(TokenCard(TOKEN, None)))[1:] == ["roundtrip", "not checked yet"]
+
+
+def test_unchecked_addresses_have_one_card() -> None:
+    drawn = draw_card(TokenCard(TOKEN, None))
+    assert drawn == draw_card(TokenCard("0x" + "a1" * 20, None))
+    assert "0x" not in drawn
+    assert shown(drawn)[0] == "Not checked yet"
 
 
 @pytest.mark.parametrize(("level", "code"), [("ok", "ok"), ("warn", "high_fees"), ("ok", "quote_asset")])
@@ -71,6 +81,15 @@ def test_an_old_pass_is_no_pass(level: str, code: str) -> None:
     assert (said.word, said.level, said.loss) == ("Old check", "unknown", "")
     assert "#56d364" not in draw_card(old)
     assert shown(draw_badge(old))[1:] == ["roundtrip", "old check"]
+
+
+@pytest.mark.parametrize(("level", "code"), [("ok", "ok"), ("warn", "high_fees")])
+def test_after_an_hour_a_badge_says_only_when(level: str, code: str) -> None:
+    drawn = draw_badge(card(level=level, code=code, is_fresh=False))
+    assert shown(drawn)[1:] == ["roundtrip", "checked 2026-01-05 12:00 UTC"]
+    assert all(colour not in drawn for colour in ("#116329", "#7d4e00"))
+    trap = draw_badge(card(level="danger", code="cannot_sell", is_fresh=False))
+    assert shown(trap)[1:] == ["roundtrip", "trap"]
 
 
 def test_an_old_trap_stays_one() -> None:
@@ -111,6 +130,24 @@ def test_long_text_is_cut_by_its_width(text: str) -> None:
     lines = wrap_text(f"It says {text} and more and more words that follow", 50, 500, 2)
     assert len(lines) == 2
     assert lines[1].endswith("…")
+
+
+def test_a_sentence_that_is_cut_says_so() -> None:
+    whole = describe_card(card(text="word " * 79 + "word")).sentence
+    cut = describe_card(card(text="word " * 90)).sentence
+    assert whole.endswith("word")
+    assert cut.endswith("…")
+    assert len(cut) <= 400
+    assert utf16_length(describe_card(card(text="😀" * 399)).sentence) <= 400
+
+
+@pytest.mark.parametrize(
+    ("level", "shows"), [("ok", True), ("warn", True), ("danger", False), ("unknown", False)]
+)
+def test_only_what_can_be_sold_has_a_cost(level: str, shows: bool) -> None:
+    said = describe_card(card(level=level, code="other"))
+    assert bool(said.loss) == shows
+    assert ("0.60 %" in draw_card(card(level=level, code="other"))) == shows
 
 
 def test_text_that_fits_is_whole() -> None:

@@ -19,6 +19,15 @@ async def test_svg_becomes_png_of_its_size() -> None:
     assert struct.unpack(">II", png[16:24]) == (40, 20)
 
 
+async def test_who_draws_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = r'import os, sys; sys.stdout.buffer.write(b"\x89PNG\r\n\x1a\n" + repr(os.environ).encode())'
+    monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", "a secret")
+    monkeypatch.setattr(pictures, "_PROGRAM", program)
+    environment = await Pictures(Path("no-fonts")).draw(SVG)
+    assert b"environ(" in environment
+    assert b"ROUNDTRIP" not in environment
+
+
 @pytest.mark.parametrize("svg", ["", "<svg", "<svg xmlns='http://www.w3.org/2000/svg' width='0'/>"])
 async def test_what_cannot_be_drawn_is_an_error(svg: str) -> None:
     with pytest.raises(ServiceFull, match="could not be drawn"):
