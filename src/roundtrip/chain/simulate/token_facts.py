@@ -41,6 +41,7 @@ _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain ma
 _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
+_NO_LOGIC = Missing("token", "its beacon does not name the contract that it runs")
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
 _PROXY_WORDS = 7
 _MOST_TEXT_BYTES = 512
@@ -99,11 +100,11 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 @dataclass(frozen=True, slots=True)
 class ProxyFacts:
     """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
-    where that names no owner. ``implementation``: the contract that it delegates to. ``beacon``: the
-    contract that names that one. None: there is none."""
+    where that answers no address. ``implementation``: the contract that it delegates to; Missing: a beacon
+    does not say which. ``beacon``: the contract that names that one. None: there is none."""
 
     admin: Address | None
-    implementation: Address | None
+    implementation: Address | Missing | None
     beacon: Address | None = None
 
 
@@ -130,23 +131,36 @@ def proxy_call(token: Address, pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_call", [request, {"blockHash": pinned.hash}, codes])
 
 
-def read_proxy(answer: msgspec.Raw | RpcError) -> ProxyFacts | Missing:
-    """The answer to ``proxy_call``."""
+def read_proxy(answer: msgspec.Raw | RpcError, token: Address) -> ProxyFacts | Missing:
+    """The answer to ``proxy_call`` of the token."""
     data = _bytes(answer)
     if isinstance(data, Missing):
         return data
     if len(data) != _PROXY_WORDS * abi.WORD:
         return Missing("node", "the node did not read the token's proxy slots")
-    admin, implementation, beacon, owner, logic = (_address_in(data, n) for n in (0, 1, 2, 4, 6))
-    if beacon is not None:
-        admin = admin or (owner if abi.uint_at(data, 3) else beacon)
-        implementation = implementation or (logic if abi.uint_at(data, 5) else None)
-    return ProxyFacts(admin, implementation, beacon)
+    admin, implementation, beacon = (_slot_address(data, n) for n in range(3))
+    if beacon is None:
+        return ProxyFacts(admin, implementation)
+    # In this call the token's own code is not there to answer.
+    owner, logic = (None, None) if beacon == token else (_told_address(data, n) for n in (3, 5))
+    return ProxyFacts(
+        admin=admin or _but_zero(owner or beacon),
+        implementation=implementation or _but_zero(logic) or _NO_LOGIC,
+        beacon=beacon,
+    )
 
 
-def _address_in(data: bytes, word: int) -> Address | None:
-    """The address in a word; None: zero, or no address."""
-    address = abi.address_at(data, word)
+def _slot_address(data: bytes, index: int) -> Address | None:
+    """The address in a slot; None: zero. A proxy takes the low bytes, whatever is above them."""
+    return _but_zero(Address("0x" + data[index * abi.WORD : (index + 1) * abi.WORD][-20:].hex()))
+
+
+def _told_address(data: bytes, index: int) -> Address | None:
+    """The address that a contract answered, behind whether it answered; None: it gave none."""
+    return abi.address_at(data, index + 1) if abi.uint_at(data, index) else None
+
+
+def _but_zero(address: Address | None) -> Address | None:
     return None if address == ZERO_ADDRESS else address
 
 

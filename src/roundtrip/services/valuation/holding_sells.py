@@ -196,7 +196,7 @@ def read_sells(
         for number, place in enumerate(case.places)
     }
     launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
-    insiders = _find_insiders(results, answers, launch)
+    insiders = _find_insiders(case, results, answers, launch)
     values = {}
     for place in places:
         control = _read_control(case, place, answers, launch)
@@ -217,10 +217,13 @@ def _find_answer(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> msgs
 
 
 def _find_insiders(
-    results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
+    case: HoldingCase,
+    results: Results | Missing,
+    answers: Mapping[Hashable, BatchAnswer],
+    launch: AnyLaunch | Missing | None,
 ) -> frozenset[object]:
     """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"))
+    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"), case.token)
     facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if isinstance(launch, LaunchRecord | PoolLaunch):

@@ -14,6 +14,7 @@ from roundtrip.chain.simulate.token_facts import (
     ProxyFacts,
     code_call,
     facts_plan,
+    implementation_of,
     proxy_call,
     read_code,
     read_pool_facts,
@@ -214,7 +215,7 @@ def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspe
 def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(
     answer: msgspec.Raw | RpcError,
 ) -> None:
-    facts = told(proxy=read_proxy(answer))
+    facts = told(proxy=read_proxy(answer, TOKEN))
     assert isinstance(facts.proxy_admin, Missing)
     assert facts.proxy_admin.fault == "node"
     assert facts.code_bytes == 2
@@ -233,27 +234,45 @@ def proxy_answer(*words: int | str) -> msgspec.Raw:
     [
         ((0, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
         ((ADMIN, LOGIC, 0, 0, 0, 0, 0), ProxyFacts(ADMIN, LOGIC)),
-        ((2**256 - 1, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
+        ((2**256 - 1, 0, 0, 0, 0, 0, 0), ProxyFacts(Address("0x" + 40 * "f"), None)),
         ((0, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON)),
         ((0, 0, BEACON, 1, 0, 1, LOGIC), ProxyFacts(None, LOGIC, BEACON)),
-        ((0, 0, BEACON, 0, OWNER, 0, LOGIC), ProxyFacts(BEACON, None, BEACON)),
+        ((0, 0, BEACON, 0, OWNER, 1, LOGIC), ProxyFacts(BEACON, LOGIC, BEACON)),
+        ((0, 0, BEACON, 1, int(OWNER, 16) + 2**160, 1, LOGIC), ProxyFacts(BEACON, LOGIC, BEACON)),
+        ((0, 0, int(BEACON, 16) + 2**160, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON)),
         ((ADMIN, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(ADMIN, LOGIC, BEACON)),
     ],
     ids=[
-        "no proxy", "a proxy", "no address", "a beacon", "a beacon that nobody owns",
-        "a beacon without answers", "an admin and a beacon",
+        "no proxy", "a proxy", "an admin below other bits", "a beacon", "a beacon that nobody owns",
+        "a beacon without owner()", "a beacon whose owner is no address", "a beacon below other bits",
+        "an admin and a beacon",
     ],
 )  # fmt: skip
 def test_who_can_replace_the_code_is_an_admin_or_a_beacons_owner(
     words: tuple[int | str, ...], facts: ProxyFacts
 ) -> None:
-    assert read_proxy(proxy_answer(*words)) == facts
+    assert read_proxy(proxy_answer(*words), TOKEN) == facts
     assert told(proxy=facts).proxy_admin == facts.admin
+
+
+@pytest.mark.parametrize("logic", [(0, LOGIC), (1, 0), (1, int(LOGIC, 16) + 2**160)])
+def test_a_beacon_that_does_not_say_what_runs_is_no_token_without_a_proxy(logic: tuple[int, int]) -> None:
+    proxy = read_proxy(proxy_answer(0, 0, BEACON, 1, OWNER, *logic), TOKEN)
+    gap = implementation_of(CODE, proxy)
+    assert isinstance(gap, Missing)
+    assert gap.fault == "token"
+
+
+def test_a_token_that_is_its_own_beacon_does_not_answer_in_that_call() -> None:
+    proxy = read_proxy(proxy_answer(0, 0, TOKEN, 1, 0, 1, LOGIC), TOKEN)
+    assert isinstance(proxy, ProxyFacts)
+    assert proxy.admin == TOKEN
+    assert isinstance(proxy.implementation, Missing)
 
 
 @pytest.mark.parametrize("answer", [raw("0x"), raw("0x00"), raw("0x" + "00" * 32)])
 def test_an_answer_of_another_size_is_none(answer: msgspec.Raw) -> None:
-    assert isinstance(read_proxy(answer), Missing)
+    assert isinstance(read_proxy(answer, TOKEN), Missing)
 
 
 def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:
