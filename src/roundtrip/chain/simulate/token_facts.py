@@ -8,14 +8,15 @@ import msgspec
 from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESSES, WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, LaunchRecord, Missing, TokenFacts
 from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
-from .block_dependence import may_count_blocks
+from .block_dependence import CALLCODE, DELEGATECALL, DELEGATED, may_count_blocks
 from .legs import VenuePlace
+from .number_copies import read_code as read_opcodes
 from .request import Plan, PlannedBlock, Results, SimulatedStep, StepResult
 
 PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
@@ -42,6 +43,8 @@ _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
 _NO_LOGIC = Missing("token", "its beacon does not name the contract that it runs")
+_TWO_LOGICS = Missing("token", "its slots name two contracts that its code may run")
+_RUNS_OTHERS = frozenset({CALLCODE, DELEGATECALL})
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
 _PROXY_WORDS = 7
 _MOST_TEXT_BYTES = 512
@@ -100,12 +103,14 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 @dataclass(frozen=True, slots=True)
 class ProxyFacts:
     """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
-    where that answers no address. ``implementation``: the contract that it delegates to; Missing: a beacon
-    does not say which. ``beacon``: the contract that names that one. None: there is none."""
+    where that answers no address. ``implementation``: the contract that it delegates to; Missing: it could
+    not be found out which. ``beacon``: the contract that names that one; ``beacon_owner``: who can act in it,
+    also beside an admin. None: there is none."""
 
     admin: Address | None
     implementation: Address | Missing | None
     beacon: Address | None = None
+    beacon_owner: Address | None = None
 
 
 def _proxy_reader() -> str:
@@ -131,23 +136,34 @@ def proxy_call(token: Address, pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_call", [request, {"blockHash": pinned.hash}, codes])
 
 
-def read_proxy(answer: msgspec.Raw | RpcError, token: Address) -> ProxyFacts | Missing:
-    """The answer to ``proxy_call`` of the token."""
+def read_proxy(answer: msgspec.Raw | RpcError, token: Address, code: bytes | Missing) -> ProxyFacts | Missing:
+    """The answer to ``proxy_call`` of the token. Its author writes the slots: none hides what another names.
+    ``code``: of the token."""
     data = _bytes(answer)
     if isinstance(data, Missing):
         return data
     if len(data) != _PROXY_WORDS * abi.WORD:
         return Missing("node", "the node did not read the token's proxy slots")
     admin, implementation, beacon = (_slot_address(data, n) for n in range(3))
-    if beacon is None:
+    if beacon is None or not _may_ask_beacon(code):
         return ProxyFacts(admin, implementation)
     # In this call the token's own code is not there to answer.
     owner, logic = (None, None) if beacon == token else (_told_address(data, n) for n in (3, 5))
+    beacon_owner, logic = _but_zero(owner or beacon), _but_zero(logic)
+    is_other = implementation is not None and implementation != logic
     return ProxyFacts(
-        admin=admin or _but_zero(owner or beacon),
-        implementation=implementation or _but_zero(logic) or _NO_LOGIC,
+        admin=(beacon_owner or admin) if admin is None or admin in BURN_ADDRESSES else admin,
+        implementation=_TWO_LOGICS if is_other else logic or _NO_LOGIC,
         beacon=beacon,
+        beacon_owner=beacon_owner,
     )
+
+
+def _may_ask_beacon(code: bytes | Missing) -> bool:
+    """Whether code can run what a beacon names: it runs other code in its place, or it has the slot."""
+    if isinstance(code, Missing) or code.startswith(DELEGATED):
+        return True
+    return not _RUNS_OTHERS.isdisjoint(read_opcodes(code).opcodes) or bytes.fromhex(BEACON_SLOT[2:]) in code
 
 
 def _slot_address(data: bytes, index: int) -> Address | None:

@@ -253,7 +253,8 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 recalled_wallets=recall_wallets(run, place, pool, launch),
             )
         )
-    code, proxy = token_facts.read_simulated_code(facts), token_facts.read_proxy(answers["proxy"], run.token)
+    code = token_facts.read_simulated_code(facts)
+    proxy = token_facts.read_proxy(answers["proxy"], run.token, code)
     return BuyRoundData(
         facts=token_facts.read_token_facts(facts, code, proxy),
         launch=launch,

@@ -222,10 +222,12 @@ def _find_insiders(
     answers: Mapping[Hashable, BatchAnswer],
     launch: AnyLaunch | Missing | None,
 ) -> frozenset[object]:
-    """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"), case.token)
+    """Owner, proxy admin, owner of the beacon and deployer: their sells prove nothing for other wallets."""
+    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"), case.token, NOT_TOLD)
     facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
+    if not isinstance(proxy, Missing):
+        insiders.add(proxy.beacon_owner)
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
     return frozenset(insiders)
