@@ -181,8 +181,20 @@ class HoldingSells:
     values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
 
     def with_more(self, other: "HoldingSells") -> "HoldingSells":
-        """These sells, and those at places that were tried later."""
-        return HoldingSells({**self.states, **other.states}, {**self.values, **other.values})
+        """These sells, and those at places that were tried later or again. What is known is not replaced by
+        what is not."""
+        states = {
+            place: self.states.get(place, state) if isinstance(state, Missing) else state
+            for place, state in other.states.items()
+        }
+        values = {
+            place: tuple(
+                earlier if isinstance(later, Missing) else later
+                for earlier, later in zip(self.values.get(place, tried), tried, strict=True)
+            )
+            for place, tried in other.values.items()
+        }
+        return HoldingSells({**self.states, **states}, {**self.values, **values})
 
 
 def read_sells(
@@ -283,19 +295,32 @@ def _find_block_gap(
     return next((gap for gap in gaps if gap is not None), None)
 
 
-def waits_for_numbers(
+def find_waiting_places(
     case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
-) -> bool:
-    """Whether a sell stays unknown because block numbers do not pass, and the node did answer."""
+) -> tuple[VenuePlace, ...]:
+    """The places where a sell stays unknown because block numbers do not pass, and the node did answer."""
     results, contracts = _find_results(answers, "facts"), case.check_context.contracts
     launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
     plans = {place: case.build_control(place) for place in places if case.needs_control(place.venue)}
-    gaps = (
-        _find_block_gap(case, place, plan, answers, launch)
+    gaps = {
+        place: _find_block_gap(case, place, plan, answers, launch)
         for place, plan in plans.items()
         if isinstance(plan, Plan)
+    }
+    return tuple(place for place, gap in gaps.items() if gap is not None and gap.fault == "token")
+
+
+def estimate_wei(
+    case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
+) -> int:
+    """What the holding brings at its best place if who bought it gets as much as who was given it; 0: nothing
+    is known."""
+    total_raw = case.amounts()[0]
+    sold = (
+        _to_wei(case, place, _value_place(case, place, total_raw, answers, None, frozenset()))
+        for place in places
     )
-    return any(gap is not None and gap.fault == "token" for gap in gaps)
+    return max((wei for wei in sold if isinstance(wei, int)), default=0)
 
 
 def _value_place(
