@@ -1,11 +1,15 @@
 """A share behind a beacon: who can replace its logic, and what a deep check says its roles may do, against
 role holders who really do it and wallets who really sell then."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 from eth_abi.packed import encode_packed
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
 from roundtrip.chain.simulate.token_facts import BEACON_SLOT, PROXY_ADMIN_SLOT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
@@ -14,11 +18,12 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BURN_ADDRESS, Address
-from roundtrip.domain.check.evidence import AccountRights, Evidence
+from roundtrip.domain.check.evidence import AccountRights, Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.account_rights import MOST_CONTRACTS
-from roundtrip.services.check.pipeline import gather_evidence
+from roundtrip.services.check.buy_round import run_buy_round
+from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 from truth.check.test_owner_calls import really_is
@@ -115,3 +120,40 @@ async def test_other_slots_do_not_keep_the_beacon_from_being_tried(
     assert isinstance(rights, AccountRights)
     tried = {(call.function, call.target, call.sender) for call in rights.tried}
     assert ("upgradeTo(address)", share.beacon, share.beacon_owner) in tried
+
+
+@dataclass(frozen=True)
+class NoOtherCode:
+    """A node whose eth_call takes no code in place of an account's."""
+
+    node: RpcNode
+
+    async def batch(self, calls: Sequence[RpcCall], *options: Any, **more: Any) -> Any:
+        return self._without(calls, await self.node.batch(calls, *options, **more))
+
+    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
+        every = await self.node.batches(groups, meter)
+        return [self._without(calls, answers) for calls, answers in zip(groups, every, strict=True)]
+
+    def _without(self, calls: Sequence[RpcCall], answers: Any) -> Any:
+        refused = RpcError(-32602, "too many arguments")
+        return [
+            refused if call.method == "eth_call" and len(call.params) > 2 else answer
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("is_beacon", [True, False])
+async def test_a_node_that_runs_no_other_code_still_reads_the_slots(
+    ctx: Context, rpc: SyncRpc, built: Built, is_beacon: bool
+) -> None:
+    share = Share(rpc, built)
+    share.store(PROXY_ADMIN_SLOT, share.granter)
+    if not is_beacon:
+        share.store(BEACON_SLOT, "0x0")
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+    inputs = await prepare_inputs(ctx, ctx.heads.current(), share.token)
+    bought = await run_buy_round(ctx.means(NoOtherCode(ctx.node)), inputs, Meter())
+    admin = bought.data.facts.proxy_admin
+    assert isinstance(admin, Missing) if is_beacon else admin == share.granter

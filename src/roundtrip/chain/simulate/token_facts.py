@@ -1,6 +1,7 @@
 """The buy round's reads of the token and its venues, beside the buys: plans and readings. Pure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -36,6 +37,8 @@ _VIEWS = (
 BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
 """EIP-1967: keccak256("eip1967.proxy.beacon") - 1."""
 
+_PROXY_SLOTS = (PROXY_ADMIN_SLOT, IMPLEMENTATION_SLOT, BEACON_SLOT)
+
 GET_CHAIN_ID = "0x3408e470"
 """Multicall3.getChainId()."""
 _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
@@ -43,6 +46,7 @@ _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
 _NO_LOGIC = Missing("token", "its beacon does not name the contract that it runs")
+_NO_SLOTS = Missing("node", "the node did not read the token's proxy slots")
 _TWO_LOGICS = Missing("token", "its slots name two contracts that its code may run")
 _RUNS_OTHERS = frozenset({CALLCODE, DELEGATECALL})
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
@@ -142,8 +146,28 @@ def read_proxy(answer: msgspec.Raw | RpcError, token: Address, code: bytes | Mis
     data = _bytes(answer)
     if isinstance(data, Missing):
         return data
-    if len(data) != _PROXY_WORDS * abi.WORD:
-        return Missing("node", "the node did not read the token's proxy slots")
+    return _read_words(data, token, code) if len(data) == _PROXY_WORDS * abi.WORD else _NO_SLOTS
+
+
+def slot_calls(token: Address, pinned: BlockRef) -> tuple[RpcCall, ...]:
+    """Reads the slots of ``proxy_call`` alone, where the node's eth_call takes no other code."""
+    return tuple(
+        RpcCall("eth_getStorageAt", [token, slot, {"blockHash": pinned.hash}]) for slot in _PROXY_SLOTS
+    )
+
+
+def read_slots(
+    answers: Sequence[msgspec.Raw | RpcError], token: Address, code: bytes | Missing
+) -> ProxyFacts | Missing:
+    """The answers to ``slot_calls``. Missing also where a beacon counts: it was not asked."""
+    words = [word for word in map(_bytes, answers) if isinstance(word, bytes) and len(word) == abi.WORD]
+    if len(words) != len(_PROXY_SLOTS):
+        return _NO_SLOTS
+    proxy = _read_words(b"".join(words).ljust(_PROXY_WORDS * abi.WORD, b"\0"), token, code)
+    return proxy if proxy.beacon is None else _NO_SLOTS
+
+
+def _read_words(data: bytes, token: Address, code: bytes | Missing) -> ProxyFacts:
     admin, implementation, beacon = (_slot_address(data, n) for n in range(3))
     if beacon is None or not _may_ask_beacon(code):
         return ProxyFacts(admin, implementation)

@@ -146,6 +146,9 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
     ]
     if with_code:
         requests.append(BatchRequest("proxy", call=token_facts.proxy_call(case.token, block)))
+    if case.seller is None and case.slot is None:
+        slots = token_facts.slot_calls(case.token, block)
+        requests += [BatchRequest(("slot", number), call=call) for number, call in enumerate(slots)]
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
@@ -236,6 +239,9 @@ def _find_insiders(
 ) -> frozenset[object]:
     """Owner, proxy admin, owner of the beacon and deployer: their sells prove nothing for other wallets."""
     proxy = token_facts.read_proxy(_find_answer(answers, "proxy"), case.token, NOT_TOLD)
+    if isinstance(proxy, Missing):
+        slots = [_find_answer(answers, ("slot", number)) for number in range(3)]
+        proxy = token_facts.read_slots(slots, case.token, NOT_TOLD)
     facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if not isinstance(proxy, Missing):

@@ -21,7 +21,9 @@ from roundtrip.chain.simulate.token_facts import (
     read_pool_facts,
     read_proxy,
     read_simulated_code,
+    read_slots,
     read_token_facts,
+    slot_calls,
     with_code_read,
 )
 from roundtrip.domain.base.policy import POLICY
@@ -303,6 +305,31 @@ def test_a_token_that_is_its_own_beacon_does_not_answer_in_that_call() -> None:
 @pytest.mark.parametrize("answer", [raw("0x"), raw("0x00"), raw("0x" + "00" * 32)])
 def test_an_answer_of_another_size_is_none(answer: msgspec.Raw) -> None:
     assert isinstance(read_proxy(answer, TOKEN, PROXY_CODE), Missing)
+
+
+def stored(*words: int | str) -> list[msgspec.Raw | RpcError]:
+    return [proxy_answer(word) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "facts"),
+    [
+        (stored(ADMIN, LOGIC, 0), PROXY_CODE, ProxyFacts(ADMIN, LOGIC)),
+        (stored(0, 0, BEACON), CODE, ProxyFacts(None, None)),
+        (stored(ADMIN, LOGIC, BEACON), PROXY_CODE, None),
+        ([*stored(ADMIN, LOGIC), RpcError(-32000, "busy")], PROXY_CODE, None),
+        ([*stored(ADMIN, LOGIC), raw("0x")], PROXY_CODE, None),
+    ],
+    ids=["a proxy", "a beacon that does not count", "a beacon", "not told", "nothing told"],
+)
+def test_slots_that_are_read_alone(
+    answers: list[msgspec.Raw | RpcError], code: bytes, facts: ProxyFacts | None
+) -> None:
+    read = read_slots(answers, TOKEN, code)
+    assert isinstance(read, Missing) if facts is None else read == facts
+    calls = slot_calls(TOKEN, PINNED)
+    assert {call.method for call in calls} == {"eth_getStorageAt"}
+    assert len(calls) == len(answers)
 
 
 def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:
