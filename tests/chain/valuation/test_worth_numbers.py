@@ -8,8 +8,10 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.valuation import holdings
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
 from support.dialects import DialectNode, Kind
@@ -25,14 +27,27 @@ TOKENS: dict[str, tuple[Callable[[Maker], str], type[Valued]]] = {
 
 
 async def valued_on(kind: Kind, rpc: SyncRpc, built: Built, pool: asyncpg.Pool, token: str) -> Valued:
+    (value,) = await all_valued_on(kind, rpc, built, pool, {token: HELD_RAW})
+    return value
+
+
+async def all_valued_on(
+    kind: Kind, rpc: SyncRpc, built: Built, pool: asyncpg.Pool, held: dict[str, int]
+) -> list[Valued]:
+    """The worth of holdings, by token and amount."""
     node = DialectNode(rpc.url, kind)
     async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
-        head, address = ctx.heads.current(), Address(token)
-        slot = await slot_of(ctx, head, address, Meter())
-        (value,) = await worth(
-            ctx, head, [HoldingToSell(address, HELD_RAW, slot=slot, held_s=DAY_S)], Meter()
-        )
-    return value
+        head = ctx.heads.current()
+        holdings_to_sell = [
+            HoldingToSell(
+                Address(token),
+                amount_raw,
+                slot=await slot_of(ctx, head, Address(token), Meter()),
+                held_s=DAY_S,
+            )
+            for token, amount_raw in held.items()
+        ]
+        return await worth(ctx, head, holdings_to_sell, Meter())
 
 
 @pytest.mark.parametrize("name", TOKENS)
@@ -54,3 +69,27 @@ async def test_beyond_what_is_tried_it_stays_unknown(
     value = await valued_on("nitro", rpc, built, pool, maker.beacon_share(maker.contract("share_logic")))
     assert isinstance(value, Missing)
     assert value.fault == "token"
+
+
+async def test_the_largest_holdings_come_first(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holdings, "_MOST_COUNTING", 1)
+    maker = Maker(rpc, built)
+    small, large = (maker.beacon_share(maker.contract("share_logic")) for _ in range(2))
+    values = await all_valued_on("nitro", rpc, built, pool, {small: HELD_RAW // 10, large: HELD_RAW})
+    assert [type(value) for value in values] == [Missing, SellValue]
+
+
+async def test_a_full_service_leaves_only_these_tokens_unknown(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> BuyRoundResult:
+        raise ServiceFull("busy", "This service is full.", 1)
+
+    monkeypatch.setattr(holdings, "start_check", refuse)
+    maker = Maker(rpc, built)
+    share = maker.beacon_share(maker.contract("share_logic"))
+    plain = built.tokens["plain"]
+    values = await all_valued_on("nitro", rpc, built, pool, {share: HELD_RAW, plain: HELD_RAW})
+    assert [type(value) for value in values] == [Missing, SellValue]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 _TERMINATORS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFE, 0xFF})
 """STOP, JUMP, RETURN, REVERT, INVALID, SELFDESTRUCT: only a jump reaches the code after one."""
 _JUMPDEST, _PUSH1, _PUSH32 = 0x5B, 0x60, 0x7F
-BLOCKHASH, TIMESTAMP, NUMBER, DELEGATECALL = 0x40, 0x42, 0x43, 0xF4
+BLOCKHASH, TIMESTAMP, NUMBER, CALLCODE, DELEGATECALL = 0x40, 0x42, 0x43, 0xF2, 0xF4
 _COUNTS = frozenset({BLOCKHASH, NUMBER})
-CALLS = frozenset({0xF0, 0xF1, 0xF2, DELEGATECALL, 0xF5, 0xFA})
+CALLS = frozenset({0xF0, 0xF1, CALLCODE, DELEGATECALL, 0xF5, 0xFA})
 """CREATE, CALL, CALLCODE, DELEGATECALL, CREATE2, STATICCALL: they run code that is not known here."""
 DELEGATED = bytes.fromhex("ef0100")
 """EIP-7702: an account that runs another's code."""

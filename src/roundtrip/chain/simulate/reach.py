@@ -18,7 +18,7 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
-from .block_dependence import CALLS, DELEGATECALL, DELEGATED, reachable_instructions
+from .block_dependence import CALLCODE, CALLS, DELEGATECALL, DELEGATED, reachable_instructions
 from .code_signs import TRANSFERS
 from .code_walk import ADDRESS, CALLER, NAMED, ORIGIN, SLOAD, TargetWalk, scan
 from .number_copies import read_code
@@ -29,7 +29,7 @@ _LIST_GAS = 2**24
 _ADDRESS_BYTES, _WORD_BYTES = 20, 32
 _KEY = "(address,address,uint24,int24,address)"
 _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
-_WITH_TARGET = frozenset({_CALL, 0xF2, DELEGATECALL, 0xFA})
+_WITH_TARGET = frozenset({_CALL, CALLCODE, DELEGATECALL, 0xFA})
 """CALL, CALLCODE, DELEGATECALL, STATICCALL."""
 _MOST_PRECOMPILE = 0x13
 """Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""

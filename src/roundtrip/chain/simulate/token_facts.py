@@ -1,6 +1,7 @@
 """The buy round's reads of the token and its venues, beside the buys: plans and readings. Pure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -8,14 +9,15 @@ import msgspec
 from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESSES, WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, LaunchRecord, Missing, TokenFacts
 from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
-from .block_dependence import may_count_blocks
+from .block_dependence import CALLCODE, DELEGATECALL, DELEGATED, may_count_blocks
 from .legs import VenuePlace
+from .number_copies import read_code as read_opcodes
 from .request import Plan, PlannedBlock, Results, SimulatedStep, StepResult
 
 PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
@@ -35,12 +37,18 @@ _VIEWS = (
 BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
 """EIP-1967: keccak256("eip1967.proxy.beacon") - 1."""
 
+_PROXY_SLOTS = (PROXY_ADMIN_SLOT, IMPLEMENTATION_SLOT, BEACON_SLOT)
+
 GET_CHAIN_ID = "0x3408e470"
 """Multicall3.getChainId()."""
 _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain makes blocks pass"
 _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
+_NO_LOGIC = Missing("token", "its beacon does not name the contract that it runs")
+_NO_SLOTS = Missing("node", "the node did not read the token's proxy slots")
+_TWO_LOGICS = Missing("token", "its slots name two contracts that its code may run")
+_RUNS_OTHERS = frozenset({CALLCODE, DELEGATECALL})
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
 _PROXY_WORDS = 7
 _MOST_TEXT_BYTES = 512
@@ -99,12 +107,14 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 @dataclass(frozen=True, slots=True)
 class ProxyFacts:
     """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
-    where that names no owner. ``implementation``: the contract that it delegates to. ``beacon``: the
-    contract that names that one. None: there is none."""
+    where that answers no address. ``implementation``: the contract that it delegates to; Missing: it could
+    not be found out which. ``beacon``: the contract that names that one; ``beacon_owner``: who can act in it,
+    also beside an admin. None: there is none."""
 
     admin: Address | None
-    implementation: Address | None
+    implementation: Address | Missing | None
     beacon: Address | None = None
+    beacon_owner: Address | None = None
 
 
 def _proxy_reader() -> str:
@@ -130,23 +140,67 @@ def proxy_call(token: Address, pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_call", [request, {"blockHash": pinned.hash}, codes])
 
 
-def read_proxy(answer: msgspec.Raw | RpcError) -> ProxyFacts | Missing:
-    """The answer to ``proxy_call``."""
+def read_proxy(answer: msgspec.Raw | RpcError, token: Address, code: bytes | Missing) -> ProxyFacts | Missing:
+    """The answer to ``proxy_call`` of the token. Its author writes the slots: none hides what another names.
+    ``code``: of the token."""
     data = _bytes(answer)
     if isinstance(data, Missing):
         return data
-    if len(data) != _PROXY_WORDS * abi.WORD:
-        return Missing("node", "the node did not read the token's proxy slots")
-    admin, implementation, beacon, owner, logic = (_address_in(data, n) for n in (0, 1, 2, 4, 6))
-    if beacon is not None:
-        admin = admin or (owner if abi.uint_at(data, 3) else beacon)
-        implementation = implementation or (logic if abi.uint_at(data, 5) else None)
-    return ProxyFacts(admin, implementation, beacon)
+    return _read_words(data, token, code) if len(data) == _PROXY_WORDS * abi.WORD else _NO_SLOTS
 
 
-def _address_in(data: bytes, word: int) -> Address | None:
-    """The address in a word; None: zero, or no address."""
-    address = abi.address_at(data, word)
+def slot_calls(token: Address, pinned: BlockRef) -> tuple[RpcCall, ...]:
+    """Reads the slots of ``proxy_call`` alone, where the node's eth_call takes no other code."""
+    return tuple(
+        RpcCall("eth_getStorageAt", [token, slot, {"blockHash": pinned.hash}]) for slot in _PROXY_SLOTS
+    )
+
+
+def read_slots(
+    answers: Sequence[msgspec.Raw | RpcError], token: Address, code: bytes | Missing
+) -> ProxyFacts | Missing:
+    """The answers to ``slot_calls``. Missing also where a beacon counts: it was not asked."""
+    words = [word for word in map(_bytes, answers) if isinstance(word, bytes) and len(word) == abi.WORD]
+    if len(words) != len(_PROXY_SLOTS):
+        return _NO_SLOTS
+    proxy = _read_words(b"".join(words).ljust(_PROXY_WORDS * abi.WORD, b"\0"), token, code)
+    return proxy if proxy.beacon is None else _NO_SLOTS
+
+
+def _read_words(data: bytes, token: Address, code: bytes | Missing) -> ProxyFacts:
+    admin, implementation, beacon = (_slot_address(data, n) for n in range(3))
+    if beacon is None or not _may_ask_beacon(code):
+        return ProxyFacts(admin, implementation)
+    # In this call the token's own code is not there to answer.
+    owner, logic = (None, None) if beacon == token else (_told_address(data, n) for n in (3, 5))
+    beacon_owner, logic = _but_zero(owner or beacon), _but_zero(logic)
+    is_other = implementation is not None and implementation != logic
+    return ProxyFacts(
+        admin=(beacon_owner or admin) if admin is None or admin in BURN_ADDRESSES else admin,
+        implementation=_TWO_LOGICS if is_other else logic or _NO_LOGIC,
+        beacon=beacon,
+        beacon_owner=beacon_owner,
+    )
+
+
+def _may_ask_beacon(code: bytes | Missing) -> bool:
+    """Whether code can run what a beacon names: it runs other code in its place, or it has the slot."""
+    if isinstance(code, Missing) or code.startswith(DELEGATED):
+        return True
+    return not _RUNS_OTHERS.isdisjoint(read_opcodes(code).opcodes) or bytes.fromhex(BEACON_SLOT[2:]) in code
+
+
+def _slot_address(data: bytes, index: int) -> Address | None:
+    """The address in a slot; None: zero. A proxy takes the low bytes, whatever is above them."""
+    return _but_zero(Address("0x" + data[index * abi.WORD : (index + 1) * abi.WORD][-20:].hex()))
+
+
+def _told_address(data: bytes, index: int) -> Address | None:
+    """The address that a contract answered, behind whether it answered; None: it gave none."""
+    return abi.address_at(data, index + 1) if abi.uint_at(data, index) else None
+
+
+def _but_zero(address: Address | None) -> Address | None:
     return None if address == ZERO_ADDRESS else address
 
 

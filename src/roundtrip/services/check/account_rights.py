@@ -196,7 +196,11 @@ async def plan(
     unknown = rights_plans.stranger(sell)
     token_tries = _token_tries(answers, search.setters, unknown, most - len(contract_tries))
     gaps = dict.fromkeys((*search.unread, *answers.unread, *unread))
-    if not functions.calls_out:
+    is_whole = beacon in {c.address for c in answers.contracts} and "contracts" not in (
+        *answers.unread,
+        *unread,
+    )
+    if not functions.calls_out and (beacon is None or is_whole):
         gaps.pop("contracts", None)
     elif not answers.contracts:
         gaps["contracts"] = None
@@ -236,9 +240,11 @@ def _search(
     facts = bought.data.facts
     own = {address for address in (facts.owner, facts.proxy_admin) if isinstance(address, str)}
     left_out = _keyless(bought) | own
-    contracts = tuple(
-        account for account in dict.fromkeys((*in_storage, *in_code)) if account not in left_out
-    )
+    # The beacon comes first: other slots cannot push it out, nor make it a party that is left out.
+    beacon = bought.data.beacon
+    first = () if beacon is None or beacon == bought.run.token else (beacon,)
+    others = (account for account in (*in_storage, *in_code) if account not in left_out)
+    contracts = tuple(dict.fromkeys((*first, *others)))
     unread: list[RightsGap] = []
     if not events.whole:
         unread.append("events")
@@ -246,8 +252,8 @@ def _search(
         unread.append("storage")
     if len(contracts) > MOST_CONTRACTS:
         unread.append("contracts")
-    chosen, first = rights_plans.choose(groups, left_out), contracts[:MOST_CONTRACTS]
-    return _Search(rights_plans.order_functions(setters), chosen, first, tuple(unread))
+    chosen = rights_plans.choose(groups, left_out)
+    return _Search(rights_plans.order_functions(setters), chosen, contracts[:MOST_CONTRACTS], tuple(unread))
 
 
 async def _ask(bought: BuyRoundResult, search: _Search, sell: OwnerProbeSell) -> _SearchResult | Missing:

@@ -17,6 +17,7 @@ from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, venue_amounts
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
+from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
@@ -253,7 +254,8 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 recalled_wallets=recall_wallets(run, place, pool, launch),
             )
         )
-    code, proxy = token_facts.read_simulated_code(facts), token_facts.read_proxy(answers["proxy"])
+    code = token_facts.read_simulated_code(facts)
+    proxy = await _read_proxy(run, answers["proxy"], code)
     return BuyRoundData(
         facts=token_facts.read_token_facts(facts, code, proxy),
         launch=launch,
@@ -263,6 +265,21 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         implementation=token_facts.implementation_of(code, proxy) if run.deep else None,
         beacon=None if isinstance(proxy, Missing) else proxy.beacon,
     )
+
+
+async def _read_proxy(
+    run: CheckSession, answer: msgspec.Raw | RpcError, code: bytes | Missing
+) -> ProxyFacts | Missing:
+    """What the token's proxy slots name. Where the node did not run the program that reads them, one batch
+    more reads them alone."""
+    proxy = token_facts.read_proxy(answer, run.token, code)
+    if isinstance(proxy, ProxyFacts):
+        return proxy
+    try:
+        slots = await run.means.node.batch(token_facts.slot_calls(run.token, run.head.block), run.meter)
+    except NodeFault:
+        return proxy
+    return token_facts.read_slots(slots, run.token, code)
 
 
 def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:

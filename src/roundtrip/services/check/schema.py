@@ -351,9 +351,8 @@ def _token(evidence: Evidence) -> TokenAnswer:
     facts = evidence.facts
     decimals = facts.decimals if isinstance(facts.decimals, int) else None
     supply = facts.total_supply_raw
-    # Who can replace the code is on the owner's side of a token that names no owner.
-    named = facts.proxy_admin if facts.owner is None else facts.owner
-    owner = named if isinstance(named, str) else None
+    # Never who can replace the code: anybody's address fits into a proxy's slots.
+    owner = facts.owner if isinstance(facts.owner, str) else None
     whole = None
     if isinstance(supply, int) and decimals is not None:
         whole = plain_decimal(supply, decimals)

@@ -146,6 +146,9 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
     ]
     if with_code:
         requests.append(BatchRequest("proxy", call=token_facts.proxy_call(case.token, block)))
+    if case.seller is None and case.slot is None:
+        slots = token_facts.slot_calls(case.token, block)
+        requests += [BatchRequest(("slot", number), call=call) for number, call in enumerate(slots)]
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
@@ -181,8 +184,20 @@ class HoldingSells:
     values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
 
     def with_more(self, other: "HoldingSells") -> "HoldingSells":
-        """These sells, and those at places that were tried later."""
-        return HoldingSells({**self.states, **other.states}, {**self.values, **other.values})
+        """These sells, and those at places that were tried later or again. What is known is not replaced by
+        what is not."""
+        states = {
+            place: self.states.get(place, state) if isinstance(state, Missing) else state
+            for place, state in other.states.items()
+        }
+        values = {
+            place: tuple(
+                earlier if isinstance(later, Missing) else later
+                for earlier, later in zip(self.values.get(place, tried), tried, strict=True)
+            )
+            for place, tried in other.values.items()
+        }
+        return HoldingSells({**self.states, **states}, {**self.values, **values})
 
 
 def read_sells(
@@ -196,7 +211,7 @@ def read_sells(
         for number, place in enumerate(case.places)
     }
     launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
-    insiders = _find_insiders(results, answers, launch)
+    insiders = _find_insiders(case, results, answers, launch)
     values = {}
     for place in places:
         control = _read_control(case, place, answers, launch)
@@ -217,12 +232,20 @@ def _find_answer(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> msgs
 
 
 def _find_insiders(
-    results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
+    case: HoldingCase,
+    results: Results | Missing,
+    answers: Mapping[Hashable, BatchAnswer],
+    launch: AnyLaunch | Missing | None,
 ) -> frozenset[object]:
-    """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"))
+    """Owner, proxy admin, owner of the beacon and deployer: their sells prove nothing for other wallets."""
+    proxy = token_facts.read_proxy(_find_answer(answers, "proxy"), case.token, NOT_TOLD)
+    if isinstance(proxy, Missing):
+        slots = [_find_answer(answers, ("slot", number)) for number in range(3)]
+        proxy = token_facts.read_slots(slots, case.token, NOT_TOLD)
     facts = token_facts.read_token_facts(results, NOT_TOLD, proxy)
     insiders: set[object] = {facts.owner, facts.proxy_admin}
+    if not isinstance(proxy, Missing):
+        insiders.add(proxy.beacon_owner)
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
     return frozenset(insiders)
@@ -278,19 +301,32 @@ def _find_block_gap(
     return next((gap for gap in gaps if gap is not None), None)
 
 
-def waits_for_numbers(
+def find_waiting_places(
     case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
-) -> bool:
-    """Whether a sell stays unknown because block numbers do not pass, and the node did answer."""
+) -> tuple[VenuePlace, ...]:
+    """The places where a sell stays unknown because block numbers do not pass, and the node did answer."""
     results, contracts = _find_results(answers, "facts"), case.check_context.contracts
     launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
     plans = {place: case.build_control(place) for place in places if case.needs_control(place.venue)}
-    gaps = (
-        _find_block_gap(case, place, plan, answers, launch)
+    gaps = {
+        place: _find_block_gap(case, place, plan, answers, launch)
         for place, plan in plans.items()
         if isinstance(plan, Plan)
+    }
+    return tuple(place for place, gap in gaps.items() if gap is not None and gap.fault == "token")
+
+
+def estimate_wei(
+    case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
+) -> int:
+    """What the holding brings at its best place if who bought it gets as much as who was given it; 0: nothing
+    is known."""
+    total_raw = case.amounts()[0]
+    sold = (
+        _to_wei(case, place, _value_place(case, place, total_raw, answers, None, frozenset()))
+        for place in places
     )
-    return any(gap is not None and gap.fault == "token" for gap in gaps)
+    return max((wei for wei in sold if isinstance(wei, int)), default=0)
 
 
 def _value_place(

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
 from roundtrip.chain.simulate.legs import VenuePlace
-from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
@@ -28,10 +28,11 @@ from .holding_sells import (
     HoldingCase,
     HoldingSells,
     build_requests,
+    estimate_wei,
     find_deeper_places,
+    find_waiting_places,
     read_sells,
     value_holding,
-    waits_for_numbers,
 )
 from .token_batches import send_round
 
@@ -76,7 +77,8 @@ async def worth(
     """Values each holding at the block of ``head``, all in one batch. What the node does not answer is
     Missing. A second batch follows if a place is deeper than those that were tried, or if a holding no longer
     sells at its only place. Where NUMBER stands still in simulations, the buy round of a check lets block
-    numbers pass for up to ``_MOST_COUNTING`` tokens that may count them, and these are sold again."""
+    numbers pass for up to ``_MOST_COUNTING`` tokens that may count them, those of the largest holdings, and
+    these are sold again."""
     try:
         head.known_dialect()
     except NodeFault as fault:
@@ -88,17 +90,24 @@ async def worth(
         {number: build_requests(case, case.first_places()) for number, case in enumerate(cases)},
         meter,
     )
-    waiting = {
-        number: case
-        for number, case in enumerate(cases)
-        if waits_for_numbers(case, case.first_places(), answers[number])
-    }
-    passed = await _pass_numbers(ctx, head, waiting, meter)
-    if passed:
-        again = {number: build_requests(case, case.first_places()) for number, case in passed.items()}
-        answers |= await send_round(ctx, head, again, meter)
-        cases = [passed.get(number, case) for number, case in enumerate(cases)]
     sells = [read_sells(case, case.first_places(), answers[number]) for number, case in enumerate(cases)]
+    waiting = {
+        number: places
+        for number, case in enumerate(cases)
+        if (places := find_waiting_places(case, case.first_places(), answers[number]))
+    }
+    by_worth = sorted(
+        waiting,
+        key=lambda number: estimate_wei(cases[number], waiting[number], answers[number]),
+        reverse=True,
+    )
+    passed = await _pass_numbers(ctx, head, {number: cases[number] for number in by_worth}, meter)
+    for number, case in passed.items():
+        cases[number] = case
+    again = {number: build_requests(case, waiting[number]) for number, case in passed.items()}
+    answers = await send_round(ctx, head, again, meter)
+    for number, case in passed.items():
+        sells[number] = sells[number].with_more(read_sells(case, waiting[number], answers[number]))
     more_places = {number: find_deeper_places(case, sells[number]) for number, case in enumerate(cases)}
     retries = {
         number: build_requests(cases[number], places) for number, places in more_places.items() if places
@@ -115,7 +124,8 @@ async def worth(
 async def _pass_numbers(
     ctx: Context, head: ChainHead, waiting: Mapping[int, HoldingCase], meter: Meter
 ) -> dict[int, HoldingCase]:
-    """The cases of these for which block numbers can be made to pass, as a check does it."""
+    """The cases of these, the first ones first, for which block numbers can be made to pass, as a check does
+    it."""
     tokens = list(dict.fromkeys(case.token for case in waiting.values()))[:_MOST_COUNTING]
     meters = [Meter() for _ in tokens]
     sessions = await at_once(
@@ -137,10 +147,10 @@ async def _pass_numbers(
 
 
 async def _buy_round(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> BuyRoundResult | None:
-    """The buy round of a check; None: the node did not answer."""
+    """The buy round of a check; None: the node did not answer, or the service has no room for it."""
     try:
         return await start_check(ctx, head, token, meter)
-    except NodeFault:
+    except (NodeFault, ServiceFull):
         return None
 
 

@@ -11,19 +11,23 @@ from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Results, StepResult
 from roundtrip.chain.simulate.token_facts import (
+    BEACON_SLOT,
     ProxyFacts,
     code_call,
     facts_plan,
+    implementation_of,
     proxy_call,
     read_code,
     read_pool_facts,
     read_proxy,
     read_simulated_code,
+    read_slots,
     read_token_facts,
+    slot_calls,
     with_code_read,
 )
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import Missing, TokenFacts
 from roundtrip.venues import abi, amm_v3, erc20
@@ -214,13 +218,15 @@ def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspe
 def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(
     answer: msgspec.Raw | RpcError,
 ) -> None:
-    facts = told(proxy=read_proxy(answer))
+    facts = told(proxy=read_proxy(answer, TOKEN, PROXY_CODE))
     assert isinstance(facts.proxy_admin, Missing)
     assert facts.proxy_admin.fault == "node"
     assert facts.code_bytes == 2
 
 
 BEACON, LOGIC = address(0xBE), address(0x10)
+BURN = int(BURN_ADDRESS, 16)
+PROXY_CODE = bytes.fromhex("5f5f5f5f5f5ff4")
 
 
 def proxy_answer(*words: int | str) -> msgspec.Raw:
@@ -233,27 +239,97 @@ def proxy_answer(*words: int | str) -> msgspec.Raw:
     [
         ((0, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
         ((ADMIN, LOGIC, 0, 0, 0, 0, 0), ProxyFacts(ADMIN, LOGIC)),
-        ((2**256 - 1, 0, 0, 0, 0, 0, 0), ProxyFacts(None, None)),
-        ((0, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON)),
+        ((2**256 - 1, 0, 0, 0, 0, 0, 0), ProxyFacts(Address("0x" + 40 * "f"), None)),
+        ((0, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON, OWNER)),
         ((0, 0, BEACON, 1, 0, 1, LOGIC), ProxyFacts(None, LOGIC, BEACON)),
-        ((0, 0, BEACON, 0, OWNER, 0, LOGIC), ProxyFacts(BEACON, None, BEACON)),
-        ((ADMIN, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(ADMIN, LOGIC, BEACON)),
+        ((0, 0, BEACON, 0, OWNER, 1, LOGIC), ProxyFacts(BEACON, LOGIC, BEACON, BEACON)),
+        ((0, 0, BEACON, 1, int(OWNER, 16) + 2**160, 1, LOGIC), ProxyFacts(BEACON, LOGIC, BEACON, BEACON)),
+        ((0, 0, int(BEACON, 16) + 2**160, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON, OWNER)),
+        ((BURN, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON, OWNER)),
+        ((BURN, 0, BEACON, 1, 0, 1, LOGIC), ProxyFacts(BURN_ADDRESS, LOGIC, BEACON)),
+        ((0, LOGIC, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(OWNER, LOGIC, BEACON, OWNER)),
+        ((ADMIN, 0, BEACON, 1, OWNER, 1, LOGIC), ProxyFacts(ADMIN, LOGIC, BEACON, OWNER)),
     ],
     ids=[
-        "no proxy", "a proxy", "no address", "a beacon", "a beacon that nobody owns",
-        "a beacon without answers", "an admin and a beacon",
+        "no proxy", "a proxy", "an admin below other bits", "a beacon", "a beacon that nobody owns",
+        "a beacon without owner()", "a beacon whose owner is no address", "a beacon below other bits",
+        "a burn address beside a beacon's owner", "a burn address beside a beacon that nobody owns",
+        "a beacon and its logic", "an admin and a beacon",
     ],
 )  # fmt: skip
 def test_who_can_replace_the_code_is_an_admin_or_a_beacons_owner(
     words: tuple[int | str, ...], facts: ProxyFacts
 ) -> None:
-    assert read_proxy(proxy_answer(*words)) == facts
+    assert read_proxy(proxy_answer(*words), TOKEN, PROXY_CODE) == facts
     assert told(proxy=facts).proxy_admin == facts.admin
+
+
+@pytest.mark.parametrize("logic", [(0, LOGIC), (1, 0), (1, int(LOGIC, 16) + 2**160)])
+def test_a_beacon_that_does_not_say_what_runs_is_no_token_without_a_proxy(logic: tuple[int, int]) -> None:
+    proxy = read_proxy(proxy_answer(0, 0, BEACON, 1, OWNER, *logic), TOKEN, PROXY_CODE)
+    gap = implementation_of(CODE, proxy)
+    assert isinstance(gap, Missing)
+    assert gap.fault == "token"
+
+
+@pytest.mark.parametrize("logic", [(1, LOGIC), (0, 0)])
+def test_an_implementation_beside_a_beacon_hides_no_other_one(logic: tuple[int, int]) -> None:
+    proxy = read_proxy(proxy_answer(0, OTHER_OWNER, BEACON, 1, OWNER, *logic), TOKEN, PROXY_CODE)
+    assert isinstance(implementation_of(CODE, proxy), Missing)
+
+
+@pytest.mark.parametrize(
+    ("code", "counts"),
+    [
+        (PROXY_CODE, True),
+        (bytes.fromhex("5f5f5f5f5f5f5ff2"), True),
+        (bytes.fromhex("7f" + BEACON_SLOT[2:] + "54"), True),
+        (bytes.fromhex("ef0100" + 20 * "11"), True),
+        (GAP, True),
+        (bytes.fromhex("60f400"), False),
+    ],
+    ids=["DELEGATECALL", "CALLCODE", "the slot", "another's code", "not known", "0xf4 as data"],
+)
+def test_a_beacon_counts_where_the_code_can_ask_it(code: bytes | Missing, counts: bool) -> None:
+    proxy = read_proxy(proxy_answer(0, 0, BEACON, 1, OWNER, 1, LOGIC), TOKEN, code)
+    assert proxy == (ProxyFacts(OWNER, LOGIC, BEACON, OWNER) if counts else ProxyFacts(None, None))
+
+
+def test_a_token_that_is_its_own_beacon_does_not_answer_in_that_call() -> None:
+    proxy = read_proxy(proxy_answer(0, 0, TOKEN, 1, 0, 1, LOGIC), TOKEN, PROXY_CODE)
+    assert isinstance(proxy, ProxyFacts)
+    assert proxy.admin == TOKEN
+    assert isinstance(proxy.implementation, Missing)
 
 
 @pytest.mark.parametrize("answer", [raw("0x"), raw("0x00"), raw("0x" + "00" * 32)])
 def test_an_answer_of_another_size_is_none(answer: msgspec.Raw) -> None:
-    assert isinstance(read_proxy(answer), Missing)
+    assert isinstance(read_proxy(answer, TOKEN, PROXY_CODE), Missing)
+
+
+def stored(*words: int | str) -> list[msgspec.Raw | RpcError]:
+    return [proxy_answer(word) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "facts"),
+    [
+        (stored(ADMIN, LOGIC, 0), PROXY_CODE, ProxyFacts(ADMIN, LOGIC)),
+        (stored(0, 0, BEACON), CODE, ProxyFacts(None, None)),
+        (stored(ADMIN, LOGIC, BEACON), PROXY_CODE, None),
+        ([*stored(ADMIN, LOGIC), RpcError(-32000, "busy")], PROXY_CODE, None),
+        ([*stored(ADMIN, LOGIC), raw("0x")], PROXY_CODE, None),
+    ],
+    ids=["a proxy", "a beacon that does not count", "a beacon", "not told", "nothing told"],
+)
+def test_slots_that_are_read_alone(
+    answers: list[msgspec.Raw | RpcError], code: bytes, facts: ProxyFacts | None
+) -> None:
+    read = read_slots(answers, TOKEN, code)
+    assert isinstance(read, Missing) if facts is None else read == facts
+    calls = slot_calls(TOKEN, PINNED)
+    assert {call.method for call in calls} == {"eth_getStorageAt"}
+    assert len(calls) == len(answers)
 
 
 def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, BURN_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.curve import buy
 from roundtrip.domain.check.evidence import (
@@ -280,6 +280,13 @@ def test_strangers_names_are_cleaned_and_amounts_are_whole() -> None:
     assert found.name.isprintable()
     assert (len(found.name), len(found.symbol or "")) == (64, 32)
     assert (found.total_supply, found.owner_renounced) == ("1000000000", False)
+
+
+@pytest.mark.parametrize("admin", [OWNER, BURN_ADDRESS])
+def test_who_can_replace_the_code_is_not_said_to_be_the_owner(admin: Address) -> None:
+    facts = replace(TOKEN_FACTS, owner=None, proxy_admin=admin)
+    found = answer(evidence(venue(), facts=facts)).token
+    assert (found.owner, found.owner_renounced) == (None, None)
 
 
 def test_an_answer_bears_the_time_it_was_made() -> None:
