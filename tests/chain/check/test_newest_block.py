@@ -33,6 +33,13 @@ SOMEBODY = "0x" + "ab" * 20
 POOL = PoolPlan("weth", 3000, 10_000)
 
 
+@pytest.fixture(autouse=True)
+def own_head(rpc: SyncRpc) -> None:
+    """A head that no test had before. The node forgets the state of a block that it keeps going back to, once
+    hundreds of others were made, and these tests ask for it when there is a newer one."""
+    rpc.call("evm_mine")
+
+
 def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
     """A token that no head knew of."""
     owner = ContractDeployer(rpc, built.accounts[0])
