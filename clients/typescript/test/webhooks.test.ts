@@ -25,7 +25,7 @@ for (const { name, body, headers, isOurs } of messages) {
       }
       assert.equal(readChallenge(headers), challenge);
     } else {
-      for (const form of forms) await assert.rejects(form, WebhookRefused);
+      await Promise.all(forms.map((form) => assert.rejects(form, WebhookRefused)));
     }
   });
 }
