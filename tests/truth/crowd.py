@@ -10,7 +10,7 @@ from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, Drawn, Met, Trader
 _NEAR_BPS = 2
 """A loss of two legs is rounded twice."""
 _LATE_S = 5
-"""The first of a crowd to buy sell up to so much later than at their times: all wait for the last buys."""
+"""A wallet of a crowd sells up to so much later than its time, because it waits for the last buys."""
 
 
 _DEARER_BPS = 8000

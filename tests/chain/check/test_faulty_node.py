@@ -88,12 +88,13 @@ async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     assert sound.text.endswith("We tried 1 function of its owner: it did not stop the sell.")
     # Trip 1 is two requests, trip 2 is one.
     faulty.fault, faulty.after = fault, 3
+    if fault == "endless":
+        # A busy machine needs longer to read as much as the client reads at most.
+        node_of(shaky).timeout_s = 20.0
     answered = await check(shaky, CheckParams(token, "1"))
     assert (answered.answer.verdict.code, answered.answer.verdict.level) == ("ok", "ok")
     assert "could not find out" in answered.answer.verdict.text
-    # An endless answer is too large, or too late on a busy machine.
-    allowed = {POLICY.node_fault_ttl_ms} | ({POLICY.deep_ttl_ms} if fault == "endless" else set())
-    assert answered.ttl_ms in allowed
+    assert answered.ttl_ms == (POLICY.deep_ttl_ms if fault == "endless" else POLICY.node_fault_ttl_ms)
 
 
 async def test_a_node_that_is_gone(shaky: Context, built: Built) -> None:

@@ -56,13 +56,17 @@ _RULES = (
 )
 
 
-def _say_untried(token: str, amount: str | None) -> str:
-    """What an ok of check_token leaves out, and where it is tried. ``amount``: eth; None: not planned yet."""
+def _say_untried(token: str, amount: str | None, indent: str) -> str:
+    """What an ok of check_token leaves out, and where it is tried. ``amount``: eth; None: not planned yet.
+    ``indent``: of its lines after the first."""
     size = "" if amount is None else f"&amount={amount}"
-    return f"""An ok does not include sells of real holders, nor what the owner can call: check_token
-   tries neither. If you can read URLs, read /v1/check/{token}?deep=1{size}
-   on this server (amount: 0.001 to 10 eth), and go by the worse of the two verdicts. If you
-   cannot, report that holders' sells and owner calls were not tried, and give the person the URL."""
+    lines = (
+        "An ok does not include sells of real holders, nor what the owner can call: check_token",
+        f"tries neither. If you can read URLs, read /v1/check/{token}?deep=1{size}",
+        "on this server (amount: 0.001 to 10 eth), and go by the worse of the two verdicts. If you",
+        "cannot, report that holders' sells and owner calls were not tried, and give the person the URL.",
+    )
+    return f"\n{indent}".join(lines)
 
 
 def _write_check(given: Mapping[str, str]) -> str:
@@ -76,7 +80,7 @@ def _write_check(given: Mapping[str, str]) -> str:
    - danger or unknown: stop. Say that it must not be bought, and quote verdict.text. With
      unknown nothing was proven: it is a no.
    - warn: quote verdict.text, and go on only if the person wants to.
-   - ok: go on. {_say_untried(token, amount)}
+   - ok: go on. {_say_untried(token, amount, " " * 5)}
 2. Call token_holders with the same address. If status is reading, call it again in half a
    minute, at most three times. Report what the ten biggest hold, bundles of the launch, and
    what the deployer did. If something is not known, say so.
@@ -94,7 +98,7 @@ def _write_trade(given: Mapping[str, str]) -> str:
     if side == "buy":
         unit, asset = "eth", " --asset eth"
         level = "Stop if verdict.level is danger or unknown. If it is warn, quote verdict.text and ask."
-        level += f"\n   {_say_untried(token, amount)}"
+        level += f"\n   {_say_untried(token, amount, ' ' * 3)}"
     else:
         # A sell is written whatever the check says: whoever holds a trap needs it.
         unit, asset = "whole tokens", ""
