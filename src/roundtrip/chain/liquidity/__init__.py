@@ -1,0 +1,1 @@
+"""Reads of positions and their holders, and simulated withdrawals."""

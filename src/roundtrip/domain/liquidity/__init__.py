@@ -1,0 +1,1 @@
+"""Who holds a token's liquidity, and what is left of a trade when it leaves."""

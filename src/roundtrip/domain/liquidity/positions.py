@@ -1,0 +1,47 @@
+"""Positions in pools, as the index folds them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from roundtrip.domain.base.events import PoolPlace
+from roundtrip.domain.base.types import Address, BlockRef
+
+
+class Position(NamedTuple):
+    """Liquidity of one owner between two ticks of a pool. ``owner``: whom the pool knows: a wallet, a
+    contract, or a position manager. ``number``: the NFT of the position manager, or the salt of another
+    owner in a v4 pool; 0: none. ``holder``: who holds the NFT, or the owner where there is none; None: not
+    known."""
+
+    owner: Address
+    number: int
+    tick_lower: int
+    tick_upper: int
+    liquidity: int
+    holder: Address | None
+
+    def is_active(self, tick: int) -> bool:
+        """Whether the position is part of the pool's depth at this tick."""
+        return self.tick_lower <= tick < self.tick_upper
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPositions:
+    """A pool and the positions in it, the most liquidity first. ``left_out``: how many more there are, and
+    ``left_out_liquidity``: of them together, which may lie at any ticks. ``tick``, ``active_liquidity``: the
+    pool's state as the index knows it; None: not known."""
+
+    pool: PoolPlace
+    positions: tuple[Position, ...]
+    left_out: int
+    left_out_liquidity: int
+    tick: int | None
+    active_liquidity: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPositions:
+    """The pools of a token at the index's block, in which the quote is money."""
+
+    block: BlockRef
+    pools: tuple[PoolPositions, ...]

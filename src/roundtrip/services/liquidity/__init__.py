@@ -1,0 +1,1 @@
+"""Who can withdraw a token's liquidity."""

@@ -1,0 +1,1 @@
+"""Positions in pools, and unlocks, in the database."""
