@@ -253,7 +253,7 @@ def plan_buy(
     else:
         settle = (SETTLE_ALL, encode(venue.quote_address, amount_raw))
     swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, True, amount_raw, terms.min_raw))
-    trade = (V4_SWAP, encode_v4_swap(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
+    trade = (V4_SWAP, encode_actions(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
     if venue.quote == "eth":
         sweep = (SWEEP, encode(ZERO_ADDRESS, CALLER, 0))
         return (plan_execute(contracts, (trade, sweep), amount_raw, deadline_s),)
@@ -298,7 +298,7 @@ def plan_sell(
         after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
         take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(settle, swap, take)), *after), 0, deadline_s)
+    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(settle, swap, take)), *after), 0, deadline_s)
     approved_raw = amount_raw if approve_raw is None else approve_raw
     return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
@@ -319,7 +319,7 @@ def plan_second_sell(
         after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, 0)),)
     else:
         take, after = (TAKE_ALL, encode(venue.quote_address, 0)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(swap, settle, take)), *after))
+    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(swap, settle, take)), *after))
     return (*approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
 
 
@@ -368,8 +368,8 @@ def encode_swap(venue: Venue, token: Address, buys: bool, amount_raw: int, min_r
     return abi.word(abi.WORD) + head + encode(_HOOK_DATA_AT, 0)
 
 
-def encode_v4_swap(*steps: tuple[str, str]) -> str:
-    """The input of V4_SWAP: actions as bytes, and their parameters."""
+def encode_actions(*steps: tuple[str, str]) -> str:
+    """Actions as bytes, and their parameters: the input of V4_SWAP, and what the position manager takes."""
     actions = "0x" + "".join(action for action, _ in steps)
     parameters = abi.bytes_array(["0x" + parameter for _, parameter in steps])
     tail = abi.bytes_tail(actions)

@@ -19,6 +19,8 @@ class Position(NamedTuple):
     tick_upper: int
     liquidity: int
     holder: Address | None
+    given_by: Address | None = None
+    """Who sent the NFT to its holder; None: nobody did, or it is not known."""
 
     def is_active(self, tick: int) -> bool:
         """Whether the position is part of the pool's depth at this tick."""
