@@ -38,6 +38,18 @@ def active_liquidity(ground: LiquidityGround, pool: PutPool) -> int:
     return ground.view(ground.contracts["v4StateView"], "getLiquidity(bytes32)", pool_id(pool.key))
 
 
+def in_range(ground: LiquidityGround, position: PutPosition) -> bool:
+    """Whether the position trades at the pool's price."""
+    if position.pool.key is None:
+        to, data = position.pool.address, calldata("slot0()")
+    else:
+        to = ground.contracts["v4StateView"]
+        data = calldata("getSlot0(bytes32)", pool_id(position.pool.key))
+    said = ground.rpc.call("eth_call", {"to": to, "data": data}, "latest")
+    tick = int.from_bytes(bytes.fromhex(said[2 + 64 : 2 + 128]), "big", signed=True)
+    return position.tick_lower <= tick < position.tick_upper
+
+
 def liquidity_left(ground: LiquidityGround, position: PutPosition) -> int:
     """What the position still has, as whoever keeps it says; 0 where its NFT is burned."""
     if position.number == 0:
@@ -120,14 +132,20 @@ def _buy(ground: LiquidityGround, wallet: Wallet, pool: PutPool) -> int:
 
 
 def _sell_all(ground: LiquidityGround, wallet: Wallet, pool: PutPool) -> int:
-    """What the sale brings of the pool's money; 0 where it is refused."""
+    """What the sale brings of the pool's money, where it brings most; 0 where it is refused."""
     plan, held_raw = pool.plan, wallet.tokens(pool.token)
     assert held_raw
     if plan.quote in ("eth", "weth"):
         return wallet.sell(pool.token, plan.quote, plan.fee_pips, held_raw, plan.version).back_raw
     before_raw = wallet.tokens(pool.quote)
-    _swap(ground, wallet, (pool.token, pool.quote, plan.fee_pips), held_raw)
-    return wallet.tokens(pool.quote) - before_raw
+    with undone(ground):
+        _swap(ground, wallet, (pool.token, pool.quote, plan.fee_pips), held_raw)
+        brought = [wallet.tokens(pool.quote) - before_raw]
+    if pool.curve:
+        assert wallet.send(pool.token, calldata(_APPROVE, pool.curve, held_raw)).ok
+        wallet.send(pool.curve, calldata("sell(uint256,uint256,address)", held_raw, 0, wallet.address))
+        brought.append(wallet.tokens(pool.quote) - before_raw)
+    return max(brought)
 
 
 def _swap(

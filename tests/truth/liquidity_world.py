@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isqrt
 from math import log as logarithm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eth_abi.abi import encode
 
@@ -26,7 +26,7 @@ from roundtrip.devnet.deploy import (
     v3_pool,
     v4_pool,
 )
-from roundtrip.devnet.launchpad import LaunchRequest
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -46,6 +46,8 @@ ACCOUNTS = {"deployer": 0, "other": 3, "author": 4, "stranger": 8}
 """Which of the node's accounts: who makes the token, a wallet beside it, the author of the lockers, and one
 that has nothing to do with it."""
 SPACING, EDGE = 60, 887_220
+_TOKEN_RAW = 8 * 10**8 * 10**18
+"""What a pool of a plain token holds in all."""
 _LATE = 2**40
 _TAX_BPS, _QUOTE_RAW, _QUOTE_FEE = 200, 10**10 * 10**18, 500
 _TRANSFER = "transferFrom(address,address,uint256)"
@@ -77,15 +79,28 @@ class Exit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PutPool:
-    """A token and a pool of it, against the address ``quote``. ``address``: of a v3 pool; ``key``: of a v4
-    pool."""
+    """A token and a pool of it, against the address ``quote``, that holds ``token_raw`` and ``quote_raw``
+    once it is full. ``address``: of a v3 pool; ``key``: of a v4 pool; ``curve``: where the token sells as
+    well."""
 
     token: str
     plan: PoolPlan
     quote: str
-    sqrt_price_x96: int
+    token_raw: int = 0
+    quote_raw: int = 0
     address: str = ""
     key: tuple[str, str, int, int, str] | None = None
+    curve: str = ""
+
+    def amounts(self, share_bps: int = 10_000) -> dict[str, int]:
+        """So much of what it holds, by currency."""
+        whole = {self.token: self.token_raw, self.quote: self.quote_raw}
+        return {currency: raw * share_bps // 10_000 for currency, raw in whole.items()}
+
+    def sqrt_price_x96(self) -> int:
+        """At which it was opened."""
+        (low, high), whole = self.sides(), self.amounts()
+        return isqrt((whole[high] << 192) // whole[low])
 
     def sides(self) -> tuple[str, str]:
         """Both currencies, sorted."""
@@ -135,6 +150,12 @@ def account_of(rpc: SyncRpc, address: str) -> ContractDeployer:
     return ContractDeployer(rpc, address)
 
 
+def pass_snipe_tax(rpc: SyncRpc) -> None:
+    """The tax on buying a launch early is over afterwards."""
+    rpc.call("evm_increaseTime", 10)
+    rpc.call("evm_mine")
+
+
 def now_s(rpc: SyncRpc) -> int:
     """The newest block's second."""
     return int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
@@ -173,23 +194,38 @@ class LiquidityGround:
 
     def pool(self, plan: PoolPlan = V3) -> PutPool:
         """A plain token and a pool at a price, with nothing in it."""
-        if plan.quote == "taxed":
-            self.contracts["taxed"] = self._taxed_quote()
-        token = put_token(
-            self.deployer, self.contracts, Story("plain", "", "", pools=()), compiled("plain", "tokens")
-        )
-        quote = self.contracts.get(plan.quote, ZERO)
-        low, high = sorted((token, quote), key=lambda address: int(address, 16))
-        amounts = _amounts(token, quote, plan.quote_milli)
-        price = isqrt((amounts[high] << 192) // amounts[low])
-        self._approve_all(token, quote)
-        if plan.version == 4:
-            v4_pool(self.deployer, self.contracts, amounts, plan.fee_pips, fill=False)
-            return PutPool(token, plan, quote, price, key=(low, high, plan.fee_pips, SPACING, ZERO))
-        v3_pool(self.deployer, self.contracts, amounts, plan.fee_pips, fill=False)
+        story = Story("plain", "", "", pools=())
+        token = put_token(self.deployer, self.contracts, story, compiled("plain", "tokens"))
+        quote_raw = plan.quote_milli * 10**15
+        return self._open(PutPool(token, plan, self.contracts.get(plan.quote, ZERO), _TOKEN_RAW, quote_raw))
+
+    def _open(self, pool: PutPool) -> PutPool:
+        """The pool at its price, with nothing in it."""
+        low, high = pool.sides()
+        self._approve_all(low, high)
+        if pool.plan.version == 4:
+            v4_pool(self.deployer, self.contracts, pool.amounts(), pool.plan.fee_pips, fill=False)
+            return replace(pool, key=(low, high, pool.plan.fee_pips, SPACING, ZERO))
+        v3_pool(self.deployer, self.contracts, pool.amounts(), pool.plan.fee_pips, fill=False)
         factory = self.contracts["v3Factory"]
-        found = self.view(factory, "getPool(address,address,uint24)", low, high, plan.fee_pips)
-        return PutPool(token, plan, quote, price, address=f"0x{found:040x}")
+        found = self.view(factory, "getPool(address,address,uint24)", low, high, pool.plan.fee_pips)
+        return replace(pool, address=f"0x{found:040x}")
+
+    def taxed_pool(self) -> PutPool:
+        """A token on its curve against a quote that costs a part of what a contract sends, and a v3 pool of
+        the two at the same price, and deeper."""
+        quote = self._taxed_quote()
+        launchpad.approve_quote(self.deployer, self.contracts["launchpadFactory"], quote, 10**18, 4 * 10**18)
+        launched = launchpad.launch(self.deployer, self.contracts, LaunchRequest("Toller", "TOLL", quote))
+        pass_snipe_tax(self.rpc)
+        token = launched.token.lower()
+        launchpad.curve_buy(self.deployer, replace(launched, quote=quote), 2 * 10**18)
+        said = self.rpc.call("eth_call", {"to": launched.curve, "data": calldata("getReserves()")}, "latest")
+        on_curve = {"quote": int(said[2:66], 16), "token": int(said[66:130], 16)}
+        held_raw = self.view(token, "balanceOf(address)", self.deployer.account)
+        quote_raw = held_raw * on_curve["quote"] // on_curve["token"]
+        pool = PutPool(token, TAXED, quote, held_raw, quote_raw, curve=launched.curve)
+        return self._open(pool)
 
     def _approve_all(self, *currencies: str) -> None:
         managers = (self.contracts["v3PositionManager"], PERMIT2)
@@ -201,8 +237,7 @@ class LiquidityGround:
             self.deployer.send(PERMIT2, calldata(allow, currency, manager, 2**160 - 1, _LATE))
 
     def _taxed_quote(self) -> str:
-        """A quote that takes a fee of what any contract sends; it is worth an eth, and a launch
-        uses it."""
+        """A quote that takes a fee of what any contract sends; it is worth an eth."""
         code = compiled("fee_on_buy", "tokens")
         types, values = ["string", "string", "uint256", "uint256"], ["Levy", "LEVY", _QUOTE_RAW, _TAX_BPS]
         quote = self.author.create(code, types, values).lower()
@@ -210,8 +245,6 @@ class LiquidityGround:
         self._approve_all(quote, self.contracts["usdg"])
         amounts = {quote: 1000 * 10**18, self.contracts["usdg"]: 1000 * ETH_PRICE_USDG * 10**6}
         v3_pool(self.deployer, self.contracts, amounts, _QUOTE_FEE, fill=True)
-        launchpad.approve_quote(self.deployer, self.contracts["launchpadFactory"], quote, 10**18, 4 * 10**18)
-        launchpad.launch(self.deployer, self.contracts, LaunchRequest("Toller", "TOLL", quote))
         return quote
 
     # --- positions ----------------------------------------------------------------------------------
@@ -224,10 +257,9 @@ class LiquidityGround:
         ticks: tuple[int, int] = (-EDGE, EDGE),
         only: str | None = None,
     ) -> PutPosition:
-        """So much of what the pool's plan holds, whose NFT the wallet ``to`` gets. ``only``: of this currency
+        """So much of what the full pool holds, whose NFT the wallet ``to`` gets. ``only``: of this currency
         alone, in ticks where the price is not."""
-        whole = _amounts(pool.token, pool.quote, pool.plan.quote_milli)
-        amounts = {one: raw * share_bps // 10_000 if only in (None, one) else 0 for one, raw in whole.items()}
+        amounts = {one: raw if only in (None, one) else 0 for one, raw in pool.amounts(share_bps).items()}
         if pool.key is not None:
             return self._add_v4(pool, to, amounts, ticks)
         (added,) = self._add_v3(pool, [to], amounts, ticks)
@@ -235,8 +267,7 @@ class LiquidityGround:
 
     def add_many(self, pool: PutPool, wallets: Sequence[str], share_bps: int) -> list[PutPosition]:
         """So much over all prices of a v3 pool for each of the wallets."""
-        whole = _amounts(pool.token, pool.quote, pool.plan.quote_milli)
-        amounts = {one: raw * share_bps // 10_000 for one, raw in whole.items()}
+        amounts = pool.amounts(share_bps)
         parts = [wallets[at : at + _AT_ONCE] for at in range(0, len(wallets), _AT_ONCE)]
         return [one for part in parts for one in self._add_v3(pool, part, amounts, (-EDGE, EDGE))]
 
@@ -325,8 +356,7 @@ class LiquidityGround:
     def add_direct(self, pool: PutPool, name: str, share_bps: int = 10_000) -> PutPosition:
         """Liquidity that a contract of the author holds in the v3 pool itself, over all prices."""
         contract, author = self.create(name), self.author.account
-        whole = _amounts(pool.token, pool.quote, pool.plan.quote_milli)
-        amounts = {one: raw * share_bps // 10_000 for one, raw in whole.items()}
+        amounts = pool.amounts(share_bps)
         self.deployer.send(pool.quote, calldata("deposit()"), amounts[pool.quote])
         for currency, raw in amounts.items():
             self.deployer.send(currency, calldata("transfer(address,uint256)", contract, raw))
@@ -341,15 +371,10 @@ class LiquidityGround:
         return PutPosition(pool, contract, 0, -EDGE, EDGE, liquidity, contract, (leave,))
 
 
-def _amounts(token: str, quote: str, quote_milli: int) -> dict[str, int]:
-    """What a pool holds in all: four fifths of the supply, and so much of a quote of 18 decimals."""
-    return {token: 8 * 10**8 * 10**18, quote: quote_milli * 10**15}
-
-
 def _full_range(pool: PutPool, amounts: dict[str, int]) -> int:
     """The liquidity that these amounts pay over all prices, with a millionth to spare."""
-    low, high = pool.sides()
-    liquidity = min(amounts[high] * 2**96 // pool.sqrt_price_x96, amounts[low] * pool.sqrt_price_x96 // 2**96)
+    (low, high), price = pool.sides(), pool.sqrt_price_x96()
+    liquidity = min(amounts[high] * 2**96 // price, amounts[low] * price // 2**96)
     return liquidity * 999_999 // 10**6
 
 
@@ -424,6 +449,15 @@ def _behind_back_door(plan: PoolPlan) -> Callable[[LiquidityGround], PutWorld]:
     return put
 
 
+def _with_operator(ground: LiquidityGround) -> PutWorld:
+    """The NFT's manager lets the author move what the locker keeps."""
+    pool, author = ground.pool(), ground.author.account
+    locker, position = ground.create("operator_lock"), ground.add(pool, ground.deployer.account)
+    move = calldata(_TRANSFER, locker, author, position.number)
+    way = Exit(author, author, (Act(author, position.owner, move),))
+    return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
+
+
 def _shortened(alone: bool) -> Callable[[LiquidityGround], PutWorld]:
     """A lock whose time can be set: by its beneficiary alone, or by its author for the beneficiary."""
 
@@ -478,7 +512,7 @@ def _crowded(ground: LiquidityGround) -> PutWorld:
 def _one_sided(ground: LiquidityGround) -> PutWorld:
     """The deployer's position holds the token where the price is not; another wallet's is all the depth."""
     pool = ground.pool()
-    at = round(2 * logarithm(pool.sqrt_price_x96 / 2**96, 1.0001)) // SPACING
+    at = round(2 * logarithm(pool.sqrt_price_x96() / 2**96, 1.0001)) // SPACING
     # Above the price where the token is the first currency, else below it.
     first, last = (at + 10, at + 500) if pool.sides()[0] == pool.token else (at - 500, at - 10)
     ticks = (first * SPACING, last * SPACING)
@@ -496,23 +530,28 @@ def _graduated(ground: LiquidityGround) -> PutWorld:
     number = ground.view(locker, "positionOf(bytes32)", launchpad.pool_id(key))
     manager = ground.contracts["v4PositionManager"]
     liquidity = ground.view(manager, "getPositionLiquidity(uint256)", number)
-    pool = PutPool(token, PoolPlan("eth", 0, version=4), ZERO, 0, key=key)
+    pool = PutPool(token, PoolPlan("eth", 0, version=4), ZERO, key=key)
     edge = 887_272 // launchpad.TICK_SPACING * launchpad.TICK_SPACING
     return ground.put(pool, PutPosition(pool, manager, number, -edge, edge, liquidity, locker))
 
 
 def _on_curve(ground: LiquidityGround) -> PutWorld:
-    """A launch that nobody has bought out: it has no position."""
+    """A launch that somebody bought some of: it has no position."""
     launched = _launch(ground, "Arch", "ARCH")
-    return ground.put(PutPool(launched.token.lower(), PoolPlan("eth", 0), ZERO, 0, address=launched.curve))
+    launchpad.curve_buy(ground.deployer, launched, 10**18)
+    plan = PoolPlan("eth", 0)
+    return ground.put(PutPool(launched.token.lower(), plan, ZERO, curve=launched.curve))
 
 
-def _launch(ground: LiquidityGround, name: str, symbol: str) -> Any:
+def _launch(ground: LiquidityGround, name: str, symbol: str) -> CurveToken:
     launched = launchpad.launch(ground.deployer, ground.contracts, LaunchRequest(name, symbol))
-    # Past the tax on buying early.
-    ground.rpc.call("evm_increaseTime", 10)
-    ground.rpc.call("evm_mine")
+    pass_snipe_tax(ground.rpc)
     return launched
+
+
+def _against_taxed(ground: LiquidityGround) -> PutWorld:
+    pool = ground.taxed_pool()
+    return ground.put(pool, ground.add(pool, ground.deployer.account))
 
 
 WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
@@ -532,6 +571,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "vault for ever": _in_vault(eternal=True),
     "back door": _behind_back_door(V3),
     "back door, v4": _behind_back_door(V4),
+    "operator of the NFTs": _with_operator,
     "short lock": _shortened(alone=True),
     "short lock of two": _shortened(alone=False),
     "upgradable lock": _upgradable,
@@ -540,7 +580,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "ownerOf reverts": _direct("owner_of_reverts"),
     "two hundred wallets": _crowded,
     "one-sided": _one_sided,
-    "taxed quote": _of_wallets(TAXED, deployer=10_000),
+    "taxed quote": _against_taxed,
     "graduated": _graduated,
     "on its curve": _on_curve,
 }
@@ -578,6 +618,7 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "vault for ever": (Expected("locked"),),
     "back door": (_free("author"),),
     "back door, v4": (_free("author"),),
+    "operator of the NFTs": (_free("author"),),
     "short lock": (_free("deployer"),),
     "short lock of two": (_free("author"),),
     "upgradable lock": (_free("author"),),

@@ -45,6 +45,11 @@ def lock(manager: address, tokenId: uint256, unlockTime: uint256, beneficiary: a
     """
     @notice Takes the caller's NFT, which the caller approved.
     """
+    self._lock(manager, tokenId, unlockTime, beneficiary)
+
+
+@internal
+def _lock(manager: address, tokenId: uint256, unlockTime: uint256, beneficiary: address):
     assert beneficiary != empty(address), "no beneficiary"
     assert unlockTime > block.timestamp, "not in the future"
     self._locks[manager][tokenId] = Lock(beneficiary=beneficiary, unlockTime=unlockTime)
