@@ -1,13 +1,12 @@
 """Operations: one token."""
 
-from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
-from roundtrip.services.liquidity.handler import read_liquidity
+from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
 from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, check_history
 from roundtrip.services.verdicts.many import (
@@ -38,7 +37,7 @@ _CHECK = Operation(
     ),
     params=CheckParams,
     answer=Check,
-    handler=lambda call: check(call.ctx, call.params),
+    handler=lambda call: check_with_liquidity(call.ctx, call.params),
     lane="checks",
     path="/v1/check/{address}",
     shared_by=lambda params: params.shared_as(),

@@ -35,25 +35,22 @@ class ExitAfterWithdrawal:
 
 def describe(
     depth: TokenDepth, exit_after: ExitAfterWithdrawal | None, tags: Mapping[Address, tuple[Tag, ...]]
-) -> str:
-    """The whole text."""
+) -> tuple[str, ...]:
+    """The sentences, the one that matters most first."""
     if not depth.pools:
-        return "It trades in no pool, so there is no liquidity to withdraw."
+        return ("It trades in no pool, so there is no liquidity to withdraw.",)
     if not any(pool.worth_wei or pool.liquidity for pool in depth.pools):
-        return "Its pools have no liquidity in range."
+        return ("Its pools have no liquidity in range.",)
     sentences = [free_sentence(exit_after, tags)] if exit_after is not None else []
-    sentences += _kept_sentences(depth)
     unknown_bps = depth.totals_bps["unknown"]
     if depth.unread:
-        sentences.append(f"{depth.unread}.")
+        sentences.append(f"{depth.unread}: this is not a pass.")
     elif unknown_bps:
         share = format_percent(unknown_bps)
-        sentences.append(
-            f"We could not find out who can withdraw {share} of the liquidity: this is not a pass."
-        )
+        sentences.append(f"We could not find out who can withdraw {share} of its liquidity: this is no pass.")
     elif exit_after is None and not depth.totals_bps["free"]:
         sentences.append("We found nobody who can withdraw any of its liquidity now.")
-    return " ".join(sentences)
+    return (*sentences, *_kept_sentences(depth))
 
 
 def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[Tag, ...]]) -> str:

@@ -1,19 +1,23 @@
 """Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import structlog
+from msgspec.structs import replace as replace_fields
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
 from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.schema import at
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import Check, CheckParams, at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import head_of_index
+from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
 from roundtrip.store.index import origins
@@ -43,13 +47,45 @@ Tags = Mapping[Address, tuple[Tag, ...]]
 async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
     """Who can withdraw the liquidity. Raises NodeFault, and ServiceFull (busy) where the index does not
     answer."""
-    meter, token = Meter(), params.token()
-    head, _ = await head_of_index(ctx)
-    indexed = await _read_indexed(ctx, token)
-    found = await find_liquidity(ctx, head, token, indexed, meter)
-    tags = await _read_tags(ctx, found)
+    meter = Meter()
+    found, tags = await _find(ctx, params.token(), meter)
     answer = present_liquidity(found, tags, ctx)
-    return UseCaseAnswer(answer, meter=meter, block=head.block.number)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
+
+
+async def check_with_liquidity(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
+    """A check; a deep one also says in a sentence who can withdraw the liquidity. That is no part of its
+    verdict, and of its evidence. Raises like ``check``."""
+    if not params.asks_deep():
+        return await check(ctx, params)
+    meter, token = Meter(), params.token()
+    checked, sentence = await at_once(check(ctx, params), _read_sentence(ctx, token, meter))
+    if checked.meter is not None:
+        checked.meter.add(meter)
+    answer: Check = checked.answer
+    if answer.verdict.code in _WITHOUT_LIQUIDITY:
+        return replace(checked, answer=answer)
+    verdict = replace_fields(answer.verdict, text=f"{answer.verdict.text} {sentence}")
+    return replace(checked, answer=replace_fields(answer, verdict=verdict))
+
+
+_WITHOUT_LIQUIDITY = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
+
+
+async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
+    """The sentence that matters most; one that says so where nothing could be found out."""
+    try:
+        found, tags = await _find(ctx, token, meter)
+    except (NodeFault, ServiceFull) as error:
+        log.info("liquidity could not be read", error=repr(error))
+        return "We could not read who can withdraw its liquidity."
+    return describe(found.depth, found.exit_after, tags)[0]
+
+
+async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFindings, Tags]:
+    head, _ = await head_of_index(ctx)
+    found = await find_liquidity(ctx, head, token, await _read_indexed(ctx, token), meter)
+    return found, await _read_tags(ctx, found)
 
 
 async def _read_indexed(ctx: Context, token: Address) -> TokenPositions | None:
@@ -107,7 +143,7 @@ def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context) -> Liq
     depth, bought = found.depth, found.bought
     has_any = any(pool.liquidity or pool.worth_wei for pool in depth.pools)
     return Liquidity(
-        text=describe(depth, found.exit_after, tags),
+        text=" ".join(describe(depth, found.exit_after, tags)),
         address=bought.run.token,
         chain_id=ctx.chain_id,
         block=found.head.block.number,
