@@ -12,15 +12,13 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.liquidity.positions import Position
-from roundtrip.venues import abi, amm_v3, amm_v4
+from roundtrip.venues import amm_v3, amm_v4
 from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.positions import manager_of
 
 MOST_LOGS = 5000
 MOST_RECEIPTS = 50
 """Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
-INCREASE_LIQUIDITY = "0x3067048beee31b25b2f1681f88dac838c8bba36af25bfb2b7cf7473a5847e35f"
-"""IncreaseLiquidity(uint256,uint128,uint256,uint256), of the v3 position manager, after the pool's Mint."""
 
 
 class PositionLog(msgspec.Struct, rename="camel"):
@@ -105,11 +103,11 @@ def read_numbers(
         for log in logs:
             if log.topics[:1] == (amm_v3.MINT,) and log.address == venue.pool:
                 minted = amm_v3.decode_mint(log)
-            elif log.topics[:1] == (INCREASE_LIQUIDITY,) and log.address == manager and minted is not None:
-                number = abi.topic_uint(log.topics, 1)
-                if number is not None and abi.uint_at(log.data, 0) == minted.liquidity_delta:
+            elif log.topics[:1] == (amm_v3.INCREASE_LIQUIDITY,) and log.address == manager and minted:
+                numbered = amm_v3.decode_numbered(log)
+                if numbered is not None and numbered.liquidity_delta == minted.liquidity_delta:
                     key = (manager, 0, minted.tick_lower, minted.tick_upper)
-                    numbers.setdefault(key, {})[number] = None
+                    numbers.setdefault(key, {})[numbered.number] = None
                 minted = None
     return {key: tuple(found) for key, found in numbers.items()}
 
@@ -125,11 +123,11 @@ def fold_positions(
         decoded = log.decoded()
         if venue.pool is not None:
             read = amm_v3.decode_mint if decoded.topics[:1] == (amm_v3.MINT,) else amm_v3.decode_burn
-            moved, number = read(decoded), 0
+            moved = read(decoded)
         else:
-            moved, number = amm_v4.decode_liquidity_move(decoded), abi.uint_at(decoded.data, 3) or 0
+            moved = amm_v4.decode_liquidity_move(decoded)
         if moved is not None:
-            key = (moved.owner, number, moved.tick_lower, moved.tick_upper)
+            key = (moved.owner, moved.number, moved.tick_lower, moved.tick_upper)
             left[key] = left.get(key, 0) + moved.liquidity_delta
     found: list[Position] = []
     for (owner, number, lower, upper), liquidity in left.items():
