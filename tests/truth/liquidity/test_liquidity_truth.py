@@ -23,7 +23,6 @@ from support.indexing import at, follow
 from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
 from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, now_s
 
-
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
 

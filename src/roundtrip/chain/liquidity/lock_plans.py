@@ -196,6 +196,8 @@ def _arguments(
     numbers = [part for part in types if is_number(part)]
     manager, number = held.position.owner, held.position.number
     named = list(product((manager, actor), repeat=min(2, len(addresses))))
+    # Whoever takes it is named last: a manager that was handed its own NFT keeps it.
+    named.sort(key=lambda choice: choice[-1:] == (manager,))
     counted: list[tuple[int, ...]] = [()]
     if numbers:
         rest = len(numbers) - 1

@@ -294,7 +294,7 @@ def _result(
         return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
     if one is None:
         return UNKNOWN
-    if locker is not None and lock is not None:
+    if locker is not None:
         return LockResult("locked", None, lock, locker)
     return LockResult("contract", None, lock, locker)
 
