@@ -11,12 +11,10 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.liquidity import locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
-from roundtrip.venues.abi import keccak
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
@@ -60,19 +58,6 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
                 yield Stood(ctx, ground, worlds)
 
 
-@pytest.fixture
-def known_lockers(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The codes of the honest lockers are known; those of the others are not."""
-    lockers = {
-        name: stood.worlds[name].positions[0].holder for name in ("time lock", "vault", "vault for ever")
-    }
-    codes = {
-        "0x" + keccak(bytes.fromhex(stood.ground.rpc.call("eth_getCode", address, "latest")[2:])).hex(): name
-        for name, address in lockers.items()
-    }
-    monkeypatch.setattr(locks, "KNOWN_CODES", codes)
-
-
 def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
     """What the answer says of a position."""
     number = str(position.number) if position.number else None
@@ -91,7 +76,6 @@ def second(told: datetime) -> int:
     return int(told.timestamp())
 
 
-@pytest.mark.usefixtures("known_lockers")
 @pytest.mark.parametrize("name", WORLDS)
 async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> None:
     put, answer = stood.worlds[name], await stood.asked(name)
