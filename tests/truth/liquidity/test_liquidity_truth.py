@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 import pytest
@@ -11,6 +12,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.liquidity import locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
@@ -25,11 +27,6 @@ from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition
 
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
-NOT_FOUND = {
-    "short lock of two": "one account opens the lock, another takes the position out: each is tried alone",
-    "ownerOf reverts": "nothing names who made the position",
-}
-"""Ways out that the answer does not find: it then says that a contract holds it, which is no pass."""
 NO_BUY = {"taxed quote": "a simulated wallet gets less of the quote than it pays for the token"}
 """Worlds in which no simulated buy succeeds: then it says that it could not find out the loss."""
 
@@ -101,10 +98,6 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
     put, answer = stood.worlds[name], await stood.asked(name)
     for position, expected in zip(put.positions, EXPECTED[name], strict=False):
         told = told_of(answer, position)
-        if name in NOT_FOUND:
-            assert (told.held_by, told.withdrawn_by) == ("contract", None)
-            assert "in contracts that we do not know" in answer.text
-            continue
         by = None if told.withdrawn_by is None else told.withdrawn_by.address
         assert (told.held_by, by) == (
             expected.held_by,
@@ -113,6 +106,20 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         until = None if told.unlock is None else (second(told.unlock.at), told.unlock.exact)
         ends = [(way.at_s, True) for way in position.exits if way.at_s] if expected.until_s else [None]
         assert until == ends[0], answer.text
+
+
+@pytest.mark.usefixtures("known_lockers")
+@pytest.mark.parametrize("name", ["time lock", "back door", "stuck"])
+async def test_what_could_not_be_tried_is_unknown(
+    stood: Stood, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async def send_nothing(_: locks.LockTrials, plans: dict[Any, Any]) -> dict[Any, Missing]:
+        return dict.fromkeys(plans, Missing("token", "the simulation was too large"))
+
+    monkeypatch.setattr(locks.LockTrials, "_send", send_nothing)
+    answer = await stood.asked(name)
+    assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
+    assert "this is no pass" in answer.text
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -143,7 +150,7 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
     put, ground = stood.worlds[name], stood.ground
     answer = await stood.asked(name)
     left = free_by_wallet(ground, put)
-    if not left or name in NOT_FOUND:
+    if not left:
         assert answer.if_it_left is None, answer.text
         return
     most = max(sum(one.liquidity for one in positions) for positions in left.values())
