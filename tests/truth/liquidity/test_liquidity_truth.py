@@ -18,7 +18,6 @@ from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
-from roundtrip.venues.abi import keccak
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
@@ -41,6 +40,7 @@ class Stood:
 
     async def asked(self, name: str) -> Liquidity:
         """The answer about a world's token."""
+        await self.ctx.heads.refresh()
         return (await read_liquidity(self.ctx, LiquidityParams(self.worlds[name].pool.token))).answer
 
 
@@ -61,19 +61,6 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
                 yield Stood(ctx, ground, worlds)
 
 
-@pytest.fixture
-def known_lockers(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The codes of the honest lockers are known; those of the others are not."""
-    lockers = {
-        name: stood.worlds[name].positions[0].holder for name in ("time lock", "vault", "vault for ever")
-    }
-    codes = {
-        "0x" + keccak(bytes.fromhex(stood.ground.rpc.call("eth_getCode", address, "latest")[2:])).hex(): name
-        for name, address in lockers.items()
-    }
-    monkeypatch.setattr(locks, "KNOWN_CODES", codes)
-
-
 def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
     """What the answer says of a position."""
     number = str(position.number) if position.number else None
@@ -92,7 +79,6 @@ def second(told: datetime) -> int:
     return int(told.timestamp())
 
 
-@pytest.mark.usefixtures("known_lockers")
 @pytest.mark.parametrize("name", WORLDS)
 async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> None:
     put, answer = stood.worlds[name], await stood.asked(name)
@@ -108,7 +94,6 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         assert until == ends[0], answer.text
 
 
-@pytest.mark.usefixtures("known_lockers")
 @pytest.mark.parametrize("name", ["time lock", "back door", "stuck"])
 async def test_what_could_not_be_tried_is_unknown(
     stood: Stood, monkeypatch: pytest.MonkeyPatch, name: str
