@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 import pytest
@@ -11,6 +12,8 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.services.liquidity import locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
@@ -89,6 +92,19 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         until = None if told.unlock is None else (second(told.unlock.at), told.unlock.exact)
         ends = [(way.at_s, True) for way in position.exits if way.at_s] if expected.until_s else [None]
         assert until == ends[0], answer.text
+
+
+@pytest.mark.parametrize("name", ["time lock", "back door", "stuck"])
+async def test_what_could_not_be_tried_is_unknown(
+    stood: Stood, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async def send_nothing(_: locks.LockTrials, plans: dict[Any, Any]) -> dict[Any, Missing]:
+        return dict.fromkeys(plans, Missing("token", "the simulation was too large"))
+
+    monkeypatch.setattr(locks.LockTrials, "_send", send_nothing)
+    answer = await stood.asked(name)
+    assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
+    assert "this is no pass" in answer.text
 
 
 @pytest.mark.parametrize("name", WORLDS)

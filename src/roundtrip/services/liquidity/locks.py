@@ -212,8 +212,9 @@ class LockTrials:
 
     # --- trials -------------------------------------------------------------------------------------
 
-    async def _try_now(self, held: Sequence[HeldByContract | None]) -> list[TakenOut | None]:
-        """What takes each out now: each account alone, and all of them together."""
+    async def _try_now(self, held: Sequence[HeldByContract | None]) -> list[TakenOut | Missing | None]:
+        """What takes each out now: each account alone, and all of them together. None: nothing does; Missing:
+        one of them could not be tried."""
         plans: dict[tuple[int, tuple[Address, ...]], Plan] = {}
         for n, one in enumerate(held):
             if one is None:
@@ -222,12 +223,16 @@ class LockTrials:
             for actors in (*((actor,) for actor in one.actors), *together):
                 plans[n, actors] = lock_plans.now_plan(one, actors, self._environment(one), self._contracts)
         results = await self._send({name: (held[name[0]], plan) for name, plan in plans.items()})
-        found: list[TakenOut | None] = [None] * len(held)
+        found: list[TakenOut | Missing | None] = [None] * len(held)
         for (n, actors), result in results.items():
             one = held[n]
-            if one is None or isinstance(result, Missing) or found[n] is not None:
+            if one is None or isinstance(found[n], TakenOut):
                 continue
-            found[n] = lock_plans.read_now(one, result, plans[n, actors], self._contracts, self._now_s)
+            if isinstance(result, Missing):
+                found[n] = result
+                continue
+            taken = lock_plans.read_now(one, result, plans[n, actors], self._contracts, self._now_s)
+            found[n] = taken or found[n]
         return found
 
     async def _try_later(self, held: Sequence[HeldByContract | None]) -> list[Lock | None]:
@@ -314,17 +319,18 @@ def _earlier(known: Lock | None, lock: Lock) -> Lock:
 
 
 def _result(
-    holder: Holder, one: HeldByContract | None, taken: TakenOut | None, lock: Lock | None
+    holder: Holder, one: HeldByContract | None, taken: TakenOut | Missing | None, lock: Lock | None
 ) -> LockResult:
-    """The judgement of one position: free where somebody took it out, or can replace the contract's code."""
+    """The judgement of one position: free where somebody took it out, or can replace the contract's code;
+    unknown where an account could not be tried."""
     if isinstance(holder.code, Missing):
         return UNKNOWN
     locker = KNOWN_CODES.get("0x" + abi.keccak(holder.code).hex())
-    if taken is not None:
+    if isinstance(taken, TakenOut):
         return LockResult("free", taken.withdrawal, None, locker, taken)
     if holder.admin is not None:
         return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
-    if one is None:
+    if one is None or taken is not None:
         return UNKNOWN
     if locker is not None and (one.never or (lock is not None and lock.is_exact)):
         return LockResult("locked", None, lock, locker)
