@@ -52,8 +52,9 @@ async def fill(connection: Connection) -> dict[str, Address]:
     pools = [
         row["id"]
         for row in await connection.fetch(
-            "SELECT id FROM facts.pool WHERE kind <> 'launchpad_curve' AND in_money_from IS NOT NULL"
-            " ORDER BY id DESC"
+            "SELECT id FROM facts.pool AS pool WHERE kind <> 'launchpad_curve' AND in_money_from IS NOT NULL"
+            # Last, and so with a known number of positions: tokens with one pool.
+            " ORDER BY (SELECT count(*) FROM facts.pool AS other WHERE other.token_id = pool.token_id) DESC"
         )
     ]
     asked, first = {}, 0
