@@ -131,7 +131,9 @@ async def _write_day(connection: Connection, table: str, day: int, text: bytes) 
     whole = next(name for name in DAILY if name == f"facts.{table}")
     name = partition_of(whole, datetime.fromtimestamp(day * DAY_S, UTC).date())
     async with connection.transaction():
-        await connection.execute(f"CREATE TABLE {name} (LIKE {whole} INCLUDING CONSTRAINTS)")
+        await connection.execute(
+            f"CREATE TABLE {name} (LIKE {whole} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        )
         await _copy(connection, name.removeprefix("facts."), COLUMNS[table], text)
         await connection.execute(
             f"ALTER TABLE {whole} ATTACH PARTITION {name}"

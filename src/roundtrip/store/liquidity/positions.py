@@ -42,8 +42,11 @@ SELECT cursor.number AS index_number, cursor.hash AS index_hash, cursor.at_s AS 
         AND chosen.in_money_from <= chosen.block_number, false) AS is_whole,
     owner.address AS owner, position.number::text AS position_number, position.tick_lower,
     position.tick_upper, position.liquidity::text AS liquidity, position.positions,
-    position.whole_liquidity::text AS whole_liquidity, holder.address AS holder,
-    giver.address AS given_by
+    position.whole_liquidity::text AS whole_liquidity,
+    -- Not joined: the plan would read all addresses.
+    (SELECT address FROM facts.address
+        WHERE id = CASE WHEN owner.address = ANY($4::bytea[]) THEN moved.to_id ELSE owner.id END) AS holder,
+    (SELECT address FROM facts.address WHERE id = moved.from_id) AS given_by
 FROM facts.cursor AS cursor
 LEFT JOIN chosen ON true
 LEFT JOIN facts.address AS token ON token.id = chosen.token_id
@@ -61,9 +64,6 @@ LEFT JOIN LATERAL (
     WHERE manager_id = position.owner_id AND number = position.number
     ORDER BY manager_id DESC, number DESC, block_number DESC, log_index DESC LIMIT 1
 ) AS moved ON owner.address = ANY($4::bytea[])
-LEFT JOIN facts.address AS holder
-    ON holder.id = CASE WHEN owner.address = ANY($4::bytea[]) THEN moved.to_id ELSE owner.id END
-LEFT JOIN facts.address AS giver ON giver.id = moved.from_id
 ORDER BY chosen.place, position.is_active DESC, position.liquidity DESC, owner.address, position.number,
     position.tick_lower, position.tick_upper
 """  # noqa: S608
