@@ -339,6 +339,16 @@ ORDER BY token_id
 """
 
 
+async def test_the_growth_of_the_holders_is_drawn(reader: Reader, indexed: Context) -> None:
+    token = "0x" + await indexed.pool.fetchval(LAUNCHED)
+    page = await reader.page(f"/token/{token}/holders", hx_request="true")
+    told = words(page)
+    assert "How the holders grew" in told
+    assert "Number of holders since" in told
+    assert "Share of the ten biggest since" in told
+    assert len(re.findall(r'<polyline points="[0-9., ]+"', page)) >= 2
+
+
 async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexed: Context) -> None:
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     page = await reader.page(f"/token/{token}/holders", hx_request="true")

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
@@ -131,7 +132,31 @@ async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
     answer = await visit.ask(_HOLDERS, address=visit.path["address"])
     graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    return visit.show("holders_piece.html" if visit.is_piece() else "holders.html", graphs=graphs, **answer)
+    lines = draw_growth(answer["grown"]["points"])
+    template = "holders_piece.html" if visit.is_piece() else "holders.html"
+    return visit.show(template, graphs=graphs, lines=lines, **answer)
+
+
+def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The lines of the number of holders and of the share of the ten biggest, as the points of an SVG of 600
+    by 80, each from 0 up. A share that is not known parts its line. Empty: fewer than two points."""
+    if len(points) < 2:
+        return {}
+    most = max(point["holders"] for point in points) or 1
+    counts = [point["holders"] / most for point in points]
+    shares = [None if point["top10Bps"] is None else point["top10Bps"] / BPS for point in points]
+    return {"holders": _join_points(counts), "top": _join_points(shares)}
+
+
+def _join_points(heights: Sequence[float | None]) -> list[str]:
+    lines: list[list[str]] = [[]]
+    for number, height in enumerate(heights):
+        if height is None:
+            lines.append([])
+            continue
+        x, y = 600 * number / (len(heights) - 1), 78 - 76 * min(height, 1)
+        lines[-1].append(f"{x:.1f},{y:.1f}")
+    return [" ".join(line) for line in lines if len(line) > 1]
 
 
 async def show_liquidity(visit: Visit) -> Response:

@@ -13,6 +13,7 @@ from .book_packing import pack, read_ints, read_texts, unpack
 from .columns import HolderColumns as HolderColumns
 from .columns import columns_of, read_holdings
 from .deployer import SOURCES, Maker
+from .hourly_tops import HourlyTops, Leaders, TopShare, read_hours
 from .insider_ledger import InsiderLedger as InsiderLedger
 from .insider_ledger import record_flow
 from .launch_window import LAUNCHED_PART, Launching, read_window
@@ -62,6 +63,8 @@ class HolderBook:
     ledgers: dict[Address, InsiderLedger] = field(default_factory=dict)
     launching: Launching = field(init=False)
     minutes: HolderMinutes = field(default_factory=HolderMinutes)
+    hours: HourlyTops = field(default_factory=HourlyTops)
+    leaders: Leaders = field(default_factory=Leaders, repr=False, compare=False)
     in_pools_raw: int = 0
     holder_count: int = 0
     minted_into_pools_raw: int = 0
@@ -84,6 +87,8 @@ class HolderBook:
         """Adds a transaction, which must be later than all before it. Transfers of zero and to oneself are
         counted and otherwise ignored."""
         self.transfers += len(tx.moves)
+        if tx.moves:
+            self._begin_hour(tx.at_s // 3600)
         filled = self._apply_moves(tx)
         flows, paid, claimed_raw = trace_transaction(tx, self.beginning.places)
         self.claimed_raw += claimed_raw
@@ -103,9 +108,17 @@ class HolderBook:
         if tx.moves:
             self.minutes.put(tx.at_s // 60, self.holder_count)
 
+    def _begin_hour(self, hour: int) -> None:
+        """Records what the biggest wallets held when the hour before this one ended."""
+        hours = self.hours
+        if hours.newest is not None and hour > hours.newest:
+            hours.put(hours.newest, self.top_share())
+        hours.newest = hour
+
     def _apply_moves(self, tx: TokenTx) -> bool:
         """Updates the balances. Returns whether anything went into a pool."""
         wallets, pools, non_wallets = self.wallets, self.beginning.places.pools, self._non_wallets
+        note_balance = self.leaders.note_balance
         filled = False
         for sender, recipient, amount in tx.moves:
             if amount <= 0 or sender == recipient:
@@ -121,6 +134,7 @@ class HolderBook:
             giver_raw, taker_raw = giver.balance_raw, taker.balance_raw
             giver.balance_raw = giver_raw - amount
             taker.balance_raw = taker_raw + amount
+            note_balance(recipient, taker_raw + amount)
             if 0 < giver_raw <= amount and sender not in non_wallets:
                 self.holder_count -= 1
             if -amount < taker_raw <= 0 and recipient not in non_wallets:
@@ -258,6 +272,19 @@ class HolderBook:
         first transfer, or no longer kept."""
         return self.minutes.at(at_s // 60)
 
+    def top_share(self) -> TopShare:
+        """What the ten biggest wallets hold by the logs, without pools, the machinery beside them, burn
+        addresses and the token itself; and the amount that exists."""
+        zero = self.wallets.get(ZERO_ADDRESS)
+        top_raw = self.leaders.top_raw(self.wallets, self._non_wallets)
+        return TopShare(top_raw, 0 if zero is None else -zero.balance_raw)
+
+    def top_share_at(self, at_s: int) -> TopShare | None:
+        """The same at the end of that hour, kept for eight days; None: before the token's first transfer, or
+        no longer kept."""
+        hour, newest = at_s // 3600, self.hours.newest
+        return self.top_share() if newest is not None and hour >= newest else self.hours.at(hour)
+
 
 def _cost(fills: Sequence[VenueFill], block_number: int, worth: Worth) -> int | None:
     cost = 0
@@ -278,7 +305,9 @@ def _add_cost(holding: HolderColumns, cost: int | None) -> None:
 
 # --- as bytes -----------------------------------------------------------------------------------------
 
-_VERSION = 4
+_VERSION = 5
+_WITHOUT_HOURS = 4
+"""The version before, whose books are read, too: it has no history of the biggest wallets."""
 
 
 def dump(book: HolderBook) -> bytes:
@@ -291,11 +320,14 @@ def dump(book: HolderBook) -> bytes:
 def load(data: bytes) -> HolderBook:
     """Decodes ``dump``. Raises ValueError for anything else, also for another version."""
     header, addresses, columns = unpack(data)
+    if read_ints([header.get("version")]) == [_WITHOUT_HOURS] and "hours" not in header:
+        header |= {"version": _VERSION, "hours": HourlyTops().as_json()}
     if read_ints([header.get("version")]) != [_VERSION]:
         raise ValueError("a book of another version")
     try:
         book = _read_header(header)
         book.wallets.update(zip(addresses, read_holdings(columns), strict=True))
+        book.leaders.forget()
         # Anything missing, added or repeated in the bytes makes a difference here.
         if len(book.wallets) != len(addresses) or _header_as_json(book) != header:
             raise ValueError("no holder book")
@@ -330,6 +362,7 @@ def _header_as_json(book: HolderBook) -> dict[str, Any]:
         "first": None if launching.first_buys is None else launching.first_buys.as_json(),
         "recent": [window.as_json() for window in launching.recent_windows],
         "minutes": [book.minutes.numbers, book.minutes.counts],
+        "hours": book.hours.as_json(),
     }
 
 
@@ -378,6 +411,7 @@ def _read_header(header: dict[str, Any]) -> HolderBook:
     if len(numbers) != len(counts):
         raise ValueError("no holder book")
     book.minutes = HolderMinutes(read_ints(numbers), read_ints(counts))
+    book.hours = read_hours(header["hours"])
     return book
 
 

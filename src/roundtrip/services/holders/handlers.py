@@ -8,6 +8,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, summarize
+from roundtrip.services.holders.growth import HolderGrowth, present_growth
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
 from roundtrip.services.holders.present import (
     MOST_LISTED,
@@ -70,17 +71,18 @@ async def launch_bundle(ctx: Context, params: HoldersParams) -> UseCaseAnswer[La
 
 
 class HoldersPage(msgspec.Struct, frozen=True):
-    """Both answers as their tools give them, of the same block."""
+    """The answers as their operations give them, of the same block."""
 
     held: TokenHolders
     launched: LaunchBundle
+    grown: HolderGrowth
 
 
 async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
-    """Both answers from one read. Raises as ``token_holders``."""
+    """The answers from one read. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
-    page = HoldersPage(present(record), present_launch_bundle(record))
+    page = HoldersPage(present(record), present_launch_bundle(record), present_growth(record))
     return UseCaseAnswer(page, ttl_ms(ctx, record), meter=meter)
 
 

@@ -279,7 +279,7 @@ def _forensics(record: HolderRecord, summary: HolderFindings) -> Forensics:
         suspicious_wallets=None if summary.suspicious is None else _count_holding(record, summary.suspicious),
         suspicious_bps=suspicious_bps,
         locked_bps=None if summary.shares is None else record.share_bps(summary.shares.beside_raw),
-        growth=_growth(record),
+        growth=count_growth(record),
         drift=_drift(record),
         funders_unknown=len(funders_unknown(record)),
         links=[Link(tie.wallet, tie.kind, tie.to, tie.tx_hash) for tie in links],
@@ -290,8 +290,9 @@ def _count_holding(record: HolderRecord, wallets: tuple[Address, ...]) -> int:
     return sum(1 for wallet in wallets if record.held_raw(wallet))
 
 
-def _growth(record: HolderRecord) -> Growth | None:
-    """None if transfers are missing or the logs drift: the earlier counts are not known."""
+def count_growth(record: HolderRecord) -> Growth | None:
+    """How the number of holders changed. None if transfers are missing or the logs drift: the earlier counts
+    are not known."""
     if record.full_inputs is None or record.full_inputs.drifts or not record.has_every_transfer:
         return None
     book, now_s = record.full_inputs.book, record.block.timestamp_s

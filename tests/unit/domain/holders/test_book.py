@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
+from roundtrip.domain.holders import hourly_tops
 from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, HolderColumns, InsiderLedger, dump, load
+from roundtrip.domain.holders.book_packing import pack, unpack
 from roundtrip.domain.holders.deployer import SOURCES, Maker
+from roundtrip.domain.holders.hourly_tops import TopShare
 from roundtrip.domain.holders.insider_ledger import MOST_COUNTERPARTIES
 from roundtrip.domain.holders.token_flows import NonWallets, TokenTx, VenueFill
 from unit.domain.tokens import (
@@ -292,6 +295,63 @@ def test_the_book_adds_up(txs: list[TokenTx], beginning: BookStart) -> None:
         window = range(told.block_number, told.block_number + WINDOW_BLOCKS + 1)
         assert all(one.block_number in window for one in told.buys)
         assert all(0 < one.bought_raw <= book.wallets[one.wallet].bought_raw for one in told.buys)
+
+
+@QUICK
+@given(histories(), st.sets(st.integers(0, 12)), st.integers(1, 3))
+def test_the_growth_is_what_a_fold_from_scratch_gives_for_each_hour(
+    txs: list[TokenTx], cuts: set[int], top: int
+) -> None:
+    """Also for a book that was stored in between, and where fewer wallets are remembered than there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hourly_tops, "TOP", top)
+        patch.setattr(hourly_tops, "_KEPT_LEADERS", top)
+        book = folded()
+        for number, one in enumerate(txs):
+            book.fold(one, worth)
+            if number in cuts:
+                book = load(dump(book))
+        newest = txs[-1].at_s // 3600
+        moved = {one.at_s // 3600 + later for one in txs for later in (-1, 0, 1)}
+        for hour in sorted(hour for hour in moved if newest - 7 * 24 <= hour <= newest):
+            before = [one for one in txs if one.at_s // 3600 <= hour]
+            found = book.holders_at(3600 * hour + 3599), book.top_share_at(3600 * hour)
+            assert found == _grown_from_scratch(before, top), hour - newest
+
+
+def _grown_from_scratch(txs: list[TokenTx], top: int) -> tuple[int | None, TopShare | None]:
+    """The number of holders, and what the ``top`` biggest of them hold of what exists."""
+    left: Counter[Address] = Counter()
+    for one in txs:
+        for move in one.moves:
+            left[move.sender] -= move.amount_raw
+            left[move.recipient] += move.amount_raw
+    held = sorted((left[wallet] for wallet in WALLETS if left[wallet] > 0), reverse=True)
+    if not any(one.moves for one in txs):
+        return None, None
+    return len(held), TopShare(sum(held[:top]), -left[ZERO_ADDRESS])
+
+
+def test_the_share_of_the_biggest_is_kept_for_eight_days() -> None:
+    book = folded(minted())
+    for hour in range(1, 12 * 24):
+        book.fold(tx((ANN, BOB, 1), at_s=AT_S + 3600 * hour), worth)
+    assert len(book.hours.numbers) == len(book.hours.shares) == 8 * 24 + 1
+    assert load(dump(book)).hours == book.hours
+
+
+def test_a_book_of_the_version_before_is_read_and_goes_on() -> None:
+    """It only has no history of the biggest wallets."""
+    book = folded(minted(), tx((ANN, BOB, 40)))
+    header, addresses, columns = unpack(dump(book))
+    del header["hours"]
+    old = load(pack(header | {"version": 4}, addresses, columns))
+    assert replace(old, hours=book.hours) == book
+    old.fold(tx((ANN, CAT, 5), at_s=AT_S + 7200), worth)
+    assert old.top_share_at(AT_S + 7200) == TopShare(ALL, ALL)
+    assert old.top_share_at(AT_S) is None
+    with pytest.raises(ValueError, match="version"):
+        load(pack(header | {"version": 3}, addresses, columns))
 
 
 @QUICK

@@ -69,7 +69,7 @@ WINDOWS: list[object] = [
     [1, 2, 3, 4, ["x"], [5], ["x"], [1]],
 ]
 STRANGE: dict[str, list[object]] = {
-    "version": [None, 0, 1, 2, 3, 5, "4", True],
+    "version": [None, 0, 1, 2, 3, 4, 6, "5", True],
     "rows": [None, -1, 4, 6, 10**9, "4", True],
     "token": TEXTS,
     "pools": LISTS,
@@ -90,6 +90,7 @@ STRANGE: dict[str, list[object]] = {
     "parked": [None, 5, [], [1, [], []], [1, ["x"], [], []], [1, ["x"], [1], ["1"]], ["1", [], [], []]],
     "settled": [None, 0, 1, "true", []],
     "minutes": [None, 5, [], [[1]], [[1], []], [["1"], [1]], [1, 1]],
+    "hours": [None, [], [[1], [1], [1]], [[1], [1], [], 1], [[1], [1], ["1"], 1], [[], [], [], "1"]],
 }
 
 
