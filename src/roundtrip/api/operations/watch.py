@@ -87,8 +87,8 @@ WATCH: tuple[AnyOperation, ...] = (
             "Sets a rule that sends an alert for each hit from now on, to the inbox and the channels. "
             'Form: <who> <verb> [over <n> eth|usd|%] [on <token>], such as "any buying over 0.5 eth". '
             "deployer and creator stay the wallets they are now; % is of the token's supply, for draining "
-            "of the pool's liquidity; moving works for launchpad tokens only. At most 50 rules, and 20 "
-            "rows a rule and minute; an equal rule returns the existing one."
+            "of the pool's liquidity, for removing of its active part; moving works for launchpad tokens "
+            "only. At most 50 rules, and 20 rows a rule and minute; an equal rule returns the existing one."
         ),
         params=RuleParams,
         answer=RuleMade,
