@@ -24,6 +24,9 @@ DIGESTED = {
     "launch_step": "true",
     "trade": "true",
     "liquidity": "true",
+    "lp_position": "true",
+    "lp_transfer": "true",
+    "pool_state": "true",
     # Kept for seven days: how much longer an older row lies there is up to whoever clears away.
     "transfer": "at_s >= (SELECT at_s FROM facts.cursor) - 7 * 86400",
     "price": "true",

@@ -26,6 +26,7 @@ HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
 ROUTER = NETWORK.launchpad_router or ZERO_ADDRESS
 DEAD = max(BURN_ADDRESSES)
 SENDER, CONTRACT, PAID = address(0xA11CE), address(0x2070), address(0x4EC)
+V3_POSITIONS, V4_POSITIONS = NETWORK.v3_position_manager, NETWORK.v4_position_manager
 MANAGER, WETH, USDG = NETWORK.v4_pool_manager, NETWORK.weth, NETWORK.usdg
 
 
@@ -112,9 +113,10 @@ def v3_swap(
     liquidity: int = 10**18,
     recipient: Address = PAID,
     sender: Address = CONTRACT,
+    tick: int = 0,
 ) -> Log:
     """Amounts as the pool sees them."""
-    return logs.V3_SWAP.log(at, sender, recipient, amount0, amount1, sqrt_price_x96, liquidity, 0)
+    return logs.V3_SWAP.log(at, sender, recipient, amount0, amount1, sqrt_price_x96, liquidity, tick)
 
 
 def v3_minted(at: Address, owner: Address, liquidity: int, amount0: int, amount1: int) -> Log:
@@ -123,6 +125,16 @@ def v3_minted(at: Address, owner: Address, liquidity: int, amount0: int, amount1
 
 def v3_burnt(at: Address, owner: Address, liquidity: int, amount0: int, amount1: int) -> Log:
     return logs.V3_BURN.log(at, owner, -60, 60, liquidity, amount0, amount1)
+
+
+def v3_numbered(number: int, liquidity: int, amount0: int, amount1: int, adds: bool = True) -> Log:
+    """The position manager's, after the pool's Mint or Burn of as much."""
+    shape = logs.V3_INCREASED if adds else logs.V3_DECREASED
+    return shape.log(V3_POSITIONS, number, liquidity, amount0, amount1)
+
+
+def nft_moved(manager: Address, number: int, giver: Address, taker: Address) -> Log:
+    return logs.NFT_TRANSFER.log(manager, giver, taker, number)
 
 
 def v4_at(one: Address, other: Address, hook: Address = ZERO_ADDRESS) -> str:
@@ -136,13 +148,14 @@ def v4_opened(one: Address, other: Address, hook: Address = ZERO_ADDRESS) -> Log
     return logs.V4_INITIALIZE.log(MANAGER, at, low, high, 0, 200, hook, Q96, 0)
 
 
-def v4_swap(at: str, amount0: int, amount1: int, sender: Address = CONTRACT) -> Log:
+def v4_swap(at: str, amount0: int, amount1: int, sender: Address = CONTRACT, tick: int = 0) -> Log:
     """Amounts as the swapper sees them."""
-    return logs.V4_SWAP.log(MANAGER, bytes.fromhex(at[2:]), sender, amount0, amount1, Q96, 10**18, 0, 0)
+    return logs.V4_SWAP.log(MANAGER, bytes.fromhex(at[2:]), sender, amount0, amount1, Q96, 10**18, tick, 0)
 
 
-def v4_moved(at: str, owner: Address, delta: int) -> Log:
-    return logs.V4_MODIFY.log(MANAGER, bytes.fromhex(at[2:]), owner, -600, 600, delta, bytes(32))
+def v4_moved(at: str, owner: Address, delta: int, number: int = 0) -> Log:
+    pool_id, salt = bytes.fromhex(at[2:]), number.to_bytes(32, "big")
+    return logs.V4_MODIFY.log(MANAGER, pool_id, owner, -600, 600, delta, salt)
 
 
 def hook_fee(at: str, currency: Address, fee_raw: int, tax_raw: int = 0) -> Log:
@@ -203,6 +216,8 @@ class MadeUp:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
+        # Of its own, so that no other chance of a seed changes.
+        self._liquidity_random = random.Random(~seed)
         self._wallets = [address(0xA000 + n) for n in range(4)]
         self._tokens = [address(0x70CE << n) for n in range(0, 120, 24)]
         # Either side of the tokens' addresses.
@@ -253,7 +268,7 @@ class MadeUp:
         if roll < 0.65:
             return self._swap()
         if roll < 0.73:
-            return (self._liquidity(),)
+            return self._liquidity()
         token = self._random.choice(self._tokens)
         if roll < 0.92:
             return (self._curve_trade(token),)
@@ -292,23 +307,42 @@ class MadeUp:
         if self._random.random() < 0.5:
             one, other, hook = self._random.choice(self._hooked)
             at = v4_at(one, other, hook)
-            own = [v4_swap(at, amount0, amount1, self._random.choice((HOOK, ROUTER, ROUTER, ROUTER)))]
+            sender = self._random.choice((HOOK, ROUTER, ROUTER, ROUTER))
+            own = [v4_swap(at, amount0, amount1, sender, self._tick())]
             if hook == HOOK:
                 own.append(hook_fee(at, self._random.choice((one, other)), self._amount()))
             return own
         one, other, fee = self._random.choice(self._pools)
         liquidity = self._random.randrange(0, 10**15)
         taker = self._random.choice((self._wallet(), NETWORK.universal_router))
-        return (v3_swap(v3_at(one, other, fee), amount0, amount1, self._price(), liquidity, taker),)
+        at, tick = v3_at(one, other, fee), self._tick()
+        return (v3_swap(at, amount0, amount1, self._price(), liquidity, taker, tick=tick),)
 
-    def _liquidity(self) -> Log:
+    def _tick(self) -> int:
+        """Within the positions, or above or below them."""
+        return self._liquidity_random.choice((-601, -60, 0, 0, 59, 60, 600))
+
+    def _liquidity(self) -> Sequence[Log]:
+        chance, number = self._liquidity_random, self._liquidity_random.randrange(1, 6)
+        is_numbered = chance.random() < 0.5
+        given: tuple[Log, ...] = ()
+        if chance.random() < 0.4:
+            manager = chance.choice((V3_POSITIONS, V4_POSITIONS))
+            giver, taker = chance.choices([ZERO_ADDRESS, *self._wallets], k=2)
+            given = (nft_moved(manager, number, giver, taker),)
         if self._random.random() < 0.4:
             one, other, hook = self._random.choice(self._hooked)
-            sign = self._random.choice((1, -1))
-            return v4_moved(v4_at(one, other, hook), self._wallet(), sign * self._amount())
+            sign, owner = self._random.choice((1, -1)), self._wallet()
+            key = (V4_POSITIONS, number) if is_numbered else (owner, 0)
+            return v4_moved(v4_at(one, other, hook), key[0], sign * self._amount(), key[1]), *given
         one, other, fee = self._random.choice(self._pools)
         tell = self._random.choice((v3_minted, v3_minted, v3_burnt))
-        return tell(v3_at(one, other, fee), self._wallet(), self._amount(), self._amount(), self._amount())
+        owner, liquidity = self._wallet(), self._amount()
+        amounts = liquidity, self._amount(), self._amount()
+        if not is_numbered:
+            return tell(v3_at(one, other, fee), owner, *amounts), *given
+        numbered = v3_numbered(number, *amounts, tell is v3_minted)
+        return tell(v3_at(one, other, fee), V3_POSITIONS, *amounts), *given, numbered
 
     def _curve_trade(self, token: Address) -> Log:
         if self._random.random() < 0.1:

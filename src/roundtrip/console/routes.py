@@ -28,6 +28,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/search", token.search),
     PageRoute("/token/{address}", token.show_token),
     PageRoute("/token/{address}/holders", token.show_holders),
+    PageRoute("/token/{address}/liquidity", token.show_liquidity),
     PageRoute("/token/{address}/flags", token_flags.show_flags),
     PageRoute("/token/{address}/flags", token_flags.add_flag, "POST", signed_in=True),
     PageRoute("/boards", boards.show_first_board),

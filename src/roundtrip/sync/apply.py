@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
-from roundtrip.store.index import cursor, curves, facts, insiders, rewind
+from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind
 from roundtrip.store.index.positions import (
     PositionClosing,
     PositionKey,
@@ -86,6 +86,7 @@ class Writer:
                     await insiders.put(connection, deeds, self._ids)
                     await self._requested_jobs.enqueue(connection, batch)
                 await cursor.keep_blocks(connection, batch.blocks)
+                await liquidity.forget_states(connection, blocks[0].ref.number, last.number)
                 await facts.announce(connection, last.number)
         except BaseException:
             self.forget()
@@ -161,6 +162,7 @@ class Writer:
         if missing.pools:
             pools = await cursor.pools_at(connection, missing.pools, self._ids)
             context.pools.update((at, pools.get(at)) for at in missing.pools)
+            context.states.update(await liquidity.newest_states(connection, pools, self._ids))
         # This searches all pools, so only for quotes that may become money with this batch.
         quotes = missing.quotes - money(self._contracts)
         if quotes:
@@ -188,6 +190,11 @@ class Writer:
         await facts.put_trades(connection, batch.trades, contracts, ids)
         await curves.put_buybacks(connection, batch.buybacks, ids)
         await facts.put_liquidity(connection, batch.liquidity, ids)
+        if batch.liquidity:
+            first = batch.liquidity[0].spot
+            await liquidity.fold_positions(connection, first.block_number, first.at_s)
+        await facts.put_position_transfers(connection, batch.position_transfers, ids)
+        await facts.put_states(connection, batch.states, ids)
         await facts.put_transfers(connection, batch.transfers, ids)
         await facts.put_prices(connection, batch.prices.values(), ids)
         await facts.put_origins(connection, batch.met, batch.funded, ids)
@@ -196,7 +203,7 @@ class Writer:
     async def _read_pool_ids(self, connection: Connection, batch: Batch) -> None:
         """Reads the database ids of the batch's pools that are not cached."""
         mentioned = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
-        mentioned |= {row.at for row in batch.buybacks}
+        mentioned |= {row.at for row in batch.buybacks} | {at for at, _ in batch.states}
         mentioned |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
         missing = mentioned - self._ids.pools.keys()
         if missing:
@@ -256,6 +263,8 @@ def _addresses(batch: Batch) -> Iterable[Address]:
         addresses.add(trade.token)
     for change in batch.liquidity:
         addresses.update((change.owner, change.sender))
+    for given in batch.position_transfers:
+        addresses.update((given.moved.manager, given.moved.sender, given.moved.recipient))
     for transfer in batch.transfers:
         moved = transfer.moved
         addresses.update((moved.token, moved.sender, moved.recipient))

@@ -8,6 +8,8 @@ from roundtrip.domain.base.events import (
     LaunchStep,
     LiquidityChange,
     PoolPlace,
+    PoolState,
+    PositionTransfer,
     Price,
     TradeEvent,
     Transfer,
@@ -32,6 +34,9 @@ class Batch:
     trades: list[TradeEvent] = field(default_factory=list)
     buybacks: list[Buyback] = field(default_factory=list)
     liquidity: list[LiquidityChange] = field(default_factory=list)
+    position_transfers: list[PositionTransfer] = field(default_factory=list)
+    states: dict[tuple[str, int], PoolState | None] = field(default_factory=dict)
+    """By pool and block number: at the end of the block; None: not known any longer."""
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
     """By quote and block number: one price of each quote per block."""

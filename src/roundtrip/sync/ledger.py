@@ -20,6 +20,10 @@ from roundtrip.domain.base.events import (
     Operated,
     PoolOpened,
     PoolPlace,
+    PoolState,
+    PositionMoved,
+    PositionNumbered,
+    PositionTransfer,
     Priced,
     Spot,
     Swapped,
@@ -38,6 +42,7 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.pair_order import sides
 
 from .batch import Batch
+from .depths import DepthFold
 from .fold_context import FoldContext, money
 from .prices import PriceFold
 
@@ -117,8 +122,12 @@ class BatchFold:
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = PriceFold(known, contracts, self._batch.prices, eth_usd_pool)
+        self._depths = DepthFold(known.states, self._batch.states)
+        self._is_full = True
         self._block = BlockEvents(BlockRef(0, "", 0), (), [])
         self._last_trade: dict[tuple[int, str], int] = {}
+        self._last_move: tuple[int, int] | None = None
+        """The transaction and the place in the batch of the liquidity that was moved last."""
         self._operations: list[UserOperation] | None = None
         self._launching: set[Address] = set()
         self._handlers: dict[type, Callable[[LoggedEvent, Spot], None]] = {
@@ -127,6 +136,8 @@ class BatchFold:
             Swapped: self._fold_swap,
             HookFeeTaken: self._fold_hook_fee,
             LiquidityMoved: self._fold_liquidity,
+            PositionNumbered: self._fold_number,
+            PositionMoved: self._fold_position_transfer,
             CurveTraded: self._fold_curve_trade,
             CurveBoughtBack: self._fold_buyback,
             LaunchedToken: self._fold_launch,
@@ -136,11 +147,13 @@ class BatchFold:
 
     def fold(self, blocks: Iterable[BlockEvents], meets_wallets: bool = True) -> Batch:
         """The batch of these blocks. The context must hold everything that ``list_missing`` lists.
-        ``meets_wallets``: the blocks have all their transactions, with their senders."""
+        ``meets_wallets``: the blocks have all their transactions, with their senders and logs."""
+        self._is_full = meets_wallets
         for block in blocks:
             self._block = block
             self._prices.begin_block()
             self._last_trade.clear()
+            self._last_move = None
             self._operations = None
             self._launching = {
                 logged.event.token for logged in block.events if isinstance(logged.event, LaunchedToken)
@@ -196,6 +209,9 @@ class BatchFold:
         since = spot.block_number if is_money else None
         key = event.fee_pips, event.tick_spacing, event.hook
         self._add_pool(PoolPlace(event.at, event.kind, token, quote, since, *key, spot))
+        # Later changes of a pool whose blocks are not read in full are not known.
+        if event.tick is not None and is_money and self._is_full:
+            self._depths.note(event.at, spot.block_number, PoolState(event.tick, 0))
 
     def _add_pool(self, pool: PoolPlace) -> None:
         if self._known.pools.get(pool.at) is None:
@@ -268,8 +284,11 @@ class BatchFold:
         event = logged.event
         assert isinstance(event, Priced)
         pool = self._known.pools.get(event.at)
-        if pool is not None:
-            self._prices.note_price_set(event, pool, self._block.ref)
+        if pool is None:
+            return
+        self._prices.note_price_set(event, pool, self._block.ref)
+        if pool.in_money_from is not None:
+            self._depths.note(event.at, spot.block_number, PoolState(event.tick, 0))
 
     def _fold_swap(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event
@@ -278,6 +297,7 @@ class BatchFold:
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
         self._prices.note_swap(event, pool, self._block.ref)
+        self._depths.note(event.at, spot.block_number, PoolState(event.tick, event.liquidity))
         if event.sender == self._contracts.launchpad_hook:
             # The hook sells its fees: no wallet's trade, and inside a trade whose fee log is still to come.
             return
@@ -341,6 +361,7 @@ class BatchFold:
     def _fold_liquidity(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event
         assert isinstance(event, LiquidityMoved)
+        self._last_move = None
         pool = self._known.pools.get(event.at)
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
@@ -350,12 +371,36 @@ class BatchFold:
         if pool.token > pool.quote:
             token_raw, quote_raw = quote_raw, token_raw
         self._prices.note_deposit(pool, quote_raw or 0, self._block.ref)
+        active_raw = self._depths.note_move(event, spot.block_number)
+        self._last_move = logged.tx_index, len(self._batch.liquidity)
         self._batch.liquidity.append(
             LiquidityChange(
                 spot, pool.at, pool.token, event.owner, self._actor_of(logged), event.tick_lower,
-                event.tick_upper, event.liquidity_delta, token_raw, quote_raw,
+                event.tick_upper, event.liquidity_delta, token_raw, quote_raw, event.number, active_raw,
             )
         )  # fmt: skip
+
+    def _fold_number(self, logged: LoggedEvent, spot: Spot) -> None:
+        """Numbers the liquidity that the v3 position manager has just moved: nothing but its NFT moves
+        between the two logs. The amounts are compared, so that no other change gets the number."""
+        event, move, self._last_move = logged.event, self._last_move, None
+        assert isinstance(event, PositionNumbered)
+        if move is None or move[0] != logged.tx_index:
+            return
+        change = self._batch.liquidity[move[1]]
+        pool = self._known.pools[change.at]
+        assert pool is not None
+        amounts = change.token_raw, change.quote_raw
+        if pool.token > pool.quote:
+            amounts = change.quote_raw, change.token_raw
+        moved = change.owner, change.liquidity_delta, *amounts
+        if moved == (event.manager, event.liquidity_delta, event.amount0, event.amount1):
+            self._batch.liquidity[move[1]] = change._replace(number=event.number)
+
+    def _fold_position_transfer(self, logged: LoggedEvent, spot: Spot) -> None:
+        event = logged.event
+        assert isinstance(event, PositionMoved)
+        self._batch.position_transfers.append(PositionTransfer(spot, event))
 
     # --- who acted ---------------------------------------------------------------------------------
 

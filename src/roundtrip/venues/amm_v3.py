@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Priced, Swapped
+from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, PositionNumbered, Priced, Swapped
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
 from roundtrip.domain.check.evidence import LaunchRecord, QuoteHop
@@ -42,6 +42,10 @@ MINT = "0x7a53080ba414158be7ec69b987b5fb7d07dee101fe85488f0853ae16239d0bde"
 """Mint(address,address,int24,int24,uint128,uint256,uint256)."""
 BURN = "0x0c396cd989a39f4459b5fa1aed6a9a8dcdbc45908acfd67e028cd568da98982c"
 """Burn(address,int24,int24,uint128,uint256,uint256)."""
+INCREASE_LIQUIDITY = "0x3067048beee31b25b2f1681f88dac838c8bba36af25bfb2b7cf7473a5847e35f"
+"""IncreaseLiquidity(uint256,uint128,uint256,uint256), of the position manager."""
+DECREASE_LIQUIDITY = "0x26f6a048ee9138f2c0ce266f322cb99228e8d619ae2bff30c67f8dcf9d2377b4"
+"""DecreaseLiquidity(uint256,uint128,uint256,uint256), of the position manager."""
 
 V3_SWAP_EXACT_IN = "00"
 """A command of the Universal Router (Commands.sol)."""
@@ -94,7 +98,9 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """The factory's PoolCreated, and what anybody sends as a pool does: which are some is known elsewhere."""
+    """The factory's PoolCreated, the position manager's logs of its NFTs, and what anybody sends as a pool
+    does: which are some is known elsewhere."""
+    manager = contracts.v3_position_manager
     return (
         LogDecoder(
             contracts.v3_factory, POOL_CREATED, partial(decode_pool_opened, factory=contracts.v3_factory)
@@ -103,6 +109,9 @@ def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
         LogDecoder(None, SWAP, decode_swap),
         LogDecoder(None, MINT, decode_mint),
         LogDecoder(None, BURN, decode_burn),
+        LogDecoder(manager, INCREASE_LIQUIDITY, decode_numbered),
+        LogDecoder(manager, DECREASE_LIQUIDITY, partial(decode_numbered, sign=-1)),
+        LogDecoder(manager, erc20.TRANSFER_TOPIC, erc20.decode_position_transfer),
     )
 
 
@@ -121,7 +130,7 @@ def decode_pool_opened(log: Log, factory: Address) -> PoolOpened | None:
 def decode_price_set(log: Log) -> Priced | None:
     """Initialize(sqrtPriceX96, tick)."""
     price, tick = abi.uint_at(log.data, 0, 160), abi.int_at(log.data, 1, 24)
-    return None if len(log.topics) != 1 or not price or tick is None else Priced(log.address, price)
+    return None if len(log.topics) != 1 or not price or tick is None else Priced(log.address, price, tick)
 
 
 def decode_swap(log: Log) -> Swapped | None:
@@ -163,6 +172,16 @@ def _decode_move(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
     if liquidity is None or amount0 is None or amount1 is None:
         return None
     return LiquidityMoved(log.address, owner, lower, upper, sign * liquidity, sign * amount0, sign * amount1)
+
+
+def decode_numbered(log: Log, sign: int = 1) -> PositionNumbered | None:
+    """IncreaseLiquidity and DecreaseLiquidity(tokenId indexed; liquidity, amount0, amount1). In the position
+    manager the pool's Mint or Burn comes just before; a mint has the NFT's Transfer in between."""
+    number, liquidity = abi.topic_uint(log.topics, 1), abi.uint_at(log.data, 0, 128)
+    amount0, amount1 = abi.uint_at(log.data, 1), abi.uint_at(log.data, 2)
+    if len(log.topics) != 2 or number is None or liquidity is None or amount0 is None or amount1 is None:
+        return None
+    return PositionNumbered(log.address, number, sign * liquidity, sign * amount0, sign * amount1)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

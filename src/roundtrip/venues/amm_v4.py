@@ -146,12 +146,14 @@ def decode_initialize(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """The pool manager's logs of every pool, including the launchpad's."""
-    manager = contracts.v4_pool_manager
+    """The pool manager's logs of every pool, including the launchpad's, and the position manager's of its
+    NFTs."""
+    manager, positions = contracts.v4_pool_manager, contracts.v4_position_manager
     return (
         LogDecoder(manager, INITIALIZE, partial(decode_pool_opened, launchpad_hook=contracts.launchpad_hook)),
         LogDecoder(manager, SWAP, decode_swap),
         LogDecoder(manager, MODIFY_LIQUIDITY, decode_liquidity_move),
+        LogDecoder(positions, erc20.TRANSFER_TOPIC, erc20.decode_position_transfer),
     )
 
 
@@ -162,12 +164,14 @@ def decode_pool_opened(log: Log, launchpad_hook: Address | None) -> PoolOpened |
     fee, spacing, hook = abi.uint_at(data, 0, 24), abi.int_at(data, 1, 24), abi.address_at(data, 2)
     if len(topics) != 4 or low is None or high is None or fee is None or spacing is None or hook is None:
         return None
-    if abi.uint_at(data, 3, 160) is None or abi.int_at(data, 4, 24) is None or low >= high:
+    tick = abi.int_at(data, 4, 24)
+    if abi.uint_at(data, 3, 160) is None or tick is None or low >= high:
         return None
     if topics[1] != "0x" + abi.keccak(bytes.fromhex(encode(low, high, fee, spacing, hook))).hex():
         return None
     kind: VenueKind = "launchpad_pool" if hook == launchpad_hook else KIND
-    return PoolOpened(topics[1], kind, low, high, fee, spacing, None if hook == ZERO_ADDRESS else hook)
+    hooked = None if hook == ZERO_ADDRESS else hook
+    return PoolOpened(topics[1], kind, low, high, fee, spacing, hooked, tick)
 
 
 def decode_swap(log: Log) -> Swapped | None:
@@ -191,7 +195,7 @@ def decode_swap(log: Log) -> Swapped | None:
 
 def decode_liquidity_move(log: Log) -> LiquidityMoved | None:
     """ModifyLiquidity(id, sender indexed; tickLower, tickUpper, liquidityDelta, salt). The log does not name
-    the owner behind the sender, such as the owner of a position manager's token."""
+    the owner behind the sender, such as the owner of a position manager's NFT, whose number is the salt."""
     topics, data = log.topics, log.data
     owner, salt = abi.topic_address(topics, 2), abi.uint_at(data, 3)
     lower, upper, delta = abi.int_at(data, 0, 24), abi.int_at(data, 1, 24), abi.int_at(data, 2)
@@ -199,7 +203,7 @@ def decode_liquidity_move(log: Log) -> LiquidityMoved | None:
         return None
     if lower is None or upper is None or delta is None:
         return None
-    return LiquidityMoved(topics[1], owner, lower, upper, delta, None, None)
+    return LiquidityMoved(topics[1], owner, lower, upper, delta, None, None, salt)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
@@ -253,7 +257,7 @@ def plan_buy(
     else:
         settle = (SETTLE_ALL, encode(venue.quote_address, amount_raw))
     swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, True, amount_raw, terms.min_raw))
-    trade = (V4_SWAP, encode_v4_swap(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
+    trade = (V4_SWAP, encode_actions(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
     if venue.quote == "eth":
         sweep = (SWEEP, encode(ZERO_ADDRESS, CALLER, 0))
         return (plan_execute(contracts, (trade, sweep), amount_raw, deadline_s),)
@@ -298,7 +302,7 @@ def plan_sell(
         after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
         take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(settle, swap, take)), *after), 0, deadline_s)
+    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(settle, swap, take)), *after), 0, deadline_s)
     approved_raw = amount_raw if approve_raw is None else approve_raw
     return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
@@ -319,7 +323,7 @@ def plan_second_sell(
         after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, 0)),)
     else:
         take, after = (TAKE_ALL, encode(venue.quote_address, 0)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(swap, settle, take)), *after))
+    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(swap, settle, take)), *after))
     return (*approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
 
 
@@ -368,8 +372,8 @@ def encode_swap(venue: Venue, token: Address, buys: bool, amount_raw: int, min_r
     return abi.word(abi.WORD) + head + encode(_HOOK_DATA_AT, 0)
 
 
-def encode_v4_swap(*steps: tuple[str, str]) -> str:
-    """The input of V4_SWAP: actions as bytes, and their parameters."""
+def encode_actions(*steps: tuple[str, str]) -> str:
+    """Actions as bytes, and their parameters: the input of V4_SWAP, and what the position manager takes."""
     actions = "0x" + "".join(action for action, _ in steps)
     parameters = abi.bytes_array(["0x" + parameter for _, parameter in steps])
     tail = abi.bytes_tail(actions)

@@ -1,6 +1,6 @@
 """ERC-20: selectors, the calls that every venue's plans share, and the Transfer event."""
 
-from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.events import PositionMoved, Transferred
 from roundtrip.domain.base.types import Address
 
 from . import abi
@@ -59,3 +59,12 @@ def decode_transfer(log: Log) -> Transferred | None:
     if sender is None or recipient is None:
         return None
     return Transferred(token, sender, recipient, int.from_bytes(data[: abi.WORD], "big"))
+
+
+def decode_position_transfer(log: Log) -> PositionMoved | None:
+    """Transfer(from, to, tokenId indexed), an ERC-721's, of a position manager."""
+    sender, recipient = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    number = abi.topic_uint(log.topics, 3)
+    if len(log.topics) != 4 or sender is None or recipient is None or number is None:
+        return None
+    return PositionMoved(log.address, number, sender, recipient)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store.index import cursor, curves, facts, insiders, rewind
+from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync import apply, fold_context
@@ -17,12 +17,14 @@ from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import (
     USDG,
+    V3_POSITIONS,
     WETH,
     Chain,
     bought,
     bought_back,
     launched,
     moved,
+    nft_moved,
     sent,
     sold,
     v3_at,
@@ -52,6 +54,7 @@ def story() -> Chain:
     )
     found.block(
         sent(v3_minted(v3_at(LOW, WETH), DEV, 9, 1, 2), moved(HIGH, CURVE, ALICE, 500)),
+        sent(nft_moved(V3_POSITIONS, 7, ALICE, BOB)),
         sent(DEAR, bought_back(CURVE, 3), moved(HIGH, DEV, BOB, 5)),
     )
     found.block(sent(launched(LOW, address(0x10C), DEV, NVDA), v4_swap(TURNED, -7, 5)), sent(CHEAP))
@@ -86,6 +89,8 @@ async def test_blocks_that_do_not_follow_change_nothing(index: Connection) -> No
 STEPS = (
     (facts, "intern"), (facts, "put_pools"), (facts, "turn_pools"), (facts, "put_launches"),
     (partitions, "ensure"), (facts, "put_trades"), (facts, "put_liquidity"), (facts, "put_transfers"),
+    (liquidity, "fold_positions"), (facts, "put_position_transfers"), (facts, "put_states"),
+    (liquidity, "forget_states"),
     (facts, "put_prices"), (facts, "put_origins"), (apply, "positions"), (apply, "put_positions"),
     (apply, "put_closings"), (curves, "put_buybacks"), (curves, "fold"), (insiders, "put"),
     (jobs, "enqueue_many"), (cursor, "keep_blocks"), (facts, "announce"),

@@ -119,6 +119,8 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
         entry_point,
         "USER_OPERATION_EVENT",
     ),
+    "IncreaseLiquidity(uint256,uint128,uint256,uint256)": (amm_v3, "INCREASE_LIQUIDITY"),
+    "DecreaseLiquidity(uint256,uint128,uint256,uint256)": (amm_v3, "DECREASE_LIQUIDITY"),
     "Transfer(address,address,uint256)": (erc20, "TRANSFER_TOPIC"),
     "Approval(address,address,uint256)": (event_hints, "APPROVAL"),
     "ApprovalForAll(address,address,bool)": (event_hints, "APPROVAL_FOR_ALL"),

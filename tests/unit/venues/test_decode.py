@@ -19,6 +19,8 @@ from roundtrip.domain.base.events import (
     Operated,
     OperationsBegin,
     PoolOpened,
+    PositionMoved,
+    PositionNumbered,
     Priced,
     Swapped,
     Transferred,
@@ -45,6 +47,7 @@ USDC_WETH = Address("0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640")
 CONTRACTS = replace(NETWORK, v3_factory=ETHEREUM_FACTORY, launchpad_hook=HOOK)
 """A network with the real launchpad's hook and Ethereum's v3 factory."""
 MANAGER, FACTORY = CONTRACTS.v4_pool_manager, CONTRACTS.launchpad_factory or ZERO_ADDRESS
+V3_POSITIONS, V4_POSITIONS = CONTRACTS.v3_position_manager, CONTRACTS.v4_position_manager
 CURVE, BUYER, RECIPIENT, OWNER = address(0xC04), address(0xB0), address(0x4EC), address(0x0E4)
 ENTRY_POINT = min(ENTRY_POINTS)
 WORD = bytes(range(32))
@@ -69,7 +72,7 @@ CASES = (
     Case(
         "a v3 pool's first price",
         logs.V3_INITIALIZE.log(USDC_WETH, 2**160 - 1, -887272),
-        Priced(USDC_WETH, 2**160 - 1),
+        Priced(USDC_WETH, 2**160 - 1, -887272),
     ),
     Case(
         "a v3 swap: the first was paid in",
@@ -96,14 +99,14 @@ CASES = (
         logs.V4_INITIALIZE.log(
             MANAGER, bytes.fromhex(POOL_ID[2:]), TOKEN, NVDA, 0, 200, HOOK, 2**160 - 1, -156971
         ),
-        PoolOpened(POOL_ID, "launchpad_pool", TOKEN, NVDA, 0, 200, HOOK),
+        PoolOpened(POOL_ID, "launchpad_pool", TOKEN, NVDA, 0, 200, HOOK, -156971),
     ),
     Case(
         "a v4 pool without a hook, for eth",
         logs.V4_INITIALIZE.log(
             MANAGER, PLAIN_ID, ZERO_ADDRESS, TOKEN, 3000, 60, ZERO_ADDRESS, 2**96, 0
         ),
-        PoolOpened("0x" + PLAIN_ID.hex(), "amm_v4", ZERO_ADDRESS, TOKEN, 3000, 60, None),
+        PoolOpened("0x" + PLAIN_ID.hex(), "amm_v4", ZERO_ADDRESS, TOKEN, 3000, 60, None, 0),
     ),
     Case(
         "a v4 swap: 31.88M tokens paid in, 5.62 NVDA paid out",
@@ -119,7 +122,19 @@ CASES = (
     Case(
         "v4 liquidity",
         logs.V4_MODIFY.log(MANAGER, bytes.fromhex(POOL_ID[2:]), OWNER, -887200, 887200, -(10**22), WORD),
-        LiquidityMoved(POOL_ID, OWNER, -887200, 887200, -(10**22), None, None),
+        LiquidityMoved(
+            POOL_ID, OWNER, -887200, 887200, -(10**22), None, None, int.from_bytes(WORD, "big")
+        ),
+    ),
+    Case(
+        "a v3 position's number",
+        logs.V3_INCREASED.log(V3_POSITIONS, 815, 2**128 - 1, 2**256 - 1, 5),
+        PositionNumbered(V3_POSITIONS, 815, 2**128 - 1, 2**256 - 1, 5),
+    ),
+    Case(
+        "the number of a v3 position that is taken away from",
+        logs.V3_DECREASED.log(V3_POSITIONS, 815, 7, 11, 13),
+        PositionNumbered(V3_POSITIONS, 815, -7, -11, -13),
     ),
     Case(
         "a launch on a curve",
@@ -185,6 +200,16 @@ CASES = (
         Transferred(TOKEN, BUYER, RECIPIENT, 2**256 - 1),
     ),
     Case(
+        "a v3 position that is minted",
+        logs.NFT_TRANSFER.log(V3_POSITIONS, ZERO_ADDRESS, OWNER, 815),
+        PositionMoved(V3_POSITIONS, 815, ZERO_ADDRESS, OWNER),
+    ),
+    Case(
+        "a v4 position that is given away",
+        logs.NFT_TRANSFER.log(V4_POSITIONS, OWNER, BUYER, 2**256 - 1),
+        PositionMoved(V4_POSITIONS, 2**256 - 1, OWNER, BUYER),
+    ),
+    Case(
         "operations validated, to be run",
         logs.EXECUTING.log(ENTRY_POINT),
         OperationsBegin(ENTRY_POINT),
@@ -233,7 +258,8 @@ def test_every_file_that_reads_logs_is_in_the_table() -> None:
 def test_a_log_counts_only_from_who_must_have_sent_it(row: LogDecoder) -> None:
     """Of every emitter that a row names, and of nobody else; a pool's or a curve's log may be anybody's."""
     read = Decoder(CONTRACTS)
-    log = next(case.log for case in CASES if case.log.topics[0] == row.topic)
+    cases = [case.log for case in CASES if case.log.topics[0] == row.topic]
+    log = min(cases, key=lambda log: log.address != row.emitter)
     assert read(log._replace(address=row.emitter or STRANGER)) is not None
     assert (read(log._replace(address=STRANGER)) is None) is (row.emitter is not None)
 
@@ -249,6 +275,9 @@ def test_pools_and_curves_and_tokens_may_be_anybodys_and_nothing_else_may() -> N
     for row in ROWS:
         by_topic.setdefault(row.topic, set()).add(row.emitter)
     assert by_topic[logs.V3_CREATED.topic] == {ETHEREUM_FACTORY}
+    for shape in (logs.V3_INCREASED, logs.V3_DECREASED):
+        assert by_topic[shape.topic] == {V3_POSITIONS}
+    assert by_topic[logs.TRANSFER.topic] == {None, V3_POSITIONS, V4_POSITIONS}
     for shape in (logs.V4_INITIALIZE, logs.V4_SWAP, logs.V4_MODIFY):
         assert by_topic[shape.topic] == {MANAGER}
     for shape in (logs.LAUNCHED, logs.SWEPT, logs.GRADUATED, logs.FORCE_SWEPT):

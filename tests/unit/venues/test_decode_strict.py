@@ -20,6 +20,8 @@ from roundtrip.domain.base.events import (
     Operated,
     OperationsBegin,
     PoolOpened,
+    PositionMoved,
+    PositionNumbered,
     Priced,
     Swapped,
     Transferred,
@@ -36,6 +38,7 @@ from unit.venues.network import address
 QUICK = settings(max_examples=60, deadline=None)
 READ = Decoder(NETWORK)
 MANAGER, V3_FACTORY = NETWORK.v4_pool_manager, NETWORK.v3_factory
+V3_POSITIONS, V4_POSITIONS = NETWORK.v3_position_manager, NETWORK.v4_position_manager
 ENTRY_POINT = max(ENTRY_POINTS)
 FACTORY, HOOK = NETWORK.launchpad_factory or ZERO_ADDRESS, NETWORK.launchpad_hook or ZERO_ADDRESS
 
@@ -45,14 +48,22 @@ def hexed(word: bytes) -> str:
 
 
 EXPECTED: dict[Shape, tuple[Address, Callable[..., Event | None]]] = {
-    logs.V3_INITIALIZE: (STRANGER, lambda p, _: Priced(STRANGER, p) if p else None),
+    logs.V3_INITIALIZE: (STRANGER, lambda p, t: Priced(STRANGER, p, t) if p else None),
     logs.V3_SWAP: (STRANGER, lambda s, r, a, b, p, q, t: Swapped(STRANGER, a, b, p, q, t, s, r)),
     logs.V3_MINT: (STRANGER, lambda _, o, lo, up, *rest: LiquidityMoved(STRANGER, o, lo, up, *rest)),
     logs.V3_BURN: (STRANGER, lambda o, lo, up, *n: LiquidityMoved(STRANGER, o, lo, up, *(-x for x in n))),
     logs.V4_SWAP: (MANAGER, lambda i, s, a, b, p, q, t, _: Swapped(hexed(i), -a, -b, p, q, t, s, None)),
     logs.V4_MODIFY: (
-        MANAGER, lambda i, s, lo, up, d, _: LiquidityMoved(hexed(i), s, lo, up, d, None, None),
+        MANAGER,
+        lambda i, s, lo, up, d, n: LiquidityMoved(
+            hexed(i), s, lo, up, d, None, None, int.from_bytes(n, "big")
+        ),
     ),
+    logs.V3_INCREASED: (V3_POSITIONS, lambda *n: PositionNumbered(V3_POSITIONS, *n)),
+    logs.V3_DECREASED: (
+        V3_POSITIONS, lambda number, *n: PositionNumbered(V3_POSITIONS, number, *(-x for x in n)),
+    ),
+    logs.NFT_TRANSFER: (V4_POSITIONS, lambda s, r, number: PositionMoved(V4_POSITIONS, number, s, r)),
     logs.LAUNCHED: (FACTORY, lambda t, c, d, q, _, most: LaunchedToken(t, d, q, c, 2, most)),
     logs.CURVE_BUY: (STRANGER, lambda b, r, q, t, f, x: CurveTraded(STRANGER, True, b, r, q, t, f, x)),
     logs.CURVE_SELL: (STRANGER, lambda b, r, t, q, f, x: CurveTraded(STRANGER, False, b, r, q, t, f, x)),
@@ -79,7 +90,7 @@ KEYED: dict[Shape, tuple[Log, Event]] = {
     ),
     logs.V4_INITIALIZE: (
         logs.V4_INITIALIZE.log(MANAGER, ID, LOW, HIGH, 500, -10, HOOK, 2**96, -1),
-        PoolOpened(hexed(ID), "launchpad_pool", LOW, HIGH, 500, -10, HOOK),
+        PoolOpened(hexed(ID), "launchpad_pool", LOW, HIGH, 500, -10, HOOK, -1),
     ),
 }
 """Events whose arguments hang together: one log of each, and what it says."""
@@ -133,7 +144,8 @@ def with_argument(log: Log, shape: Shape, number: int, word: int) -> Log:
 
 def test_every_event_that_is_read_is_tried_here() -> None:
     assert {shape.topic for shape in SHAPES} == READ.topics
-    assert len(SHAPES) == len(READ.topics)
+    # Two are Transfers.
+    assert len(SHAPES) == len(READ.topics) + 1
 
 
 @pytest.mark.parametrize("shape", EXPECTED, ids=lambda shape: f"{shape.name} {len(shape.types)}")

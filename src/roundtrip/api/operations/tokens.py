@@ -1,12 +1,13 @@
 """Operations: one token."""
 
-from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
+from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
+from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
 from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, check_history
 from roundtrip.services.verdicts.many import (
     MOST_CHECKS,
@@ -36,7 +37,7 @@ _CHECK = Operation(
     ),
     params=CheckParams,
     answer=Check,
-    handler=lambda call: check(call.ctx, call.params),
+    handler=lambda call: check_with_liquidity(call.ctx, call.params),
     lane="checks",
     path="/v1/check/{address}",
     shared_by=lambda params: params.shared_as(),
@@ -121,6 +122,27 @@ TOKENS: tuple[AnyOperation, ...] = (
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=_READING,
+    ),
+    Operation(
+        name="token_liquidity",
+        title="Token liquidity",
+        description=(
+            "Returns who can withdraw a token's liquidity: each position of its venues with its share of the "
+            "liquidity in range, who holds it, what keeps it and until when, and unclaimed fees. A contract "
+            "that holds a position is tried in a simulation: its functions are called as its owner and as "
+            "those it names, now and when its lock ends. ifItLeft: what a buyer gets back after the largest "
+            "party has withdrawn everything."
+        ),
+        params=LiquidityParams,
+        answer=Liquidity,
+        handler=lambda call: read_liquidity(call.ctx, call.params),
+        lane="checks",
+        path="/v1/liquidity/{address}",
+        on_mcp=False,
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
+        errors=("upstream", "budget_spent"),
+        takes_min_block=True,
     ),
     Operation(
         name="smart_money",

@@ -213,13 +213,14 @@ def _values(
 
 
 def encode(types: tuple[str, ...], values: list[int | str | bool]) -> str:
-    """Arguments as hex without a selector; an array holds its value once, bytes and text are empty."""
+    """Arguments as hex without a selector; an array holds its value once. Bytes are those of a ``0x`` text,
+    else empty, as text is."""
     heads, tails, tails_at = [], "", abi.WORD * len(types)
     for part, value in zip(types, values, strict=True):
         if part.endswith("[]"):
             tail = abi.word(0) if part.startswith(("bytes[", "string[")) else abi.word(1) + abi.word(value)
         elif part in ("bytes", "string"):
-            tail = abi.word(0)
+            tail = abi.bytes_tail(value) if part == "bytes" and isinstance(value, str) else abi.word(0)
         else:
             heads.append(abi.word(value))
             continue

@@ -83,6 +83,29 @@ def find(*codes: bytes) -> OwnerSetters:
     return OwnerSetters(tuple(ordered), len(unread - setters.keys()), any(transfers) or not transfers)
 
 
+def list_changing(code: bytes) -> tuple[Setter, ...]:
+    """Every function that may change state and has plain arguments, in no order of hostility; its name is the
+    selector with its types. Blocks while it reads. Raises ``selectors.UnreadableCode``."""
+    try:
+        functions = _list_functions(code)
+    except selectors.ArgumentsUnread as partial:
+        functions = partial.functions
+    changing = find_changing(code, [function.offset for function in functions])
+    setters = []
+    for function in functions:
+        types = tuple(function.arguments.split(",")) if function.arguments else ()
+        if function.offset in changing and function.arguments is not None and all(map(_plain, types)):
+            known = KNOWN.get(function.selector)
+            name = known.signature if known else f"{function.selector}({','.join(types)})"
+            setters.append(Setter(function.selector, types, name, "bare"))
+    return tuple(setters)
+
+
+@lru_cache(maxsize=128)
+def _list_functions(code: bytes) -> tuple[selectors.Function, ...]:
+    return selectors.read(code) if code else ()
+
+
 @dataclass(frozen=True, slots=True)
 class _CodeSetters:
     """``calls_out``: of its transfers; None: it has none."""

@@ -105,6 +105,12 @@ async def show_holders(visit: Visit) -> Response:
     return visit.show("holders_piece.html" if visit.is_piece() else "holders.html", graphs=graphs, **answer)
 
 
+async def show_liquidity(visit: Visit) -> Response:
+    """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
+    found = await visit.ask("token_liquidity", address=visit.path["address"])
+    return visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+
+
 def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:
     """A group of launch buyers with its first wallets arranged around what ties them: x and y in a drawing
     360 wide, and a radius that grows with what each bought."""

@@ -14,7 +14,8 @@ from .venue import VenueKind
 
 class PoolOpened(NamedTuple):
     """A pool of two currencies, the lower address first; the zero address is eth. ``at``: a v3 pool's
-    address, a v4 pool's id. Both are recomputed from the key, not trusted."""
+    address, a v4 pool's id. Both are recomputed from the key, not trusted. ``tick``: where the price of a v4
+    pool begins; None: a v3 pool, which is priced by ``Priced``."""
 
     at: str
     kind: VenueKind
@@ -23,6 +24,7 @@ class PoolOpened(NamedTuple):
     fee_pips: int
     tick_spacing: int
     hook: Address | None
+    tick: int | None = None
 
 
 class Priced(NamedTuple):
@@ -30,6 +32,7 @@ class Priced(NamedTuple):
 
     at: str
     sqrt_price_x96: int
+    tick: int
 
 
 class Swapped(NamedTuple):
@@ -57,7 +60,8 @@ class HookFeeTaken(NamedTuple):
 
 class LiquidityMoved(NamedTuple):
     """Liquidity added (positive) or removed. Amounts where the log has them, as the pool sees them: positive
-    paid in, negative owed out."""
+    paid in, negative owed out. ``number``: the salt of a v4 position, which for the position manager's is its
+    NFT's number; 0: none, or a v3 position, which ``PositionNumbered`` numbers."""
 
     at: str
     owner: Address
@@ -66,6 +70,27 @@ class LiquidityMoved(NamedTuple):
     liquidity_delta: int
     amount0: int | None
     amount1: int | None
+    number: int = 0
+
+
+class PositionNumbered(NamedTuple):
+    """The v3 position manager names the NFT of the liquidity that it has just moved, with the same amounts as
+    in ``LiquidityMoved``."""
+
+    manager: Address
+    number: int
+    liquidity_delta: int
+    amount0: int
+    amount1: int
+
+
+class PositionMoved(NamedTuple):
+    """A position manager's NFT was minted (from the zero address), given or burned (to it)."""
+
+    manager: Address
+    number: int
+    sender: Address
+    recipient: Address
 
 
 class CurveTraded(NamedTuple):
@@ -145,6 +170,8 @@ Event = (
     | Swapped
     | HookFeeTaken
     | LiquidityMoved
+    | PositionNumbered
+    | PositionMoved
     | CurveTraded
     | CurveBoughtBack
     | LaunchedToken
@@ -226,7 +253,9 @@ class Buyback(NamedTuple):
 
 class LiquidityChange(NamedTuple):
     """Liquidity added to a pool of money, or removed. ``sender``: the account of the operation, else the
-    sender of the transaction. Amounts as in ``LiquidityMoved``."""
+    sender of the transaction. Amounts as in ``LiquidityMoved``. ``number``: the NFT of a position manager, or
+    the salt of another owner in a v4 pool; 0: none. ``active_raw``: the pool's active liquidity just before
+    the change; 0 also where the change lay out of range; None: not known."""
 
     spot: Spot
     at: str
@@ -238,6 +267,22 @@ class LiquidityChange(NamedTuple):
     liquidity_delta: int
     token_raw: int | None
     quote_raw: int | None
+    number: int = 0
+    active_raw: int | None = None
+
+
+class PositionTransfer(NamedTuple):
+    """A position manager's NFT moved."""
+
+    spot: Spot
+    moved: PositionMoved
+
+
+class PoolState(NamedTuple):
+    """A pool's tick, and its liquidity in range of it."""
+
+    tick: int
+    liquidity: int
 
 
 class Transfer(NamedTuple):

@@ -19,6 +19,8 @@ class Position(NamedTuple):
     tick_upper: int
     liquidity: int
     holder: Address | None
+    given_by: Address | None = None
+    """Who sent the NFT to its holder; None: nobody did, or it is not known."""
 
     def is_active(self, tick: int) -> bool:
         """Whether the position is part of the pool's depth at this tick."""
@@ -27,9 +29,10 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PoolPositions:
-    """A pool and the positions in it, the most liquidity first. ``left_out``: how many more there are, and
-    ``left_out_liquidity``: of them together, which may lie at any ticks. ``tick``, ``active_liquidity``: the
-    pool's state as the index knows it; None: not known."""
+    """A pool and the positions in it: active ones first, then the most liquidity first. ``left_out``: how
+    many more there are, and ``left_out_liquidity``: of them together, which may lie at any ticks. ``tick``,
+    ``active_liquidity``: the pool's state as the index knows it; None: not known. ``is_whole``: the index has
+    every change of liquidity since the pool was opened; else positions may be missing, or have more."""
 
     pool: PoolPlace
     positions: tuple[Position, ...]
@@ -37,6 +40,7 @@ class PoolPositions:
     left_out_liquidity: int
     tick: int | None
     active_liquidity: int | None
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

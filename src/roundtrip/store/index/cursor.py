@@ -170,7 +170,8 @@ async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> i
         connection,
         int,
         "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4, rewinds ="
-        " CASE WHEN $2 < number THEN nextval('facts.rewinds') ELSE rewinds END"
+        " CASE WHEN $2 < number THEN nextval('facts.rewinds') ELSE rewinds END,"
+        " positions_from = coalesce(positions_from, number + 1)"
         " WHERE hash = $1 RETURNING changes",
         as_bytes(parent_hash),
         last.number,
@@ -303,8 +304,8 @@ async def pools_of(connection: Connection, token: Address, most: int) -> list[Po
     return _read_pools(rows, Ids())
 
 
-_VENUES = f"""
-WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
+LAUNCH_PLACES = """
+own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
 first AS MATERIALIZED (
     -- The launch's own place, and the pools opened as that graduated: before the pools that others opened.
     SELECT pool.id FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.at = launch.at
@@ -313,7 +314,12 @@ first AS MATERIALIZED (
     SELECT pool.id FROM facts.launch_step AS step JOIN facts.pool AS pool
         ON pool.block_number = step.block_number AND pool.token_id = step.token_id
     WHERE step.token_id = (SELECT id FROM own)
-), found AS MATERIALIZED (
+)
+"""
+"""For WITH: the number of the token $1, and the ids of its launch's own places."""
+
+_VENUES = f"""
+WITH {LAUNCH_PLACES}, found AS MATERIALIZED (
     -- BETWEEN, and in that order: otherwise the plan scans all pools by id.
     SELECT id FROM first
     UNION

@@ -1,7 +1,7 @@
 """Writes of the chain's events, in the order of blocks, in the caller's transaction."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from roundtrip.domain.base.events import (
@@ -9,6 +9,8 @@ from roundtrip.domain.base.events import (
     LaunchStep,
     LiquidityChange,
     PoolPlace,
+    PoolState,
+    PositionTransfer,
     Price,
     Spot,
     TradeEvent,
@@ -182,10 +184,11 @@ async def put_liquidity(connection: Connection, changes: Sequence[LiquidityChang
     known, pools = ids.addresses, ids.pools
 
     def line(row: LiquidityChange) -> str:
-        spot, at, _, owner, sender, lower, upper, delta, token_raw, quote_raw = row
+        spot, at, _, owner, sender, lower, upper, delta, token_raw, quote_raw, number, active_raw = row
         return (
             f"{_at(spot)}\t{pools[at]}\t{known[owner]}\t{known[sender]}\t{lower}\t{upper}\t{delta}\t"
-            f"{_number(token_raw)}\t{_number(quote_raw)}\t{_hex(spot.tx_hash)}\n"
+            f"{_number(token_raw)}\t{_number(quote_raw)}\t{_hex(spot.tx_hash)}\t{number}\t"
+            f"{_number(active_raw)}\n"
         )
 
     await _copy(connection, "liquidity", _LIQUIDITY, changes, line)
@@ -193,8 +196,45 @@ async def put_liquidity(connection: Connection, changes: Sequence[LiquidityChang
 
 _LIQUIDITY = (
     "at_s", "block_number", "log_index", "pool_id", "owner_id", "sender_id", "tick_lower", "tick_upper",
-    "liquidity_delta", "token_raw", "quote_raw", "tx_hash",
+    "liquidity_delta", "token_raw", "quote_raw", "tx_hash", "number", "active_raw",
 )  # fmt: skip
+
+
+async def put_position_transfers(
+    connection: Connection, transfers: Sequence[PositionTransfer], ids: Ids
+) -> None:
+    """Inserts transfers of position managers' NFTs."""
+    known = ids.addresses
+
+    def line(row: PositionTransfer) -> str:
+        spot, (manager, number, sender, recipient) = row
+        return (
+            f"{_at(spot)}\t{known[manager]}\t{number}\t{known[sender]}\t{known[recipient]}\t"
+            f"{_hex(spot.tx_hash)}\n"
+        )
+
+    await _copy(connection, "lp_transfer", _POSITION_TRANSFER, transfers, line)
+
+
+_POSITION_TRANSFER = (
+    "at_s", "block_number", "log_index", "manager_id", "number", "from_id", "to_id", "tx_hash",
+)  # fmt: skip
+
+
+async def put_states(
+    connection: Connection, states: Mapping[tuple[str, int], PoolState | None], ids: Ids
+) -> None:
+    """Inserts the states of pools at the ends of blocks."""
+
+    def line(row: tuple[tuple[str, int], PoolState | None]) -> str:
+        (at, number), state = row
+        known = "\\N\t\\N" if state is None else f"{state.tick}\t{state.liquidity}"
+        return f"{ids.pools[at]}\t{number}\t{known}\n"
+
+    await _copy(connection, "pool_state", _STATE, tuple(states.items()), line)
+
+
+_STATE = ("pool_id", "block_number", "tick", "liquidity")
 
 
 async def put_transfers(connection: Connection, transfers: Sequence[Transfer], ids: Ids) -> None:

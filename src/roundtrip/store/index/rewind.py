@@ -3,12 +3,13 @@
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.server.rows import Connection
 
-from . import curves
+from . import curves, liquidity
 
 _BY_TIME = ("trade", "liquidity", "transfer")
 """Partitioned by time: the blocks of a fork are no older than the last common block."""
 _BY_BLOCK = (
-    "buyback", "inside", "fair_token", "closing", "price", "launch_step", "launch", "launch_quote", "block",
+    "buyback", "inside", "fair_token", "closing", "price", "launch_step", "launch", "launch_quote",
+    "lp_transfer", "block",
 )  # fmt: skip
 
 
@@ -21,8 +22,9 @@ async def take_away(connection: Connection, to: BlockRef, newest: int | None = N
         to.timestamp_s,
         newest,
     )
-    # Needs the trades, which are deleted next.
+    # These need the trades, changes of liquidity and blocks that are deleted next.
     await curves.take_away(connection, to)
+    await liquidity.take_away(connection, to)
     for table in _BY_TIME:
         await connection.execute(
             f"DELETE FROM facts.{table} WHERE at_s >= $1 AND block_number > $2",  # noqa: S608

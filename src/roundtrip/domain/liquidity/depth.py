@@ -1,0 +1,154 @@
+"""Who can withdraw how much of a token's active depth. Pure.
+
+A position counts by its share of the liquidity in range at the pool's price; pools count by the worth of the
+quote in their curves. Shares are rounded down, so that no party has more than it has.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.venue import Venue
+
+from .positions import Position
+
+HeldBy = Literal["free", "locked", "contract", "burned", "launchpad", "unknown"]
+"""What keeps a position. ``free``: somebody can withdraw it now. ``locked``: nobody can before a time, by a
+contract whose code is known. ``contract``: nobody that was tried can now, by a contract whose code is not
+known. ``unknown``: it could not be found out."""
+HELD_BY: tuple[HeldBy, ...] = ("free", "locked", "contract", "burned", "launchpad", "unknown")
+_Q96 = 2**96
+
+
+class Withdrawal(NamedTuple):
+    """Who can withdraw a position now. ``function``: of the contract that holds it; empty: the holder
+    itself."""
+
+    wallet: Address
+    function: str = ""
+
+
+class Lock(NamedTuple):
+    """When somebody can withdraw a position. ``is_exact``: a simulated withdrawal is refused a second before
+    and succeeds then; else it is refused up to then, and the time is not known."""
+
+    at_s: int
+    is_exact: bool
+    wallet: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPosition:
+    """A position as it was read at the block. ``is_active``: in range at the pool's price. ``fees_raw``:
+    unclaimed, of the token and of the quote; None: not known. ``locker``: the name of a known contract."""
+
+    position: Position
+    is_active: bool
+    held_by: HeldBy
+    withdrawal: Withdrawal | None = None
+    lock: Lock | None = None
+    locker: str | None = None
+    fees_raw: tuple[int, int] | None = None
+    is_contract: bool = False
+
+    def active_liquidity(self) -> int:
+        """Its part of the pool's liquidity in range."""
+        return self.position.liquidity if self.is_active else 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDepth:
+    """A venue at the block. ``liquidity``: in range; 0 on a curve, whose depth is the launchpad's.
+    ``worth_wei``: of the quote along its curve; None: not known. ``left_out``: positions that were not
+    read."""
+
+    venue: Venue
+    liquidity: int
+    worth_wei: int | None
+    positions: tuple[HeldPosition, ...] = ()
+    left_out: int = 0
+    is_curve: bool = False
+
+    def share_bps(self, held: HeldPosition) -> int:
+        """A position's share of the active depth."""
+        return held.active_liquidity() * BPS // self.liquidity if self.liquidity else 0
+
+    def worth_of(self, held: HeldPosition) -> int:
+        """A position's part of ``worth_wei``."""
+        return (self.worth_wei or 0) * held.active_liquidity() // self.liquidity if self.liquidity else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A wallet and what it can withdraw now: the share of all depth, and the positions by pool."""
+
+    wallet: Address
+    share_bps: int
+    positions: tuple[tuple[PoolDepth, HeldPosition], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDepth:
+    """The depth of a token's venues, the venue of the check first. ``unread``: why positions are not known;
+    empty: they are."""
+
+    pools: tuple[PoolDepth, ...]
+    unread: str = ""
+    totals_bps: dict[HeldBy, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pools: Iterable[PoolDepth], unread: str = "") -> "TokenDepth":
+        """The depth with its totals. Pools of which the worth is not known count in none of them."""
+        pools = tuple(pools)
+        return cls(pools, unread, _totals_bps(pools))
+
+    def free_parties(self) -> tuple[Party, ...]:
+        """Wallets that can withdraw something active now, the largest first."""
+        held: dict[Address, list[tuple[PoolDepth, HeldPosition]]] = {}
+        for pool in self.pools:
+            for position in pool.positions:
+                if position.withdrawal is not None and position.active_liquidity():
+                    held.setdefault(position.withdrawal.wallet, []).append((pool, position))
+        whole_wei = self._whole_wei()
+        parties = [
+            Party(
+                wallet,
+                sum(pool.worth_of(position) for pool, position in positions) * BPS // whole_wei
+                if whole_wei
+                else 0,
+                tuple(positions),
+            )
+            for wallet, positions in held.items()
+        ]
+        return tuple(sorted(parties, key=lambda party: (-party.share_bps, party.wallet)))
+
+    def _whole_wei(self) -> int:
+        return sum(pool.worth_wei or 0 for pool in self.pools)
+
+
+def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    whole_wei = sum(pool.worth_wei or 0 for pool in pools)
+    parts_wei: dict[HeldBy, int] = dict.fromkeys(HELD_BY, 0)
+    for pool in pools:
+        if pool.is_curve:
+            parts_wei["launchpad"] += pool.worth_wei or 0
+            continue
+        known = dict.fromkeys(HELD_BY, 0)
+        for held in pool.positions:
+            known[held.held_by] += held.active_liquidity()
+        # What no position accounts for is in the hands of somebody who is not known.
+        known["unknown"] += max(0, pool.liquidity - sum(known.values()))
+        for status, liquidity in known.items():
+            parts_wei[status] += (pool.worth_wei or 0) * liquidity // max(1, pool.liquidity)
+    return {status: part * BPS // whole_wei if whole_wei else 0 for status, part in parts_wei.items()}
+
+
+def quote_along_raw(sqrt_price_x96: int, liquidity: int, token_is_zero: bool) -> int:
+    """The quote along the pool's curve at its price, in base units: liquidity times the square root of the
+    price, or by it (Uniswap v3 whitepaper, 6.2)."""
+    if sqrt_price_x96 <= 0:
+        return 0
+    if token_is_zero:
+        return liquidity * sqrt_price_x96 // _Q96
+    return liquidity * _Q96 // sqrt_price_x96

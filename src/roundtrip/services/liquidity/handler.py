@@ -1,0 +1,228 @@
+"""Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import structlog
+from msgspec.structs import replace as replace_fields
+
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
+from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
+from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import Check, CheckParams, at
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.runtime.newest_block import head_of_index
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.index_reader import when
+from roundtrip.services.support.money import amount, symbol_of
+from roundtrip.store.index import origins
+from roundtrip.store.liquidity.positions import read_positions
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.venues.positions import is_nft
+
+from .gather import MOST_POOLS, MOST_POSITIONS, LiquidityFindings, find_liquidity
+from .schema import (
+    FeesOf,
+    Liquidity,
+    LiquidityHolder,
+    LiquidityLeft,
+    LiquidityParams,
+    LiquidityPosition,
+    LiquidityTotals,
+    LiquidityVenue,
+    UnlockOf,
+)
+
+_READ_S = 5.0
+_MOST_TAGGED = 100
+log = structlog.get_logger(__name__)
+Tags = Mapping[Address, tuple[Tag, ...]]
+
+
+async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
+    """Who can withdraw the liquidity. Raises NodeFault, and ServiceFull (busy) where the index does not
+    answer."""
+    meter = Meter()
+    found, tags = await _find(ctx, params.token(), meter)
+    answer = present_liquidity(found, tags, ctx)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
+
+
+async def check_with_liquidity(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
+    """A check; a deep one also says in a sentence who can withdraw the liquidity. That is no part of its
+    verdict, and of its evidence. Raises like ``check``."""
+    if not params.asks_deep():
+        return await check(ctx, params)
+    meter, token = Meter(), params.token()
+    checked, sentence = await at_once(check(ctx, params), _read_sentence(ctx, token, meter))
+    if checked.meter is not None:
+        checked.meter.add(meter)
+    answer: Check = checked.answer
+    if answer.verdict.code in _WITHOUT_LIQUIDITY:
+        return replace(checked, answer=answer)
+    verdict = replace_fields(answer.verdict, text=f"{answer.verdict.text} {sentence}")
+    return replace(checked, answer=replace_fields(answer, verdict=verdict))
+
+
+_WITHOUT_LIQUIDITY = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
+
+
+async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
+    """The sentence that matters most; one that says so where nothing could be found out."""
+    try:
+        found, tags = await _find(ctx, token, meter)
+    except (NodeFault, ServiceFull) as error:
+        log.info("liquidity could not be read", error=repr(error))
+        return "We could not read who can withdraw its liquidity."
+    return describe(found.depth, found.exit_after, tags)[0]
+
+
+async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFindings, Tags]:
+    head, _ = await head_of_index(ctx)
+    found = await find_liquidity(ctx, head, token, await _read_indexed(ctx, token), meter)
+    return found, await _read_tags(ctx, found)
+
+
+async def _read_indexed(ctx: Context, token: Address) -> TokenPositions | None:
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            return await read_positions(connection, ctx.contracts, token, MOST_POOLS, MOST_POSITIONS)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "The index of positions is unavailable; retry in 5 s.", 5) from error
+
+
+# --- who they are -----------------------------------------------------------------------------------
+
+
+async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
+    """What is known of the accounts that hold or can withdraw something, as to the token."""
+    held = [held for pool in found.depth.pools for held in pool.positions]
+    accounts = [one.withdrawal.wallet for one in held if one.withdrawal is not None]
+    accounts += [one.position.holder for one in held if one.position.holder is not None]
+    listed = list(dict.fromkeys(accounts))[:_MOST_TAGGED]
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            known = await origins.origins_of(connection, tuple(listed)) if listed else {}
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "The index of wallets is unavailable; retry in 5 s.", 5) from error
+    funders = {wallet: origin.funder for wallet, origin in known.items()}
+    return tag_accounts(listed, funders, found.bought)
+
+
+def tag_accounts(
+    accounts: Iterable[Address], funders: Mapping[Address, Address | None], bought: BuyRoundResult
+) -> Tags:
+    """The tags of each account that has any. ``funders``: who first sent each of them eth, where known."""
+    deployer, owner = bought.indexed.deployer, bought.data.facts.owner
+    if deployer is None:
+        deployer = getattr(bought.data.launch, "deployer", None)
+    tags: dict[Address, tuple[Tag, ...]] = {}
+    for account in accounts:
+        funder = funders.get(account)
+        checks: tuple[tuple[Tag, bool], ...] = (
+            ("deployer", account == deployer),
+            ("owner", account == owner),
+            ("funded_by_deployer", funder is not None and funder == deployer),
+            ("funded_by_owner", funder is not None and funder == owner and owner != deployer),
+        )
+        if found := tuple(tag for tag, holds in checks if holds):
+            tags[account] = found
+    return tags
+
+
+# --- the answer -------------------------------------------------------------------------------------
+
+
+def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context) -> Liquidity:
+    """The answer."""
+    depth, bought = found.depth, found.bought
+    has_any = any(pool.liquidity or pool.worth_wei for pool in depth.pools)
+    return Liquidity(
+        text=" ".join(describe(depth, found.exit_after, tags)),
+        address=bought.run.token,
+        chain_id=ctx.chain_id,
+        block=found.head.block.number,
+        checked_at=at(ctx.now_s()),
+        totals=_present_totals(depth) if has_any else None,
+        if_it_left=None if found.exit_after is None else _present_exit(found.exit_after, tags),
+        venues=[_present_venue(pool, depth, bought, tags) for pool in depth.pools],
+    )
+
+
+def _present_totals(depth: TokenDepth) -> LiquidityTotals:
+    return LiquidityTotals(**{f"{held_by}_bps": bps for held_by, bps in depth.totals_bps.items()})
+
+
+def _present_exit(exit_after: ExitAfterWithdrawal, tags: Tags) -> LiquidityLeft:
+    return LiquidityLeft(
+        by=_present_holder(exit_after.party.wallet, tags),
+        share_bps=exit_after.party.share_bps,
+        now_loss_bps=exit_after.now_bps,
+        loss_bps=exit_after.loss_bps,
+        known=not exit_after.missing,
+        reverts=exit_after.reason or None,
+    )
+
+
+def _present_holder(account: Address, tags: Tags) -> LiquidityHolder:
+    return LiquidityHolder(account, list(tags.get(account, ())))
+
+
+def _present_venue(pool: PoolDepth, depth: TokenDepth, bought: BuyRoundResult, tags: Tags) -> LiquidityVenue:
+    whole_wei = sum(one.worth_wei or 0 for one in depth.pools)
+    known = sum(held.active_liquidity() for held in pool.positions)
+    share_bps = None if pool.worth_wei is None or not whole_wei else pool.worth_wei * BPS // whole_wei
+    return LiquidityVenue(
+        kind=pool.venue.kind,
+        at=pool.venue.at(),
+        quote=pool.venue.quote,
+        share_bps=share_bps,
+        liquidity=str(pool.liquidity),
+        known_bps=min(BPS, known * BPS // pool.liquidity) if pool.liquidity else 0,
+        positions=[_present_position(pool, held, bought, tags) for held in pool.positions],
+        left_out=pool.left_out,
+    )
+
+
+def _present_position(
+    pool: PoolDepth, held: HeldPosition, bought: BuyRoundResult, tags: Tags
+) -> LiquidityPosition:
+    position, contracts = held.position, bought.run.means.contracts
+    withdrawal, lock = held.withdrawal, held.lock
+    nft = is_nft(position, pool.venue, contracts)
+    return LiquidityPosition(
+        manager=position.owner,
+        number=str(position.number) if nft else None,
+        tick_lower=position.tick_lower,
+        tick_upper=position.tick_upper,
+        in_range=held.is_active,
+        liquidity=str(position.liquidity),
+        share_bps=pool.share_bps(held),
+        holder=None if position.holder is None else _present_holder(position.holder, tags),
+        held_by=held.held_by,
+        locker=held.locker,
+        withdrawn_by=None if withdrawal is None else _present_holder(withdrawal.wallet, tags),
+        withdrawn_through=(withdrawal.function or None) if withdrawal is not None else None,
+        unlock=None if lock is None else UnlockOf(when(lock.at_s), lock.is_exact, lock.wallet),
+        fees=_present_fees(held, pool, bought),
+    )
+
+
+def _present_fees(held: HeldPosition, pool: PoolDepth, bought: BuyRoundResult) -> FeesOf | None:
+    if held.fees_raw is None:
+        return None
+    token_raw, quote_raw = held.fees_raw
+    facts, market, contracts = bought.data.facts, bought.run.setting.market, bought.run.means.contracts
+    decimals = facts.decimals if isinstance(facts.decimals, int) else None
+    said = facts.symbol_data
+    symbol = symbol_of(bytes.fromhex(said[2:])) if isinstance(said, str) else None
+    quote_decimals = next((r.decimals for r in market.rates if r.asset == pool.venue.quote_address), None)
+    return FeesOf(
+        amount(token_raw, bought.run.token, decimals, symbol, contracts),
+        amount(quote_raw, pool.venue.quote_address, quote_decimals, None, contracts),
+    )

@@ -1,0 +1,302 @@
+"""Finds out by trial who can take a position out of the contract that holds it, now and when a lock ends."""
+
+import asyncio
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import msgspec
+
+from roundtrip.chain.liquidity import lock_plans, position_reads
+from roundtrip.chain.liquidity.lock_plans import HeldByContract, TakenOut
+from roundtrip.chain.owner import named_accounts, owner_setters
+from roundtrip.chain.owner.owner_setters import Setter
+from roundtrip.chain.owner.selectors import UnreadableCode
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.simulate import token_facts
+from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Environment, Missing, RefusedCall
+from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, Lock, Withdrawal
+from roundtrip.domain.liquidity.lockers import KNOWN_CODES
+from roundtrip.domain.liquidity.positions import Position
+from roundtrip.services.check.session import CheckSession
+from roundtrip.venues import BY_KIND, abi
+from roundtrip.venues.base import Contracts
+
+MOST_LOCKS = 8
+"""Positions in contracts that are tried, the largest first."""
+_DELEGATED = b"\xef\x01\x00"
+"""EIP-7702: the code of a wallet that runs a contract's."""
+_MOST_TIMES = 4
+TrialName = TypeVar("TrialName", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An account that holds a position, as it was read at the block. ``code`` Missing: not known."""
+
+    address: Address
+    code: bytes | Missing
+    admin: Address | None
+
+    def is_wallet(self) -> bool:
+        """Whether whoever has its key can act as it."""
+        return isinstance(self.code, bytes) and (not self.code or self.code.startswith(_DELEGATED))
+
+
+def read_holder(address: Address, answers: Mapping[str, msgspec.Raw | RpcError]) -> Holder:
+    """A holder from the answers to ``position_reads.holder_calls``."""
+    code = token_facts.read_code(answers[f"code {address}"])
+    admin = answers[f"admin {address}"]
+    try:
+        slot = b"" if isinstance(admin, RpcError) else msgspec.json.decode(admin, type=str)
+        named = abi.address_at(bytes.fromhex(slot[2:].rjust(64, "0")) if isinstance(slot, str) else b"", 0)
+    except (msgspec.DecodeError, ValueError):
+        named = None
+    return Holder(address, code, None if named in BURN_ADDRESSES else named)
+
+
+@dataclass(frozen=True, slots=True)
+class ContractPosition:
+    """A position that a contract holds, before it is tried. ``given_by``: who handed it to the contract."""
+
+    venue: Venue
+    position: Position
+    liquidity: int
+    holder: Holder
+    given_by: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class LockResult:
+    """What was found out of a position in a contract. ``calls``: those that take it out now."""
+
+    held_by: HeldBy
+    withdrawal: Withdrawal | None = None
+    lock: Lock | None = None
+    locker: str | None = None
+    taken: TakenOut | None = None
+
+    def apply(self, held: HeldPosition) -> HeldPosition:
+        """The position with what was found out."""
+        return replace(
+            held, held_by=self.held_by, withdrawal=self.withdrawal, lock=self.lock, locker=self.locker
+        )
+
+
+UNKNOWN = LockResult("unknown")
+
+
+class LockTrials:
+    """The trials of one answer. Each method that sends takes one trip."""
+
+    def __init__(self, run: CheckSession, contracts: Contracts, accounts: Sequence[Address]) -> None:
+        self._run = run
+        self._contracts = contracts
+        self._accounts = accounts
+        self._now_s = run.head.block.timestamp_s
+
+    async def find(self, wanted: Sequence[ContractPosition]) -> list[LockResult]:
+        """The results of these positions, in order: at most four trips, whatever their number. A position
+        beyond ``MOST_LOCKS``, and one whose contract cannot be tried, is unknown. Raises NodeFault."""
+        tried = list(wanted[:MOST_LOCKS])
+        held = await self._prepare(tried)
+        free = await self._try_now(held)
+        waiting = await self._try_later(
+            [None if taken else one for one, taken in zip(held, free, strict=True)]
+        )
+        results = []
+        for place, one, taken, lock in zip(tried, held, free, waiting, strict=True):
+            results.append(_result(place.holder, one, taken, lock))
+        return results + [UNKNOWN] * (len(wanted) - len(tried))
+
+    # --- what the contracts are ---------------------------------------------------------------------
+
+    async def _prepare(self, tried: Sequence[ContractPosition]) -> list[HeldByContract | None]:
+        """Each with its functions, the accounts to try and the times that it names; None: its functions
+        cannot be read."""
+        run, block = self._run, self._run.head.block
+        calls: dict[str, RpcCall] = {}
+        environment = run.environments[0]
+        holders = tuple(dict.fromkeys(place.holder.address for place in tried))
+        for n, place in enumerate(tried):
+            views = lock_plans.view_calls(place.holder.address, place.position)
+            calls[f"views {n}"] = position_reads.views_call(views, self._contracts, block)
+        if not holders:
+            return []
+        slots = named_accounts.slots_plan(environment, holders)
+        calls["slots"] = run.request(slots)
+        answers = dict(zip(calls, await run.means.node.batch(list(calls.values()), run.meter), strict=True))
+        stored = run.results(slots, answers["slots"])
+        functions = await asyncio.gather(*(_functions_of(place.holder) for place in tried))
+        held: list[HeldByContract | None] = []
+        for n, (place, setters) in enumerate(zip(tried, functions, strict=True)):
+            count = len(lock_plans.view_calls(place.holder.address, place.position))
+            said = position_reads.read_many(answers[f"views {n}"], count) or (None,) * count
+            if setters is None:
+                held.append(None)
+                continue
+            words = lock_plans.read_words(said)
+            held.append(
+                HeldByContract(
+                    place.holder.address,
+                    place.position,
+                    place.venue,
+                    place.liquidity,
+                    setters,
+                    self._actors(place, lock_plans.read_owner(said), words, stored),
+                    lock_plans.times_in(words, self._now_s)[:_MOST_TIMES],
+                )
+            )
+        return held
+
+    def _actors(
+        self,
+        place: ContractPosition,
+        owner: Address | None,
+        words: Sequence[int],
+        stored: Results | Missing,
+    ) -> tuple[Address, ...]:
+        """The accounts to try: the admin, the owner, who gave the position, those that the contract names,
+        those that a lock names, and those of the token."""
+        named: tuple[Address, ...] = ()
+        if not isinstance(stored, Missing):
+            named = named_accounts.find_in_storage(stored[f"slots-{place.holder.address}"]) or ()
+        in_code = (
+            named_accounts.find_in_code(place.holder.code) if isinstance(place.holder.code, bytes) else ()
+        )
+        listed = (
+            place.given_by, owner, place.holder.admin, *lock_plans.addresses_in(words), *named, *in_code,
+            *self._accounts,
+        )  # fmt: skip
+        keyless = self._contracts.all_addresses() | BURN_ADDRESSES
+        keyless |= {place.holder.address, place.venue.pool or place.holder.address, self._run.token}
+        actors = dict.fromkeys(one for one in listed if one is not None and one not in keyless)
+        return tuple(actors)[: lock_plans.MOST_ACTORS]
+
+    # --- trials -------------------------------------------------------------------------------------
+
+    async def _try_now(self, held: Sequence[HeldByContract | None]) -> list[TakenOut | None]:
+        """What takes each out now."""
+        plans: dict[tuple[int, Address], Plan] = {}
+        for n, one in enumerate(held):
+            for actor in () if one is None else one.actors:
+                assert one is not None
+                plans[n, actor] = lock_plans.now_plan(one, actor, self._environment(one), self._contracts)
+        results = await self._send({name: (held[name[0]], plan) for name, plan in plans.items()})
+        found: list[TakenOut | None] = [None] * len(held)
+        for (n, actor), result in results.items():
+            one = held[n]
+            if one is None or isinstance(result, Missing) or found[n] is not None:
+                continue
+            plan = plans[n, actor]
+            found[n] = lock_plans.read_now(one, actor, result, plan, self._contracts, self._now_s)
+        return found
+
+    async def _try_later(self, held: Sequence[HeldByContract | None]) -> list[Lock | None]:
+        """When somebody can take each out, at the times that its contract names, a second before each, and
+        else after each of the waits of ``lock_plans.LADDER_S``."""
+        plans: dict[tuple[int, Setter, Address], Plan] = {}
+        waits: dict[int, tuple[int, ...]] = {}
+        for n, one in enumerate(held):
+            if one is None:
+                continue
+            waits[n] = _waits(one.times_s, self._now_s)
+            environment = self._environment(one)
+            for actor in one.actors:
+                for function in one.functions[: lock_plans.MOST_FUNCTIONS]:
+                    plans[n, function, actor] = lock_plans.waiting_plan(
+                        one, function, actor, environment, self._contracts, waits[n]
+                    )
+        results = await self._send({name: (held[name[0]], plan) for name, plan in plans.items()})
+        locks: list[Lock | None] = [None] * len(held)
+        for (n, function, actor), result in results.items():
+            one = held[n]
+            if one is None or isinstance(result, Missing):
+                continue
+            plan = plans[n, function, actor]
+            read = lock_plans.read_waiting(
+                one, function, actor, result, plan, self._contracts, waits[n], self._now_s
+            )
+            if read is not None:
+                locks[n] = _earlier(locks[n], _lock_of(read, one, self._now_s, actor))
+        return locks
+
+    async def _send(
+        self, plans: Mapping[TrialName, tuple[HeldByContract | None, Plan]]
+    ) -> dict[TrialName, Results | Missing]:
+        places = {
+            name: (VenuePlace(one.venue, BY_KIND[one.venue.kind]), plan)
+            for name, (one, plan) in plans.items()
+            if one is not None
+        }
+        if not places:
+            return {}
+        _, results = await self._run.ask({}, places)
+        return {
+            name: Missing("token", result.reason or "") if isinstance(result, RefusedCall) else result
+            for name, result in results.items()
+        }
+
+    def _environment(self, one: HeldByContract) -> Environment:
+        return lock_plans.environment_of(self._run.environments[0], one)
+
+
+_READ_AT_ONCE = asyncio.Semaphore(2)
+
+
+async def _functions_of(holder: Holder) -> tuple[Setter, ...] | None:
+    """The functions of the contract; None: they cannot be read."""
+    if isinstance(holder.code, Missing):
+        return None
+    async with _READ_AT_ONCE:
+        try:
+            return await asyncio.to_thread(owner_setters.list_changing, holder.code)
+        except UnreadableCode:
+            return None
+
+
+def _waits(times_s: Sequence[int], now_s: int) -> tuple[int, ...]:
+    """The waits in seconds at which a lock is tried: a second before each time and at it; where the contract
+    names none, the usual ones."""
+    if not times_s:
+        return lock_plans.LADDER_S
+    waits = {time_s - now_s - early_s for time_s in times_s for early_s in (1, 0)}
+    return tuple(sorted(wait for wait in waits if wait > 1))
+
+
+def _lock_of(read: tuple[int | None, TakenOut], one: HeldByContract, now_s: int, actor: Address) -> Lock:
+    """The lock that a trial shows. It is exact where the position was in place a second before."""
+    before, taken = read
+    if before is None:
+        return Lock(now_s, True, actor)
+    is_exact = taken.at_s in one.times_s and now_s + before == taken.at_s - 1
+    return Lock(taken.at_s if is_exact else now_s + before, is_exact, actor)
+
+
+def _earlier(known: Lock | None, lock: Lock) -> Lock:
+    return lock if known is None or lock.at_s < known.at_s else known
+
+
+def _result(
+    holder: Holder, one: HeldByContract | None, taken: TakenOut | None, lock: Lock | None
+) -> LockResult:
+    """The judgement of one position: free where somebody took it out, or can replace the contract's code."""
+    if isinstance(holder.code, Missing):
+        return UNKNOWN
+    locker = KNOWN_CODES.get("0x" + abi.keccak(holder.code).hex())
+    if taken is not None:
+        return LockResult("free", taken.withdrawal, None, locker, taken)
+    if holder.admin is not None:
+        return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
+    if one is None:
+        return UNKNOWN
+    if locker is not None and lock is not None:
+        return LockResult("locked", None, lock, locker)
+    return LockResult("contract", None, lock, locker)
+
+
+UPGRADE = "an upgrade of the contract's code"

@@ -1,0 +1,71 @@
+"""The sentences about liquidity: the figure that matters first, and no pass where something is not known."""
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.liquidity.depth import Lock, TokenDepth
+from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe, format_time
+from unit.domain.liquidity.test_depth import held, pool
+
+_WALLET = Address("0x" + "a" * 40)
+
+
+def _exit(
+    depth: TokenDepth, loss_bps: int | None, reason: str | None = None, missing: str = ""
+) -> ExitAfterWithdrawal:
+    return ExitAfterWithdrawal(depth.free_parties()[0], 60, loss_bps, reason, missing)
+
+
+def test_what_a_wallet_can_withdraw_comes_first() -> None:
+    depth = TokenDepth.of([pool(100, 10**18, held(92, "free", _WALLET), held(8, "burned"))])
+    assert describe(depth, _exit(depth, 9400), {_WALLET: ("deployer",)}) == (
+        "One wallet, the deployer's, can withdraw 92.00 % of the liquidity at any moment; you would then get "
+        "6.00 % of your money back.",
+        "8.00 % of the liquidity is at a burn address.",
+    )
+
+
+def test_a_refused_sell_and_a_missing_one_differ() -> None:
+    depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
+    start = f"One wallet, {_WALLET}, can withdraw 100.00 % of the liquidity at any moment; "
+    assert (
+        describe(depth, _exit(depth, None, "SPL"), {})[0] == f'{start}you could then not sell at all ("SPL").'
+    )
+    assert describe(depth, _exit(depth, None), {})[0] == f"{start}you could then not sell at all."
+    assert describe(depth, _exit(depth, None, missing="no buy succeeds"), {})[0] == (
+        f"{start}we could not find out what you would then get back: no buy succeeds."
+    )
+
+
+def test_what_is_not_known_is_no_pass() -> None:
+    part = TokenDepth.of([pool(100, 10**18, held(70, "burned"))])
+    assert describe(part, None, {})[0] == (
+        "We could not find out who can withdraw 30.00 % of its liquidity: this is no pass."
+    )
+    nothing = TokenDepth.of([pool(100, 10**18)], "We do not know its positions")
+    assert describe(nothing, None, {}) == ("We do not know its positions: this is not a pass.",)
+
+
+def test_a_lock_is_named_with_its_end_and_a_strangers_contract_is_no_lock() -> None:
+    locked = held(100, "locked")
+    locked = type(locked)(locked.position, True, "locked", lock=Lock(1_795_000_000, True, _WALLET))
+    depth = TokenDepth.of([pool(100, 10**18, locked)])
+    assert describe(depth, None, {}) == (
+        "We found nobody who can withdraw any of its liquidity now.",
+        "100.00 % of the liquidity is locked until 18 Nov 2026 11:06 UTC.",
+    )
+    strange = type(locked)(locked.position, True, "contract", lock=Lock(1_795_000_000, False, _WALLET))
+    text = describe(TokenDepth.of([pool(100, 10**18, strange)]), None, {})
+    assert text[-1] == (
+        "100.00 % of the liquidity is in contracts that we do not know: nobody that we tried can withdraw it "
+        "now, nor before 18 Nov 2026 11:06 UTC."
+    )
+
+
+def test_a_time_beyond_all_dates_is_the_last_one() -> None:
+    assert format_time(2**255) == "31 Dec 9999 23:59 UTC"
+
+
+def test_tokens_without_a_pool_or_without_depth() -> None:
+    assert describe(TokenDepth.of([]), None, {}) == (
+        "It trades in no pool, so there is no liquidity to withdraw.",
+    )
+    assert describe(TokenDepth.of([pool(0, 0)]), None, {}) == ("Its pools have no liquidity in range.",)
