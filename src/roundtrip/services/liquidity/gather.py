@@ -8,10 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.liquidity import position_reads
-from roundtrip.chain.liquidity.position_reads import PoolRead, PoolToRead
-from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall
-from roundtrip.domain.base.errors import NodeFault
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.price import quote_in_wei
@@ -23,7 +20,7 @@ from roundtrip.domain.liquidity.depth import (
     Withdrawal,
     quote_along_raw,
 )
-from roundtrip.domain.liquidity.positions import PoolPositions, TokenPositions
+from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.index_facts import venue_of
@@ -31,17 +28,12 @@ from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.session import VenueTrial, bought_raw
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.venues.base import Contracts
 
 from .exit_after import run_exit
-from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials, read_holder
+from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
+from .position_reader import MOST_POOLS, UNREAD, KnownPool, PositionReader
 
-MOST_POOLS = 4
-MOST_POSITIONS = 200
-"""Of one pool, that are read; the rest is counted."""
-_MOST_HOLDERS = 64
-"""Of all pools, that are read: those of the largest positions."""
-NOT_INDEXED = "We do not know its positions: the index does not have its pools"
+NOT_KNOWN = "We do not know the positions in its pools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,83 +47,33 @@ class LiquidityFindings:
     exit_after: ExitAfterWithdrawal | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reads:
-    """The answers of the trip beside the buy round."""
-
-    pools: Mapping[Venue, tuple[PoolToRead, PoolRead]]
-    holders: Mapping[Address, Holder]
-
-
 async def find_liquidity(
     ctx: Context, head: ChainHead, token: Address, indexed: TokenPositions | None, meter: Meter
 ) -> LiquidityFindings:
     """Everything at one block. ``indexed``: the positions that the index knows; None: there is no index.
     Raises NodeFault."""
-    known = {} if indexed is None else {venue_of(pool.pool, ctx.contracts): pool for pool in indexed.pools}
+    pools = () if indexed is None else indexed.pools
+    known = {venue_of(pool.pool, ctx.contracts): KnownPool(pool.positions, pool.left_out) for pool in pools}
     buying, reading = Meter(), Meter()
-    bought, reads = await at_once(start_check(ctx, head, token, buying), _read(ctx, head, known, reading))
-    meter.add(buying, reading)
-    bought = replace(bought, run=replace(bought.run, meter=meter))
-    return await judge_liquidity(bought, head, known, reads)
-
-
-async def judge_liquidity(
-    bought: BuyRoundResult, head: ChainHead, known: Mapping[Venue, PoolPositions], reads: _Reads
-) -> LiquidityFindings:
-    """The findings after the first trip. Raises NodeFault."""
-    contracts = bought.run.means.contracts
+    reader = PositionReader(ctx.node, ctx.contracts, head.block, reading)
+    bought, _ = await at_once(start_check(ctx, head, token, buying), reader.read(known))
+    meter.add(buying)
     trials = sorted(
         (trial for trial in bought.data.venues if trial.exists()), key=lambda trial: -bought_raw(trial)
     )[:MOST_POOLS]
-    depths = [_depth_of(trial, bought, known, reads, contracts) for trial in trials]
-    depths, taken = await _try_locks(bought, depths, known, reads, contracts)
-    unread = NOT_INDEXED if trials and not any(depth.positions or depth.is_curve for depth in depths) else ""
-    depth = TokenDepth.of(depths, unread)
+    await reader.complete([trial.place.venue for trial in trials if not trial.place.venue.is_curve])
+    meter.add(reading)
+    bought = replace(bought, run=replace(bought.run, meter=meter))
+    depths = [_depth_of(trial, bought, reader) for trial in trials]
+    depths, taken = await _try_locks(bought, depths, reader.holders)
+    is_unread = trials and not any(depth.positions or depth.is_curve for depth in depths)
+    depth = TokenDepth.of(depths, NOT_KNOWN if is_unread else "")
     parties = depth.free_parties()
     exit_after = await run_exit(bought, trials, parties[0], taken) if parties else None
     return LiquidityFindings(head, bought, depth, exit_after)
 
 
-async def _read(ctx: Context, head: ChainHead, known: Mapping[Venue, PoolPositions], meter: Meter) -> _Reads:
-    """Reads the pools, their positions and holders at the block, in one trip."""
-    to_read = [
-        PoolToRead(venue, pool.positions[:MOST_POSITIONS])
-        for venue, pool in known.items()
-        if not venue.is_curve
-    ]
-    every = sorted((one for pool in to_read for one in pool.positions), key=lambda one: -one.liquidity)
-    keyless = BURN_ADDRESSES | ctx.contracts.all_addresses()
-    holders = [one for one in dict.fromkeys(one.holder for one in every) if one and one not in keyless]
-    calls: dict[str, RpcCall] = {}
-    for holder in holders[:_MOST_HOLDERS]:
-        calls |= position_reads.holder_calls(holder, head.block)
-    pool_calls = [position_reads.pool_call(pool, ctx.contracts, head.block) for pool in to_read]
-    if not pool_calls:
-        return _Reads({}, {})
-    pool_answers, holder_answers = await ctx.node.batches([pool_calls, list(calls.values())], meter)
-    if isinstance(pool_answers, NodeFault):
-        raise pool_answers
-    pools = {
-        pool.venue: (pool, position_reads.read_pool(answer, pool, ctx.contracts))
-        for pool, answer in zip(to_read, pool_answers, strict=True)
-    }
-    if isinstance(holder_answers, NodeFault):
-        # Code of one stranger may be too large to read with the others: then nothing is known of any.
-        if not isinstance(holder_answers, CodeFault):
-            raise holder_answers
-        return _Reads(pools, {})
-    answers = dict(zip(calls, holder_answers, strict=True))
-    return _Reads(pools, {holder: read_holder(holder, answers) for holder in holders[:_MOST_HOLDERS]})
-
-
-def _depth_of(
-    trial: VenueTrial,
-    bought: BuyRoundResult,
-    known: Mapping[Venue, PoolPositions],
-    reads: _Reads,
-    contracts: Contracts,
-) -> PoolDepth:
+def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader) -> PoolDepth:
     """A venue's depth and its positions, before those in contracts are tried."""
     venue, token, market = trial.place.venue, bought.run.token, bought.run.setting.market
     facts = trial.facts if isinstance(trial.facts, PoolFacts) else PoolFacts(True, 0, 0, 0)
@@ -140,37 +82,33 @@ def _depth_of(
         return PoolDepth(venue, 0, worth_wei, is_curve=True)
     along_raw = quote_along_raw(facts.sqrt_price_x96, facts.liquidity, token < venue.quote_address)
     worth_wei = quote_in_wei(along_raw, venue.quote, market)
-    pool, read = reads.pools.get(venue, (PoolToRead(venue, ()), PoolRead(None, ())))
+    pool = reader.pools.get(venue, UNREAD)
     held = []
-    for position, state in zip(pool.positions, read.positions, strict=True):
-        if state is None or read.state is None or not state.liquidity:
+    for position, state in zip(pool.positions, pool.read.positions, strict=True):
+        if state is None or pool.read.state is None or not state.liquidity:
             continue
-        now = position._replace(
-            liquidity=state.liquidity,
-            holder=state.holder,
-            given_by=position.given_by if state.holder == position.holder else None,
-        )
+        given_by = position.given_by if state.holder == position.holder else None
+        now = position._replace(liquidity=state.liquidity, holder=state.holder, given_by=given_by)
         fees = state.fees
         if fees is not None and token > venue.quote_address:
             fees = fees[1], fees[0]
-        held_by, withdrawal = _held_by(now.holder, state.approved, reads.holders, contracts)
-        holder = reads.holders.get(now.holder) if now.holder else None
+        held_by, withdrawal = _held_by(now.holder, state.approved, reader.holders, bought)
+        holder = reader.holders.get(now.holder) if now.holder else None
         is_contract = holder is not None and not holder.is_wallet()
-        held.append(
-            HeldPosition(
-                now, now.is_active(read.state.tick), held_by, withdrawal, None, None, fees, is_contract
-            )
-        )
+        is_active = now.is_active(pool.read.state.tick)
+        held.append(HeldPosition(now, is_active, held_by, withdrawal, fees_raw=fees, is_contract=is_contract))
     held.sort(key=lambda one: (-one.active_liquidity(), -one.position.liquidity))
-    indexed = known.get(venue)
-    left_out = 0 if indexed is None else indexed.left_out
-    return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), left_out)
+    return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), pool.left_out)
 
 
 def _held_by(
-    holder: Address | None, approved: Address | None, holders: Mapping[Address, Holder], contracts: Contracts
+    holder: Address | None,
+    approved: Address | None,
+    holders: Mapping[Address, Holder],
+    bought: BuyRoundResult,
 ) -> tuple[HeldBy, Withdrawal | None]:
     """What keeps a position, as far as its holder alone shows."""
+    contracts = bought.run.means.contracts
     if holder is None:
         return "unknown", None
     if holder in BURN_ADDRESSES:
@@ -186,15 +124,11 @@ def _held_by(
 
 
 async def _try_locks(
-    bought: BuyRoundResult,
-    depths: Sequence[PoolDepth],
-    known: Mapping[Venue, PoolPositions],
-    reads: _Reads,
-    contracts: Contracts,
+    bought: BuyRoundResult, depths: Sequence[PoolDepth], holders: Mapping[Address, Holder]
 ) -> tuple[list[PoolDepth], dict[tuple[Venue, HeldPosition], LockResult]]:
     """Tries the positions that contracts hold; those in range first, the largest first."""
     wanted: list[tuple[PoolDepth, HeldPosition]] = [
-        (depth, held) for depth in depths for held in depth.positions if _is_in_contract(held, reads)
+        (depth, held) for depth in depths for held in depth.positions if _is_in_contract(held, holders)
     ]
     wanted.sort(key=lambda one: (-one[0].worth_of(one[1]), -one[1].position.liquidity))
     if not wanted:
@@ -205,13 +139,13 @@ async def _try_locks(
             depth.venue,
             held.position,
             held.position.liquidity,
-            reads.holders[held.position.holder],
+            holders[held.position.holder],
             held.position.given_by,
         )
         for depth, held in wanted
         if held.position.holder is not None
     ]
-    found = await LockTrials(bought.run, contracts, accounts).find(tried)
+    found = await LockTrials(bought.run, bought.run.means.contracts, accounts).find(tried)
     results = {
         (depth.venue, held.position): result for (depth, held), result in zip(wanted, found, strict=True)
     }
@@ -221,7 +155,7 @@ async def _try_locks(
         held_now = []
         for held in depth.positions:
             result = results.get((depth.venue, held.position), UNKNOWN)
-            if _is_in_contract(held, reads):
+            if _is_in_contract(held, holders):
                 held = result.apply(held)
                 taken[depth.venue, held] = result
             held_now.append(held)
@@ -229,8 +163,8 @@ async def _try_locks(
     return judged, taken
 
 
-def _is_in_contract(held: HeldPosition, reads: _Reads) -> bool:
-    return held.held_by == "unknown" and held.is_contract and held.position.holder in reads.holders
+def _is_in_contract(held: HeldPosition, holders: Mapping[Address, Holder]) -> bool:
+    return held.held_by == "unknown" and held.is_contract and held.position.holder in holders
 
 
 def token_accounts(bought: BuyRoundResult) -> tuple[Address, ...]:

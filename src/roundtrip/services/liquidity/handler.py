@@ -25,7 +25,8 @@ from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.venues.positions import is_nft
 
-from .gather import MOST_POOLS, MOST_POSITIONS, LiquidityFindings, find_liquidity
+from .gather import LiquidityFindings, find_liquidity
+from .position_reader import MOST_POOLS, MOST_POSITIONS
 from .schema import (
     FeesOf,
     Liquidity,

@@ -72,12 +72,12 @@ async def take_away(connection: Connection, to: BlockRef) -> None:
     if to.number < 0:
         # Changes that are not kept any longer are in them, too.
         await connection.execute("DELETE FROM facts.lp_position")
+        await connection.execute("UPDATE facts.cursor SET positions_from = NULL")
     else:
         await connection.execute(_FOLD, to.number + 1, to.timestamp_s, -1)
-    await connection.execute(
-        "UPDATE facts.cursor SET positions_from = greatest(start_number, $1 + 1) WHERE positions_from > $1",
-        to.number,
-    )
+        await connection.execute(
+            "UPDATE facts.cursor SET positions_from = $1 WHERE positions_from > $1", to.number + 1
+        )
     # Where the next block is not kept, the states after this one may have been deleted: what is left is old.
     await connection.execute(
         "DELETE FROM facts.pool_state WHERE block_number > $1"

@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace, Spot
-from roundtrip.domain.base.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
 from roundtrip.store.index.cursor import LAUNCH_PLACES
@@ -42,7 +42,8 @@ SELECT cursor.number AS index_number, cursor.hash AS index_hash, cursor.at_s AS 
         AND chosen.in_money_from <= chosen.block_number, false) AS is_whole,
     owner.address AS owner, position.number::text AS position_number, position.tick_lower,
     position.tick_upper, position.liquidity::text AS liquidity, position.positions,
-    position.whole_liquidity::text AS whole_liquidity, holder.address AS holder
+    position.whole_liquidity::text AS whole_liquidity, holder.address AS holder,
+    giver.address AS given_by
 FROM facts.cursor AS cursor
 LEFT JOIN chosen ON true
 LEFT JOIN facts.address AS token ON token.id = chosen.token_id
@@ -56,11 +57,13 @@ LEFT JOIN LATERAL (
 ) AS position ON true
 LEFT JOIN facts.address AS owner ON owner.id = position.owner_id
 LEFT JOIN LATERAL (
-    SELECT to_id FROM facts.lp_transfer WHERE manager_id = position.owner_id AND number = position.number
+    SELECT from_id, to_id FROM facts.lp_transfer
+    WHERE manager_id = position.owner_id AND number = position.number
     ORDER BY manager_id DESC, number DESC, block_number DESC, log_index DESC LIMIT 1
 ) AS moved ON owner.address = ANY($4::bytea[])
 LEFT JOIN facts.address AS holder
     ON holder.id = CASE WHEN owner.address = ANY($4::bytea[]) THEN moved.to_id ELSE owner.id END
+LEFT JOIN facts.address AS giver ON giver.id = moved.from_id
 ORDER BY chosen.place, position.is_active DESC, position.liquidity DESC, owner.address, position.number,
     position.tick_lower, position.tick_upper
 """  # noqa: S608
@@ -92,6 +95,7 @@ class _PositionRow(NamedTuple):
     positions: int | None
     whole_liquidity: str | None
     holder: bytes | None
+    given_by: bytes | None
 
 
 async def read_positions(
@@ -163,6 +167,7 @@ def _read_position(row: _PositionRow) -> Position:
     assert row.tick_lower is not None
     assert row.tick_upper is not None
     assert row.liquidity is not None
+    giver = as_optional_address(row.given_by)
     return Position(
         as_address(row.owner),
         int(row.position_number),
@@ -170,4 +175,6 @@ def _read_position(row: _PositionRow) -> Position:
         row.tick_upper,
         int(row.liquidity),
         as_optional_address(row.holder),
+        # A minted NFT comes from the zero address.
+        None if giver == ZERO_ADDRESS else giver,
     )

@@ -80,7 +80,7 @@ def test_shares_add_up_to_no_more_than_the_whole(
     pools: list[tuple[list[HeldPosition], int, int | None]],
 ) -> None:
     depths = [
-        pool(sum(one.active_liquidity() for one in positions) + more, worth_wei, *positions)
+        pool(sum(one.active_liquidity() for one in positions) + more + 1, worth_wei, *positions)
         for positions, more, worth_wei in pools
     ]
     depth = TokenDepth.of(depths)

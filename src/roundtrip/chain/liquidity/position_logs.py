@@ -1,0 +1,139 @@
+"""Positions from a pool's own logs, for pools that no index has followed from their first block. Pure.
+
+A node may refuse to read its whole chain; then nothing is known. What the logs do not account for shows in
+the pool's liquidity.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.liquidity.positions import Position
+from roundtrip.venues import amm_v3, amm_v4
+from roundtrip.venues.base import Contracts, Log
+from roundtrip.venues.positions import manager_of
+
+MOST_LOGS = 5000
+MOST_RECEIPTS = 50
+"""Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
+
+
+class PositionLog(msgspec.Struct, rename="camel"):
+    """A log as the node sends it."""
+
+    address: str
+    topics: list[str]
+    data: str
+    transaction_hash: str
+
+    def decoded(self) -> Log:
+        """The log, its words in lower case."""
+        topics = tuple(topic.lower() for topic in self.topics)
+        return Log(Address(self.address.lower()), topics, bytes.fromhex(self.data.removeprefix("0x")))
+
+
+class _Receipt(msgspec.Struct):
+    logs: list[PositionLog]
+
+
+Key = tuple[Address, int, int, int]
+"""Owner, number, lower and upper tick."""
+
+
+def log_call(venue: Venue, contracts: Contracts, head: BlockRef) -> RpcCall:
+    """Reads every change of the pool's liquidity since the first block."""
+    blocks = {"fromBlock": "0x0", "toBlock": hex(head.number)}
+    if venue.pool is not None:
+        return RpcCall(
+            "eth_getLogs", [{"address": venue.pool, "topics": [[amm_v3.MINT, amm_v3.BURN]], **blocks}]
+        )
+    topics = [amm_v4.MODIFY_LIQUIDITY, venue.pool_id]
+    return RpcCall("eth_getLogs", [{"address": contracts.v4_pool_manager, "topics": topics, **blocks}])
+
+
+def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:
+    """The logs in the answer to ``log_call``; None: the node refused, or there are more than are read."""
+    if isinstance(answer, RpcError):
+        return None
+    try:
+        logs = msgspec.json.decode(answer, type=list[PositionLog])
+        for log in logs:
+            log.decoded()
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return tuple(logs) if len(logs) <= MOST_LOGS else None
+
+
+def minting(logs: Sequence[PositionLog], venue: Venue, contracts: Contracts) -> tuple[str, ...]:
+    """The transactions in which the v3 position manager added to the pool, those of most liquidity first:
+    only they name the NFTs."""
+    if venue.pool is None:
+        return ()
+    added: dict[str, int] = {}
+    for log in logs:
+        moved = amm_v3.decode_mint(log.decoded()) if log.topics[:1] == [amm_v3.MINT] else None
+        if moved is not None and moved.owner == manager_of(venue, contracts):
+            added[log.transaction_hash] = max(added.get(log.transaction_hash, 0), moved.liquidity_delta)
+    return tuple(sorted(added, key=lambda hash_: -added[hash_])[:MOST_RECEIPTS])
+
+
+def receipt_call(tx_hash: str) -> RpcCall:
+    """Reads the logs of one transaction."""
+    return RpcCall("eth_getTransactionReceipt", [tx_hash])
+
+
+def read_numbers(
+    answers: Sequence[msgspec.Raw | RpcError], venue: Venue, contracts: Contracts
+) -> Mapping[Key, tuple[int, ...]]:
+    """The NFTs' numbers, by the key of the one position that the pool has of the manager for all of them."""
+    numbers: dict[Key, dict[int, None]] = {}
+    manager = manager_of(venue, contracts)
+    for answer in answers:
+        try:
+            receipt = (
+                None if isinstance(answer, RpcError) else msgspec.json.decode(answer, type=_Receipt | None)
+            )
+            logs = [] if receipt is None else [log.decoded() for log in receipt.logs]
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            continue
+        minted = None
+        for log in logs:
+            if log.topics[:1] == (amm_v3.MINT,) and log.address == venue.pool:
+                minted = amm_v3.decode_mint(log)
+            elif log.topics[:1] == (amm_v3.INCREASE_LIQUIDITY,) and log.address == manager and minted:
+                numbered = amm_v3.decode_numbered(log)
+                if numbered is not None and numbered.liquidity_delta == minted.liquidity_delta:
+                    key = (manager, 0, minted.tick_lower, minted.tick_upper)
+                    numbers.setdefault(key, {})[numbered.number] = None
+                minted = None
+    return {key: tuple(found) for key, found in numbers.items()}
+
+
+def fold_positions(
+    logs: Sequence[PositionLog], venue: Venue, contracts: Contracts, numbers: Mapping[Key, tuple[int, ...]]
+) -> tuple[Position, ...]:
+    """The positions that the logs leave, the most liquidity first. What the v3 position manager holds between
+    two ticks is one position for each NFT there; its liquidity is read with it."""
+    manager = manager_of(venue, contracts)
+    left: dict[Key, int] = {}
+    for log in logs:
+        decoded = log.decoded()
+        if venue.pool is not None:
+            read = amm_v3.decode_mint if decoded.topics[:1] == (amm_v3.MINT,) else amm_v3.decode_burn
+            moved = read(decoded)
+        else:
+            moved = amm_v4.decode_liquidity_move(decoded)
+        if moved is not None:
+            key = (moved.owner, moved.number, moved.tick_lower, moved.tick_upper)
+            left[key] = left.get(key, 0) + moved.liquidity_delta
+    found: list[Position] = []
+    for (owner, number, lower, upper), liquidity in left.items():
+        if liquidity <= 0:
+            continue
+        holder = None if owner == manager else owner
+        nfts = numbers.get((owner, number, lower, upper), ()) or (number,)
+        found += [Position(owner, nft, lower, upper, liquidity, holder) for nft in nfts]
+    return tuple(sorted(found, key=lambda one: -one.liquidity))

@@ -1,0 +1,165 @@
+"""Reads pools, their positions and who holds them, at one block."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from roundtrip.chain.liquidity import position_logs, position_reads
+from roundtrip.chain.liquidity.position_logs import PositionLog
+from roundtrip.chain.liquidity.position_reads import PoolRead, PoolToRead
+from roundtrip.chain.rpc.client import Answer, CodeFault, Meter, RpcCall, RpcNode
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address, BlockRef
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.liquidity.positions import Position
+from roundtrip.venues.base import Contracts
+
+from .locks import Holder, read_holder
+
+MOST_POOLS = 4
+MOST_POSITIONS = 200
+"""Of one pool, that are read; the rest is counted."""
+_MOST_HOLDERS = 64
+"""Of all pools, that are read: those of the largest positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPool:
+    """The positions of a pool that are known before they are read, the most important first, and how many
+    more there are."""
+
+    positions: tuple[Position, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPool:
+    """The positions that were read, and what was read of them."""
+
+    positions: tuple[Position, ...]
+    read: PoolRead
+    left_out: int
+
+    def is_whole(self) -> bool:
+        """Whether the positions account for all of the liquidity in range."""
+        state = self.read.state
+        if state is None:
+            return False
+        pairs = zip(self.positions, self.read.positions, strict=True)
+        known = sum(one.liquidity for position, one in pairs if one and position.is_active(state.tick))
+        return known >= state.liquidity
+
+
+UNREAD = ReadPool((), PoolRead(None, ()), 0)
+
+
+class PositionReader:
+    """What was read at the block: ``pools`` by venue, ``holders`` by address."""
+
+    def __init__(self, node: RpcNode, contracts: Contracts, block: BlockRef, meter: Meter) -> None:
+        self._node, self._contracts, self._block, self._meter = node, contracts, block, meter
+        self.pools: dict[Venue, ReadPool] = {}
+        self.holders: dict[Address, Holder] = {}
+
+    async def read(self, known: Mapping[Venue, KnownPool]) -> None:
+        """Reads these pools and positions, and the holders that are known, in one trip. Raises NodeFault."""
+        to_read = {
+            venue: PoolToRead(venue, pool.positions[:MOST_POSITIONS])
+            for venue, pool in known.items()
+            if not venue.is_curve
+        }
+        if not to_read:
+            return
+        every = sorted(
+            (one for pool in to_read.values() for one in pool.positions), key=lambda one: -one.liquidity
+        )
+        holders = self._unread_holders(one.holder for one in every)
+        calls = [position_reads.pool_call(pool, self._contracts, self._block) for pool in to_read.values()]
+        groups = [calls, self._holder_calls(holders)] if holders else [calls]
+        answers, *holder_answers = await self._node.batches(groups, self._meter)
+        if isinstance(answers, NodeFault):
+            raise answers
+        for (venue, pool), answer in zip(to_read.items(), answers, strict=True):
+            left_out = known[venue].left_out + len(known[venue].positions) - len(pool.positions)
+            read = position_reads.read_pool(answer, pool, self._contracts)
+            self.pools[venue] = ReadPool(pool.positions, read, left_out)
+        for holder_answer in holder_answers:
+            self._note_holders(holders, holder_answer)
+
+    async def complete(self, venues: Sequence[Venue]) -> None:
+        """Reads what is missing of these pools: positions from their logs where those that were known do not
+        account for the liquidity, and holders that were not known before. Raises NodeFault."""
+        open_venues = [venue for venue in venues if not self.pools.get(venue, UNREAD).is_whole()]
+        if open_venues:
+            found = await self._find_in_logs(open_venues)
+            if found:
+                await self.read(found)
+        held = (
+            state.holder
+            for venue in venues
+            for state in self.pools.get(venue, UNREAD).read.positions
+            if state is not None
+        )
+        if holders := self._unread_holders(held):
+            (answers,) = await self._node.batches([self._holder_calls(holders)], self._meter)
+            self._note_holders(holders, answers)
+
+    # --- logs ---------------------------------------------------------------------------------------
+
+    async def _find_in_logs(self, venues: Sequence[Venue]) -> dict[Venue, KnownPool]:
+        """The positions that the logs of these pools leave; a pool of which the node does not read them is
+        left out. Two trips, one where no v3 pool is among them."""
+        calls = [[position_logs.log_call(venue, self._contracts, self._block)] for venue in venues]
+        answers = await self._node.batches(calls, self._meter)
+        logs: dict[Venue, tuple[PositionLog, ...]] = {}
+        for venue, answer in zip(venues, answers, strict=True):
+            read = None if isinstance(answer, NodeFault) else position_logs.read_logs(answer[0])
+            if read is not None:
+                logs[venue] = read
+        numbers = await self._read_numbers(logs)
+        return {
+            venue: KnownPool(
+                position_logs.fold_positions(read, venue, self._contracts, numbers.get(venue, {})), 0
+            )
+            for venue, read in logs.items()
+        }
+
+    async def _read_numbers(
+        self, logs: Mapping[Venue, tuple[PositionLog, ...]]
+    ) -> dict[Venue, Mapping[position_logs.Key, tuple[int, ...]]]:
+        minting = {venue: position_logs.minting(read, venue, self._contracts) for venue, read in logs.items()}
+        minting = {venue: hashes for venue, hashes in minting.items() if hashes}
+        if not minting:
+            return {}
+        calls = [[position_logs.receipt_call(one) for one in hashes] for hashes in minting.values()]
+        answers = await self._node.batches(calls, self._meter)
+        return {
+            venue: {}
+            if isinstance(answer, NodeFault)
+            else position_logs.read_numbers(answer, venue, self._contracts)
+            for venue, answer in zip(minting, answers, strict=True)
+        }
+
+    # --- holders ------------------------------------------------------------------------------------
+
+    def _unread_holders(self, holders: Iterable[Address | None]) -> list[Address]:
+        """Those that have to be read: not the exchange's own contracts, nor burn addresses."""
+        keyless = BURN_ADDRESSES | self._contracts.all_addresses() | self.holders.keys()
+        found = [holder for holder in dict.fromkeys(holders) if holder is not None and holder not in keyless]
+        return found[: max(0, _MOST_HOLDERS - len(self.holders))]
+
+    def _holder_calls(self, holders: Sequence[Address]) -> list[RpcCall]:
+        calls: dict[str, RpcCall] = {}
+        for holder in holders:
+            calls |= position_reads.holder_calls(holder, self._block)
+        return list(calls.values())
+
+    def _note_holders(self, holders: Sequence[Address], answers: list[Answer] | NodeFault) -> None:
+        """Notes what was read of the holders. Where a stranger's code was too much for the answer, nothing is
+        known of any. Raises NodeFault."""
+        if isinstance(answers, CodeFault):
+            return
+        if isinstance(answers, NodeFault):
+            raise answers
+        names = [name for holder in holders for name in position_reads.holder_calls(holder, self._block)]
+        by_name = dict(zip(names, answers, strict=True))
+        self.holders |= {holder: read_holder(holder, by_name) for holder in holders}

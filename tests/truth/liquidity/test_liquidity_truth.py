@@ -1,0 +1,155 @@
+"""What the answer says of a token's liquidity, against who really takes it out and what a wallet loses."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+import pytest
+
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.services.liquidity import locks
+from roundtrip.services.liquidity.handler import read_liquidity
+from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.server.migrate import migrate
+from roundtrip.venues.abi import keccak
+from support.databases import connected, database
+from support.fixtures import context_for
+from support.indexing import at, follow
+from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
+from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, now_s
+
+SHARE_BPS, LOSS_BPS = 1, 100
+"""How far the answer may be from what is real."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """All worlds on one chain that an index has followed, and a context over both."""
+
+    ctx: Context
+    ground: LiquidityGround
+    worlds: dict[str, PutWorld]
+
+    async def asked(self, name: str) -> Liquidity:
+        """The answer about a world's token."""
+        return (await read_liquidity(self.ctx, LiquidityParams(self.worlds[name].pool.token))).answer
+
+
+@pytest.fixture(scope="module")
+async def stood(places: world.DevnetFolders, built: Built, database_url: str) -> AsyncIterator[Stood]:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
+        since, ground = int(rpc.call("eth_blockNumber"), 16), LiquidityGround(rpc, built)
+        worlds = {name: put(ground) for name, put in WORLDS.items()}
+        async with database(database_url, "liquidity") as url:
+            async with connected(url) as connection:
+                await migrate(connection)
+            await follow(rpc.url, built, url, since, at(int(rpc.call("eth_blockNumber"), 16)))
+            async with (
+                asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+                context_for(rpc.url, built, pool) as ctx,
+            ):
+                await ctx.heads.refresh()
+                yield Stood(ctx, ground, worlds)
+
+
+@pytest.fixture
+def known_lockers(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The codes of the honest lockers are known; those of the others are not."""
+    lockers = {
+        name: stood.worlds[name].positions[0].holder for name in ("time lock", "vault", "vault for ever")
+    }
+    codes = {
+        "0x" + keccak(bytes.fromhex(stood.ground.rpc.call("eth_getCode", address, "latest")[2:])).hex(): name
+        for name, address in lockers.items()
+    }
+    monkeypatch.setattr(locks, "KNOWN_CODES", codes)
+
+
+def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
+    """What the answer says of a position."""
+    number = str(position.number) if position.number else None
+    wanted = (position.owner, number, position.tick_lower, position.tick_upper)
+    (told,) = (
+        one
+        for venue in answer.venues
+        for one in venue.positions
+        if (one.manager, one.number, one.tick_lower, one.tick_upper) == wanted
+    )
+    return told
+
+
+def second(told: datetime) -> int:
+    """Of a time that the answer tells."""
+    return int(told.timestamp())
+
+
+@pytest.mark.usefixtures("known_lockers")
+@pytest.mark.parametrize("name", WORLDS)
+async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> None:
+    put, answer = stood.worlds[name], await stood.asked(name)
+    for position, expected in zip(put.positions, EXPECTED[name], strict=False):
+        told = told_of(answer, position)
+        by = None if told.withdrawn_by is None else told.withdrawn_by.address
+        assert (told.held_by, by) == (
+            expected.held_by,
+            next((put.roles[role] for role in expected.can_withdraw_now), None),
+        ), answer.text
+        until = None if told.unlock is None else (second(told.unlock.at), told.unlock.exact)
+        ends = [(way.at_s, True) for way in position.exits if way.at_s] if expected.until_s else [None]
+        assert until == ends[0], answer.text
+
+
+@pytest.mark.parametrize("name", WORLDS)
+async def test_shares_are_those_of_the_pool(stood: Stood, name: str) -> None:
+    put, answer = stood.worlds[name], await stood.asked(name)
+    told = {position: told_of(answer, position) for position in put.positions}
+    active = active_liquidity(stood.ground, put.pool) if put.positions else 0
+    for position, found in told.items():
+        assert found.in_range == in_range(stood.ground, position)
+        share_bps = BPS * position.liquidity / active if found.in_range else 0
+        assert found.share_bps == pytest.approx(share_bps, abs=SHARE_BPS)
+    assert sum(int(found.liquidity) for found in told.values() if found.in_range) == active
+    assert answer.totals is not None
+    by_status = {
+        status: sum(one.share_bps for one in told.values() if one.held_by == status)
+        for status in {one.held_by for one in told.values()}
+    }
+    for status, bps in by_status.items():
+        assert getattr(answer.totals, f"{status}_bps") == pytest.approx(bps, abs=len(told))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> None:
+    put, ground = stood.worlds[name], stood.ground
+    answer = await stood.asked(name)
+    left = free_by_wallet(ground, put)
+    if not left:
+        assert answer.if_it_left is None, answer.text
+        return
+    most = max(sum(one.liquidity for one in positions) for positions in left.values())
+    assert answer.if_it_left is not None, answer.text
+    taken = left[answer.if_it_left.by.address]
+    assert sum(one.liquidity for one in taken) == most
+    assert answer.if_it_left.known, answer.text
+    now_bps, left_bps = (loss_if_it_left(ground, put.pool, gone) for gone in ((), taken))
+    # Where no sale succeeds, nothing comes back.
+    told = answer.if_it_left
+    assert [BPS if bps is None else bps for bps in (told.now_loss_bps, told.loss_bps)] == [
+        pytest.approx(now_bps, abs=LOSS_BPS),
+        pytest.approx(left_bps, abs=LOSS_BPS),
+    ]
+
+
+def free_by_wallet(ground: LiquidityGround, put: PutWorld) -> dict[str, list[PutPosition]]:
+    """The positions in range that each wallet can really take out now."""
+    found: dict[str, list[PutPosition]] = {}
+    for position in put.positions:
+        for wallet in position.free_to(now_s(ground.rpc) + 1):
+            if in_range(ground, position):
+                found.setdefault(wallet, []).append(position)
+    return found
