@@ -7,10 +7,13 @@ from uuid import UUID
 
 import pytest
 
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import ALERTED_BEFORE_S, CALENDAR_S, ComingUnlock, Unlock
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.kinds.unlocks import unlocks
+from roundtrip.services.liquidity.unlocks import MOST_UNLOCKS, list_unlocks
+from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.liquidity.unlocks import put_unlocks, read_coming, read_coming_of
 from roundtrip.store.server.jobs import Job
@@ -30,9 +33,10 @@ MANAGER, OTHER = address(0x9A), address(0x9B)
 
 @dataclass
 class Clock:
-    """All that the job needs of a context."""
+    """All that the job and the calendar need of a context."""
 
     at_s: int = NOW_S
+    pool: Any = None
 
     def now_s(self) -> float:
         return self.at_s
@@ -123,3 +127,18 @@ async def test_the_calendar_of_an_account_has_what_it_watches_and_holds(
     await watches.add_rule(index, account, Rule(Who("any"), "buying", None, OTHER), None, 0, NOW)
     found = await read_coming_of(index, account, [], NOW_S, to_s, 10)
     assert [one.token for one in found] == [HIGH, OTHER]
+
+
+async def test_the_calendar_says_what_comes(index: Connection, ground: Ground) -> None:
+    (holder,) = await accounts(index, 1, [ALICE])
+    await ground.block(sent(bought(CURVE, ALICE, ALICE, 10**15, 10**24), sender=ALICE))
+    account = Account(holder, "mite-held", ALICE)
+    ctx: Any = Clock(NOW_S, ground.pool)
+    empty = (await list_unlocks(ctx, Nothing(), account)).answer
+    assert (empty.unlocks, empty.is_whole) == ([], True)
+    await put_unlocks(index, HIGH, [locked(number=n, at_s=UNLOCK_S + n) for n in range(MOST_UNLOCKS + 1)], 10)
+    told = (await list_unlocks(ctx, Nothing(), account)).answer
+    assert (len(told.unlocks), told.is_whole) == (MOST_UNLOCKS, False)
+    first = told.unlocks[0]
+    assert (first.token, first.holder, first.share_bps, first.positions) == (HIGH, BOB, 3_000, 1)
+    assert told.text.endswith(first.text)
