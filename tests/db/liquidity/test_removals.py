@@ -1,9 +1,15 @@
 """Large removals: of active liquidity, net within a transaction, by anyone and by the deployer."""
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.domain.verdicts.stream_position import StreamPosition
+from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.store.liquidity.removals import read_removals, read_removals_between
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings
@@ -105,3 +111,30 @@ async def test_what_is_put_in_before_the_price_comes_counts(pooled: Pooled) -> N
         for tick, liquidity in ((600, 0), (0, WHOLE))
     )
     assert await pooled.happen((BOB, [away, mint(BOB, WHOLE), back, burn(BOB, WHOLE)])) == []
+
+
+async def test_the_stream_has_each_large_removal_once(pooled: Pooled) -> None:
+    third = WHOLE // 3
+    found = await pooled.happen((ALICE, [burn(ALICE, third)]), (DEV, [burn(DEV, third)]))
+    ref, start = pooled.chain.blocks[-1].ref, pooled.chain.blocks[0].ref
+    source, to = DatabaseNews(SimpleNamespace(contracts=NETWORK)), (ref.number, ref.timestamp_s)  # type: ignore[arg-type]
+    begin = StreamPosition(0, start.number, 10**9, start.timestamp_s, 0, 0, 0)
+
+    async def read(
+        position: StreamPosition,
+    ) -> tuple[list[dict[str, Any]], list[StreamPosition], StreamPosition]:
+        async with pooled.index.transaction():
+            events, after = await source._read_chain(pooled.index, position, to, 100)
+        return [json.loads(event.data) for event in events], [event.position for event in events], after
+
+    told, positions, after = await read(begin)
+    assert [one["kind"] for one in told] == ["removal", "removal"]
+    assert [one["removal"]["tx"] for one in told] == [removal.spot.tx_hash for removal in found]
+    assert [one["removal"]["byDeployer"] for one in told] == [False, True]
+    assert told[0]["text"] == (
+        f"{ALICE} removed 33.33 % of the active liquidity of a pool of {HIGH} ({POOL})."
+    )
+    assert (told[0]["token"], told[0]["wallet"], told[0]["block"]) == (HIGH, ALICE, ref.number)
+    # Whoever has the first resumes at the second, and whoever has both gets none again.
+    assert (await read(positions[0]))[0] == told[1:]
+    assert (await read(after))[0] == []

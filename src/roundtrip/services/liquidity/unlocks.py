@@ -10,7 +10,6 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.liquidity.unlocks import CALENDAR_S, ComingUnlock, describe_unlock
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, looking, when
-from roundtrip.services.support.strangers_text import AnswerText, Sentence
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.liquidity.unlocks import read_coming_of
 from roundtrip.store.watch.bag_changes import list_held
@@ -33,13 +32,13 @@ class UnlockRow(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     positions: Annotated[int, msgspec.Meta(description="The number of locked positions.")]
-    text: Sentence
+    text: Annotated[str, msgspec.Meta(description="The same in a sentence.")]
 
 
 class UnlockCalendar(msgspec.Struct, frozen=True, rename="camel"):
     """The unlocks of the next 30 days, of tokens that the account watches."""
 
-    text: AnswerText
+    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
     unlocks: Annotated[
         list[UnlockRow], msgspec.Meta(description=f"The first {MOST_UNLOCKS}, the earliest first.")
     ]

@@ -54,7 +54,7 @@ class AlertRow(msgspec.Struct, frozen=True):
         Kind,
         msgspec.Meta(
             description="What raised it: rule, follow, bag_guard (your own wallet's holdings), unlock "
-            "(locked liquidity of a token that you watch can be withdrawn in a day), service "
+            "(of a token's locked liquidity), service "
             "(news of the service, such as a failing channel), test (a channel's test)."
         ),
     ]
