@@ -471,7 +471,7 @@ def _shortened(alone: bool) -> Callable[[LiquidityGround], PutWorld]:
             ground.withdraws(position, locker),
         )
         until_s = now_s(ground.rpc) + LOCKED_S
-        return ground.put(pool, ground.lock(position, locker, until_s, Exit(owner.account, me, acts)))
+        return ground.put(pool, ground.lock(position, locker, until_s, Exit(me, me, acts)))
 
     return put
 
@@ -620,7 +620,7 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "back door, v4": (_free("author"),),
     "operator of the NFTs": (_free("author"),),
     "short lock": (_free("deployer"),),
-    "short lock of two": (_free("author"),),
+    "short lock of two": (_free("deployer"),),
     "upgradable lock": (_free("author"),),
     "stuck": (_STAYS,),
     "direct position": (_free("author"),),

@@ -55,7 +55,7 @@ def run_check(arguments: list[str]) -> int:
         tokens,
         given.amount,
         given.deep,
-        CheckOutput(is_single, given.json),
+        CheckOutput(is_single, given.json, given.network.listed_tokens()),
     )
     return asyncio.run(run.watch() if given.watch else run.once())
 

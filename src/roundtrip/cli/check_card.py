@@ -11,6 +11,8 @@ from rich.text import Text
 
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.names import clean
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.look_alikes import ListedToken, find_listed
 
 if TYPE_CHECKING:
     from roundtrip.services.check.card import CheckCard
@@ -40,8 +42,9 @@ def draw_failure(token: str, message: str, is_single: bool) -> Text:
     return line.append(f"{token}  {_plain(message)} This is not a pass: ask again.", style="not bold default")
 
 
-def draw_card(answer: "Check", card: "CheckCard") -> RenderableType:
-    """Everything that a person needs of one check, the verdict first."""
+def draw_card(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...] = ()) -> RenderableType:
+    """Everything that a person needs of one check, the verdict first. ``listed``: tokens that the symbol is
+    compared with."""
     level, verdict = answer.verdict.level, answer.verdict
     title = Text(
         f"{level.upper()}  {verdict.code.replace('_', ' ')}", style=f"bold white on {_COLOURS[level]}"
@@ -49,7 +52,7 @@ def draw_card(answer: "Check", card: "CheckCard") -> RenderableType:
     facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
-    for name, text in _facts(answer, card):
+    for name, text in _facts(answer, card, listed):
         facts.add_row(name, Text(_plain(text)))
     parts: list[RenderableType] = [
         Padding(title, (1, 2), style=f"on {_COLOURS[level]}"),
@@ -61,10 +64,13 @@ def draw_card(answer: "Check", card: "CheckCard") -> RenderableType:
     return Group(*parts)
 
 
-def _facts(answer: "Check", card: "CheckCard") -> list[tuple[str, str]]:
+def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) -> list[tuple[str, str]]:
     token, trade, cost = answer.token, answer.trade, card.cost
     named = f"{token.name or 'no name'} ({token.symbol or 'no symbol'})"
     rows = [("token", f"{named}, {answer.address}")]
+    original = find_listed(Address(answer.address.lower()), token.symbol, listed)
+    if original is not None:
+        rows.append(("looks like", f"{original.symbol}, a listed token at {original.address}; it is another"))
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
         is_sold = trade.round_trip_loss_bps is not None

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.status import Status
 
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.market.look_alikes import ListedToken
 
 from .check_card import draw_card, draw_failure, draw_line
 
@@ -25,10 +26,10 @@ _WIDTH = 100
 
 class CheckOutput:
     """``is_single``: one token, which gets a card; else each gets a line. ``as_json``: the API's answers
-    instead."""
+    instead. ``listed``: tokens that the card compares the symbol with."""
 
-    def __init__(self, is_single: bool, as_json: bool) -> None:
-        self._is_single, self._as_json = is_single, as_json
+    def __init__(self, is_single: bool, as_json: bool, listed: tuple[ListedToken, ...] = ()) -> None:
+        self._is_single, self._as_json, self._listed = is_single, as_json, listed
         is_terminal = sys.stdout.isatty()
         self._console = Console(highlight=False, width=None if is_terminal else _WIDTH)
         # On one terminal both need the same console, which moves the progress out of the way.
@@ -56,7 +57,7 @@ class CheckOutput:
         elif isinstance(outcome, RoundtripError):
             self._console.print(draw_failure(token, outcome.message, self._is_single), soft_wrap=True)
         elif self._is_single:
-            self._console.print(draw_card(outcome.answer, outcome.card))
+            self._console.print(draw_card(outcome.answer, outcome.card, self._listed))
         else:
             self._console.print(draw_line(outcome.answer), soft_wrap=True)
 

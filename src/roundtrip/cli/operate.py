@@ -1,6 +1,7 @@
 """The operator's commands: run jobs, migrate the schema, examine the nodes."""
 
 import asyncio
+from dataclasses import replace
 
 from rich.markup import escape
 from rich.table import Table
@@ -31,7 +32,7 @@ async def _work(settings: Settings, network: Network) -> None:
         tracing.trace_to_collector(settings, ctx.measures, "work"),
     ):
         print(f"{supervisor.WORKS}{ctx.chain_id}. Press Ctrl-C to stop.", flush=True)
-        await build.run_worker(ctx)
+        await build.run_worker(replace(ctx, stock_tokens=network.stock_tokens))
 
 
 def migrate() -> None:

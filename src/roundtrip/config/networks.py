@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
@@ -34,6 +35,15 @@ class Network:
     eth_usd_pool: Address | None = None
     """The v3 pool of weth and usdg from which the index takes the eth price; None: the first with
     liquidity."""
+    stock_tokens: tuple[ListedToken, ...] = ()
+    """Stock tokens, which others pass for. All are proxies of one beacon: one with the same code and beacon
+    is of the same issuer."""
+
+    def listed_tokens(self) -> tuple[ListedToken, ...]:
+        """The tokens that others pass for: weth, usdg and the stock tokens."""
+        contracts = self.contracts
+        money = ListedToken("WETH", contracts.weth), ListedToken("USDG", contracts.usdg)
+        return *money, *self.stock_tokens
 
 
 def _address(text: str) -> Address:
@@ -98,6 +108,12 @@ ROBINHOOD = Network(
     eth_usd_pool=_address("0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"),
     # Modest, as these nodes are public. A check of one pool takes 8 calls, following the chain 11 a second.
     calls_per_second=50,
+    stock_tokens=(
+        ListedToken("NVDA", _address("0xd0601CE157Db5bdC3162BbaC2a2C8aF5320D9EEC")),
+        ListedToken("SPY", _address("0x117cc2133c37B721F49dE2A7a74833232B3B4C0C")),
+        ListedToken("AAPL", _address("0xaF3D76f1834A1d425780943C99Ea8A608f8a93f9")),
+        ListedToken("TSLA", _address("0x322f0929c4625ed5bad873c95208d54e1c003b2d")),
+    ),
 )
 """Robinhood Chain, mainnet. Contracts as published by Uniswap and by the launchpad."""
 

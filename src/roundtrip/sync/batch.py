@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 from roundtrip.domain.base.events import (
+    ActiveDepth,
     Buyback,
     LaunchEvent,
     LaunchStep,
     LiquidityChange,
     PoolPlace,
-    PoolState,
     PositionTransfer,
     Price,
     TradeEvent,
@@ -35,7 +35,7 @@ class Batch:
     buybacks: list[Buyback] = field(default_factory=list)
     liquidity: list[LiquidityChange] = field(default_factory=list)
     position_transfers: list[PositionTransfer] = field(default_factory=list)
-    states: dict[tuple[str, int], PoolState | None] = field(default_factory=dict)
+    states: dict[tuple[str, int], ActiveDepth | None] = field(default_factory=dict)
     """By pool and block number: at the end of the block; None: not known any longer."""
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """The tick and the active liquidity of the pools of money, log by log."""
 
-from roundtrip.domain.base.events import LiquidityMoved, PoolState
+from roundtrip.domain.base.events import ActiveDepth, LiquidityMoved
 
 
 class DepthFold:
@@ -8,12 +8,12 @@ class DepthFold:
     pool that is missing, or None, is not known: its next swap says it."""
 
     def __init__(
-        self, states: dict[str, PoolState | None], changed: dict[tuple[str, int], PoolState | None]
+        self, states: dict[str, ActiveDepth | None], changed: dict[tuple[str, int], ActiveDepth | None]
     ) -> None:
         self._states = states
         self._changed = changed
 
-    def note(self, at: str, block_number: int, state: PoolState | None) -> None:
+    def note(self, at: str, block_number: int, state: ActiveDepth | None) -> None:
         """Notes what a log says of the pool ``at``."""
         self._states[at] = self._changed[at, block_number] = state
 
@@ -30,5 +30,5 @@ class DepthFold:
             # No pool has less than nothing: what was known of it is wrong.
             self.note(event.at, block_number, None)
             return None
-        self.note(event.at, block_number, PoolState(state.tick, liquidity))
+        self.note(event.at, block_number, ActiveDepth(state.tick, liquidity))
         return state.liquidity

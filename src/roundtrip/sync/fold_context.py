@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.domain.base.events import PoolPlace, PoolState, Price
+from roundtrip.domain.base.events import ActiveDepth, PoolPlace, Price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
@@ -23,7 +23,7 @@ class FoldContext:
     quotes: set[Address] = field(default_factory=set)
     prices: dict[Address, Price] = field(default_factory=dict)
     pools: dict[str, PoolPlace | None] = field(default_factory=dict)
-    states: dict[str, PoolState | None] = field(default_factory=dict)
+    states: dict[str, ActiveDepth | None] = field(default_factory=dict)
     launched: dict[Address, bool] = field(default_factory=dict)
     met: set[Address] = field(default_factory=set)
     funded: set[Address] = field(default_factory=set)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from roundtrip.chain.blocks.spans import BlockRead, SpanTx
 from roundtrip.domain.base.events import (
+    ActiveDepth,
     Buyback,
     CurveBoughtBack,
     CurveTraded,
@@ -20,7 +21,6 @@ from roundtrip.domain.base.events import (
     Operated,
     PoolOpened,
     PoolPlace,
-    PoolState,
     PositionMoved,
     PositionNumbered,
     PositionTransfer,
@@ -211,7 +211,7 @@ class BatchFold:
         self._add_pool(PoolPlace(event.at, event.kind, token, quote, since, *key, spot))
         # Later changes of a pool whose blocks are not read in full are not known.
         if event.tick is not None and is_money and self._is_full:
-            self._depths.note(event.at, spot.block_number, PoolState(event.tick, 0))
+            self._depths.note(event.at, spot.block_number, ActiveDepth(event.tick, 0))
 
     def _add_pool(self, pool: PoolPlace) -> None:
         if self._known.pools.get(pool.at) is None:
@@ -288,7 +288,7 @@ class BatchFold:
             return
         self._prices.note_price_set(event, pool, self._block.ref)
         if pool.in_money_from is not None:
-            self._depths.note(event.at, spot.block_number, PoolState(event.tick, 0))
+            self._depths.note(event.at, spot.block_number, ActiveDepth(event.tick, 0))
 
     def _fold_swap(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event
@@ -297,7 +297,7 @@ class BatchFold:
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
         self._prices.note_swap(event, pool, self._block.ref)
-        self._depths.note(event.at, spot.block_number, PoolState(event.tick, event.liquidity))
+        self._depths.note(event.at, spot.block_number, ActiveDepth(event.tick, event.liquidity))
         if event.sender == self._contracts.launchpad_hook:
             # The hook sells its fees: no wallet's trade, and inside a trade whose fee log is still to come.
             return

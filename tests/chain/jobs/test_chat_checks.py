@@ -15,6 +15,8 @@ from roundtrip.channels.telegram import Telegram
 from roundtrip.config.resources import LIBRARIES
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.jobs.kinds.telegram import (
     FULL,
     HELP,
@@ -82,6 +84,14 @@ async def test_without_a_picture_the_text_is_sent(
     lines = told["text"].split("\n")
     assert lines[0].startswith('Sells: "')
     assert lines[2].startswith("A round trip costs 0.60 %")
+
+
+async def test_the_text_names_the_token_that_another_looks_like(indexed: Context, built: Built) -> None:
+    stock = ListedToken("PLAlN", Address("0x" + "d0" * 20))
+    async with bot(replace(indexed, stock_tokens=(stock,))) as api:
+        await api.says(5, f"/check {built.tokens['plain']}")
+        (told,) = await api.told_to(1)
+    assert f'looks like that of "PLAlN" ({stock.address}), a listed stock token.' in told["text"]
 
 
 async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(

@@ -13,6 +13,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
@@ -46,6 +47,16 @@ async def read(indexed: Context, built: Built) -> AsyncIterator[Context]:
     async with indexed.pool.acquire() as connection:
         await connection.execute("DELETE FROM facts.token")
         await connection.execute("UPDATE facts.launch SET symbol_key = NULL")
+
+
+async def test_a_token_that_looks_like_a_listed_one(read: Context, built: Built) -> None:
+    stock = ListedToken("PLAlN", Address("0x" + "d0" * 20))
+    ctx = replace(read, stock_tokens=(stock,))
+    answer = await found(ctx, built.tokens["plain"])
+    assert answer.look_alike_of == stock.address
+    assert f'Its symbol looks like that of "PLAlN" ({stock.address}), a listed stock token.' in answer.text
+    assert (await found(ctx, built.tokens["curve"])).look_alike_of is None
+    assert (await found(ctx, built.accounts[0])).look_alike_of is None
 
 
 # --- addresses -------------------------------------------------------------------------------------

@@ -157,11 +157,15 @@ async def test_a_trade_reads_back(
 async def test_liquidity_reads_back(
     connection: Connection, ids: Ids, amounts: tuple[int | None, int | None]
 ) -> None:
-    change = LiquidityChange(SPOT, PLACE, TOKEN, WALLET, OTHER, -(2**23), 2**23 - 1, -(2**255), *amounts)
+    ticks, active_raw = (-(2**23), 2**23 - 1), amounts[0]
+    change = LiquidityChange(
+        SPOT, PLACE, TOKEN, WALLET, OTHER, *ticks, -(2**255), *amounts, number=MOST, active_raw=active_raw
+    )
     await facts.put_liquidity(connection, [change], ids)
     row = await only(connection, "liquidity")
     assert (row["liquidity_delta"], row["tick_lower"], row["tick_upper"]) == (-(2**255), -(2**23), 2**23 - 1)
     assert (row["token_raw"], row["quote_raw"]) == amounts
+    assert (row["number"], row["active_raw"]) == (MOST, active_raw)
     assert (row["owner_id"], row["sender_id"]) == (ids.addresses[WALLET], ids.addresses[OTHER])
     assert (row["pool_id"], row["tx_hash"]) == (ids.pools[PLACE], as_bytes(HASH))
 

@@ -6,21 +6,29 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.scorecard.scorecard import VerdictScore
 from roundtrip.domain.watch.rules import Rule, Who
+from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.scorecard import scorecard
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
+from roundtrip.sync.apply import Writer
 from support.databases import connected, database
 from support.keys import account_of_key
+from support.told_blocks import WETH, Chain, sent, v4_at, v4_moved, v4_opened
+from unit.sync.telling import ALICE, LOW
+from unit.venues.logs import NETWORK
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = keys.format_key(bytes(32))
 FIRST, SCORES = 10, 19
 """The first release with accounts that watch; the first with a scorecard, which later migrations count."""
+POSITIONS = 27
+"""The last release that folded no positions."""
 RENAMED = 25
 NEW_NAMES = {"accounts.mite": "accounts.account", '"mite_id"': '"account_id"'}
 """What that migration calls otherwise."""
@@ -112,6 +120,39 @@ async def test_what_an_older_release_wrote_is_kept(connection: Connection) -> No
     assert [(kept.rule, kept.hits) for kept in await watches.rules_of(connection, account.id)] == [
         (Rule(Who("any"), "launching"), 2)
     ]
+
+
+async def test_an_index_of_before_has_whole_positions_of_later_pools_only(connection: Connection) -> None:
+    """Of the pool that is there already positions may be missing: also what a fork takes away again is not
+    taken off them."""
+    await migrate(connection, migrations()[:POSITIONS])
+    chain, at = Chain(), v4_at(LOW, WETH)
+    await connection.execute(
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s, older_number, rewinds)"
+        " VALUES (99, 99, $1, $2, 99, 1)",
+        as_bytes(chain.parent.hash), chain.parent.timestamp_s,
+    )  # fmt: skip
+    await connection.execute(
+        "WITH put AS (INSERT INTO facts.address (address) VALUES ($1), ($2) RETURNING id)"
+        " INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
+        " block_number, log_index, at_s)"
+        " SELECT $3, 'amm_v4', min(id), max(id), 99, 0, 200, 99, 0, 9 FROM put",
+        as_bytes(LOW), as_bytes(WETH), as_bytes(at),
+    )  # fmt: skip
+    await migrate(connection)
+    chain.block(sent(v4_moved(at, ALICE, 7), v4_opened(LOW, ZERO_ADDRESS)))
+    writer = Writer(NETWORK)
+    await writer.append(connection, chain.blocks, 0)
+
+    async def wholes() -> list[tuple[int, bool]]:
+        found = await read_positions(connection, NETWORK, LOW, 9, 9)
+        assert found is not None
+        return [(one.pool.spot.block_number, one.is_whole) for one in found.pools]
+
+    assert await wholes() == [(100, True), (99, False)]
+    await writer.rewind(connection, chain.blocks[0].ref, chain.parent)
+    assert await wholes() == [(99, False)]
+    assert await connection.fetchval("SELECT count(*) FROM facts.lp_position") == 0
 
 
 async def test_scores_of_before_are_counted(connection: Connection) -> None:

@@ -4,7 +4,7 @@ import html
 import json
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -20,7 +20,9 @@ from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import FLAGS
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.holders import book_reader
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
@@ -55,6 +57,18 @@ class Reader:
 async def reader(indexed: Context) -> AsyncIterator[Reader]:
     async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
         yield Reader(url, browser)
+
+
+async def test_a_page_names_the_token_that_another_looks_like(indexed: Context, built: Built) -> None:
+    stock = ListedToken("PLAlN", Address("0x" + "d0" * 20))
+    listing = replace(indexed, stock_tokens=(stock,))
+    async with service(listing, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        page = await Reader(url, browser).token(built.tokens["plain"])
+    shown = words(page)
+    assert "Its symbol looks like that of" in shown
+    assert "PLAlN" in shown
+    assert "a listed stock token. It is not that token." in shown
+    assert f'href="/token/{stock.address}"' in page
 
 
 def words(page: str) -> str:

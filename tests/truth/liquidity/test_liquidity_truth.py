@@ -11,12 +11,10 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.liquidity import locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
-from roundtrip.venues.abi import keccak
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
@@ -25,6 +23,8 @@ from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition
 
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
+NO_BUY = {"taxed quote": "a simulated wallet gets less of the quote than it pays for the token"}
+"""Worlds in which no simulated buy succeeds: then it says that it could not find out the loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Stood:
 
     async def asked(self, name: str) -> Liquidity:
         """The answer about a world's token."""
+        await self.ctx.heads.refresh()
         return (await read_liquidity(self.ctx, LiquidityParams(self.worlds[name].pool.token))).answer
 
 
@@ -57,19 +58,6 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
                 yield Stood(ctx, ground, worlds)
 
 
-@pytest.fixture
-def known_lockers(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The codes of the honest lockers are known; those of the others are not."""
-    lockers = {
-        name: stood.worlds[name].positions[0].holder for name in ("time lock", "vault", "vault for ever")
-    }
-    codes = {
-        "0x" + keccak(bytes.fromhex(stood.ground.rpc.call("eth_getCode", address, "latest")[2:])).hex(): name
-        for name, address in lockers.items()
-    }
-    monkeypatch.setattr(locks, "KNOWN_CODES", codes)
-
-
 def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
     """What the answer says of a position."""
     number = str(position.number) if position.number else None
@@ -88,7 +76,6 @@ def second(told: datetime) -> int:
     return int(told.timestamp())
 
 
-@pytest.mark.usefixtures("known_lockers")
 @pytest.mark.parametrize("name", WORLDS)
 async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> None:
     put, answer = stood.worlds[name], await stood.asked(name)
@@ -115,12 +102,16 @@ async def test_shares_are_those_of_the_pool(stood: Stood, name: str) -> None:
         assert found.share_bps == pytest.approx(share_bps, abs=SHARE_BPS)
     assert sum(int(found.liquidity) for found in told.values() if found.in_range) == active
     assert answer.totals is not None
-    by_status = {
-        status: sum(one.share_bps for one in told.values() if one.held_by == status)
-        for status in {one.held_by for one in told.values()}
-    }
-    for status, bps in by_status.items():
-        assert getattr(answer.totals, f"{status}_bps") == pytest.approx(bps, abs=len(told))
+    # A curve is the launchpad's.
+    curves_bps = sum(venue.share_bps or 0 for venue in answer.venues if not venue.positions)
+    whole: dict[str, float] = {"launchpad": curves_bps}
+    for venue in answer.venues:
+        for one in venue.positions:
+            part_bps = one.share_bps * (venue.share_bps or 0) / BPS
+            whole[one.held_by] = whole.get(one.held_by, 0) + part_bps
+    assert sum(whole.values()) == pytest.approx(BPS, abs=len(told) + 2)
+    for status, bps in whole.items():
+        assert getattr(answer.totals, f"{status}_bps") == pytest.approx(bps, abs=len(told) + 2)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -135,7 +126,10 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
     assert answer.if_it_left is not None, answer.text
     taken = left[answer.if_it_left.by.address]
     assert sum(one.liquidity for one in taken) == most
-    assert answer.if_it_left.known, answer.text
+    assert answer.if_it_left.known == (name not in NO_BUY), answer.text
+    if name in NO_BUY:
+        assert "could not find out what you would then get back" in answer.text
+        return
     now_bps, left_bps = (loss_if_it_left(ground, put.pool, gone) for gone in ((), taken))
     # Where no sale succeeds, nothing comes back.
     told = answer.if_it_left

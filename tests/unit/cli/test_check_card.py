@@ -9,8 +9,10 @@ from rich.console import Console, RenderableType
 
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.check.schema import Check, TokenAnswer, present
 from unit.domain.builders import evidence, refused_cells, sold, venue
@@ -63,3 +65,14 @@ def test_the_grid_names_the_sizes_of_its_policy(wei: int, size: str) -> None:
     found = evidence(venue())
     card = read_card(found, judge(found, policy), False, policy)
     assert card.grid.rows[0].label == f"{size}, all of it"
+
+
+def test_a_card_names_the_listed_token_that_a_symbol_looks_like() -> None:
+    answer, card = answered()
+    looking = replace(answer, token=TokenAnswer("NVD\u0410", "Nvidia", 18, "1", None, None))
+    listed = (ListedToken("NVDA", Address("0x" + "d0" * 20)),)
+    sentence = f"NVDA, a listed token at 0x{'d0' * 20}; it is another"
+    assert sentence in printed(draw_card(looking, card, listed))
+    assert "looks like" not in printed(draw_card(looking, card))
+    own = replace(looking, address=listed[0].address)
+    assert "looks like" not in printed(draw_card(own, card, listed))

@@ -53,14 +53,16 @@ class HeldByContract:
     functions: tuple[Setter, ...]
     actors: tuple[Address, ...]
     times_s: tuple[int, ...]
+    never: bool = False
+    """Whether the contract names a time beyond all that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenOut:
-    """Somebody took the position out. ``calls``: what they called, in order; ``at_s``: when."""
+    """Somebody took the position out. ``calls``: who called what, in order; ``at_s``: when."""
 
     withdrawal: Withdrawal
-    calls: tuple[Call, ...]
+    calls: tuple[tuple[Address, Call], ...]
     at_s: int
 
 
@@ -103,6 +105,14 @@ def times_in(words: Sequence[int], now_s: int) -> tuple[int, ...]:
     return tuple(sorted({word for word in words if now_s < word <= now_s + _FOREVER_S}))
 
 
+def names_no_end(words: Sequence[int]) -> bool:
+    """Whether a word is a time that never comes: the largest number of its width."""
+    return any(word in _NEVER for word in words)
+
+
+_NEVER = frozenset(2**bits - 1 for bits in (32, 40, 48, 64, 128, 256))
+
+
 def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
     """The words that may be addresses, in order."""
     found = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
@@ -112,28 +122,29 @@ def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
 # --- plans ------------------------------------------------------------------------------------------
 
 
-def now_plan(held: HeldByContract, actor: Address, environment: Environment, contracts: Contracts) -> Plan:
-    """Every function as one account, twice: one call may give the right to another. A call that reverts
-    changes nothing. Before them the account tries to move the NFT itself."""
-    once = [
-        step
-        for function in held.functions[:MOST_FUNCTIONS]
-        for step in _steps(held, function, actor, environment, "now")
-    ]
-    again = [SimulatedStep(f"{step.label} again", actor, step.call, step.gas_limit) for step in once]
-    first = []
-    if positions.is_nft(held.position, held.venue, contracts):
-        take = positions.plan_take(held.position, held.holder, actor)
-        first = [SimulatedStep("take now", actor, take, _CALL_GAS)]
+def now_plan(
+    held: HeldByContract, actors: Sequence[Address], environment: Environment, contracts: Contracts
+) -> Plan:
+    """Every function as each of these accounts, twice: one call may give the right to another. A call that
+    reverts changes nothing. Before them each account tries to move the NFT itself."""
+    once, first = [], []
+    for n, actor in enumerate(actors):
+        once += [
+            step
+            for function in held.functions[:MOST_FUNCTIONS]
+            for step in _steps(held, function, actor, environment, f"now {n}")
+        ]
+        if positions.is_nft(held.position, held.venue, contracts):
+            take = positions.plan_take(held.position, held.holder, actor)
+            first.append(SimulatedStep(f"take now {n}", actor, take, _CALL_GAS))
+    again = [SimulatedStep(f"{step.label} again", step.sender, step.call, step.gas_limit) for step in once]
     steps = [*first, *once, *again]
     blocks = [
         PlannedBlock(1, tuple(steps[at : at + _CALLS_A_BLOCK])) for at in range(0, len(steps), _CALLS_A_BLOCK)
     ]
+    opening = _funded(blocks[0] if blocks else PlannedBlock(1, ()), actors, environment)
     last = PlannedBlock(1, tuple(_reads(held, environment, contracts, "end")))
-    return Plan(
-        environment,
-        (_funded(blocks[0] if blocks else PlannedBlock(1, ()), actor, environment), *blocks[1:], last),
-    )
+    return Plan(environment, (opening, *blocks[1:], last))
 
 
 def waiting_plan(
@@ -154,11 +165,11 @@ def waiting_plan(
         )
         blocks.append(PlannedBlock(wait_s - passed_s, steps))
         passed_s = wait_s
-    return Plan(environment, (_funded(blocks[0], actor, environment), *blocks[1:]))
+    return Plan(environment, (_funded(blocks[0], (actor,), environment), *blocks[1:]))
 
 
-def _funded(block: PlannedBlock, actor: Address, environment: Environment) -> PlannedBlock:
-    money = ((actor, 100 * WEI_PER_ETH), (environment.reader, WEI_PER_ETH))
+def _funded(block: PlannedBlock, actors: Sequence[Address], environment: Environment) -> PlannedBlock:
+    money = (*((actor, 100 * WEI_PER_ETH) for actor in actors), (environment.reader, WEI_PER_ETH))
     return PlannedBlock(block.delay_s, block.steps, money, codes=((environment.receiver, STAND_IN_CODE),))
 
 
@@ -196,6 +207,8 @@ def _arguments(
     numbers = [part for part in types if is_number(part)]
     manager, number = held.position.owner, held.position.number
     named = list(product((manager, actor), repeat=min(2, len(addresses))))
+    # Whoever takes it is named last: a manager that was handed its own NFT keeps it.
+    named.sort(key=lambda choice: choice[-1:] == (manager,))
     counted: list[tuple[int, ...]] = [()]
     if numbers:
         rest = len(numbers) - 1
@@ -243,20 +256,18 @@ def _reads(
 
 
 def read_now(
-    held: HeldByContract, actor: Address, results: Results, plan: Plan, contracts: Contracts, now_s: int
+    held: HeldByContract, results: Results, plan: Plan, contracts: Contracts, now_s: int
 ) -> TakenOut | None:
     """What took the position out now; None: nothing did."""
     if not _is_out(held, results, contracts, "end"):
         return None
     steps = [step for block in plan.blocks for step in block.steps if results[step.label].ok]
     steps = [step for step in steps if not step.label.startswith("read-")]
-    return _taken(held, actor, steps, results, now_s)
+    return _taken(held, steps, results, now_s)
 
 
 def read_waiting(
     held: HeldByContract,
-    function: Setter,
-    actor: Address,
     results: Results,
     plan: Plan,
     contracts: Contracts,
@@ -270,23 +281,19 @@ def read_waiting(
         if _is_out(held, results, contracts, str(wait_s)):
             block = plan.blocks[(1, *waits_s).index(wait_s)]
             steps = [step for step in block.steps if results[step.label].ok and step.call.to == held.holder]
-            return before, _taken(held, actor, steps, results, now_s + wait_s)
+            return before, _taken(held, steps, results, now_s + wait_s)
         before = wait_s
     return None
 
 
-def _taken(
-    held: HeldByContract, actor: Address, steps: Sequence[SimulatedStep], results: Results, at_s: int
-) -> TakenOut:
+def _taken(held: HeldByContract, steps: Sequence[SimulatedStep], results: Results, at_s: int) -> TakenOut:
     """The first call whose events name the position is the one that took it out; calls before it may have
     prepared it."""
-    for place, step in enumerate(steps):
-        if _names(held, results[step.label]):
-            selector = step.label.partition("-")[0]
-            name = next((f.name for f in held.functions if f.selector == selector), "transferFrom")
-            prepared = tuple(earlier.call for earlier in steps[: place + 1])
-            return TakenOut(Withdrawal(actor, name), prepared, at_s)
-    return TakenOut(Withdrawal(actor, "unknown function"), tuple(step.call for step in steps), at_s)
+    place = next((n for n, step in enumerate(steps) if _names(held, results[step.label])), len(steps) - 1)
+    step, prepared = steps[place], steps[: place + 1]
+    selector = step.label.partition("-")[0]
+    name = next((f.name for f in held.functions if f.selector == selector), "its transfer")
+    return TakenOut(Withdrawal(step.sender, name), tuple((one.sender, one.call) for one in prepared), at_s)
 
 
 def _names(held: HeldByContract, result: StepResult) -> bool:

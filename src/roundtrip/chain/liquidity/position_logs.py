@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.liquidity.positions import Position
-from roundtrip.venues import amm_v3, amm_v4
+from roundtrip.venues import abi, amm_v3, amm_v4
 from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.positions import manager_of
 
@@ -43,15 +43,33 @@ Key = tuple[Address, int, int, int]
 """Owner, number, lower and upper tick."""
 
 
-def log_call(venue: Venue, contracts: Contracts, head: BlockRef) -> RpcCall:
-    """Reads every change of the pool's liquidity since the first block."""
+def log_call(venue: Venue, contracts: Contracts, head: BlockRef, owner: Address | None = None) -> RpcCall:
+    """Reads every change of the pool's liquidity since the first block, or of one owner in it."""
     blocks = {"fromBlock": "0x0", "toBlock": hex(head.number)}
-    if venue.pool is not None:
-        return RpcCall(
-            "eth_getLogs", [{"address": venue.pool, "topics": [[amm_v3.MINT, amm_v3.BURN]], **blocks}]
-        )
-    topics = [amm_v4.MODIFY_LIQUIDITY, venue.pool_id]
-    return RpcCall("eth_getLogs", [{"address": contracts.v4_pool_manager, "topics": topics, **blocks}])
+    topics: list[object] = [[amm_v3.MINT, amm_v3.BURN]]
+    if venue.pool is None:
+        topics = [amm_v4.MODIFY_LIQUIDITY, venue.pool_id]
+    topics += [] if owner is None else ["0x" + abi.word(owner)]
+    emitter = venue.pool or contracts.v4_pool_manager
+    return RpcCall("eth_getLogs", [{"address": emitter, "topics": topics, **blocks}])
+
+
+def transaction_call(tx_hash: str) -> RpcCall:
+    """Reads a transaction."""
+    return RpcCall("eth_getTransactionByHash", [tx_hash])
+
+
+class _Transaction(msgspec.Struct, rename={"sender": "from"}):
+    sender: str
+
+
+def read_sender(answer: msgspec.Raw | RpcError) -> Address | None:
+    """Who sent the transaction; None: not known."""
+    try:
+        read = None if isinstance(answer, RpcError) else msgspec.json.decode(answer, type=_Transaction | None)
+        return None if read is None else parse_address(read.sender)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
 
 
 def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:

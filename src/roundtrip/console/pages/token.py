@@ -15,6 +15,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
+from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 
 _ROWS = {row.name: row for row in OPERATIONS}
 # Pages pass ``deep`` as a parameter, not in a query string.
@@ -29,6 +30,17 @@ _CARD = Operation(
     on_mcp=False,
     counts="never",
     bad_params="bad_address",
+)
+_LOOK_ALIKE = Operation(
+    name="token_look_alike",
+    title="Which token a token looks like, for its page",
+    description="",
+    params=LookAlikeParams,
+    answer=TokenLookAlike,
+    handler=lambda call: token_look_alike(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    errors=("upstream",),
 )
 _HOLDERS = replace(
     _ROWS["token_holders"],
@@ -77,6 +89,7 @@ async def show_token(visit: Visit) -> Response:
         "token.html",
         check=check,
         card=await _read_card(visit, check),
+        look_alike=await _read_look_alike(visit, check),
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
@@ -96,6 +109,22 @@ async def _read_card(visit: Visit, check: Mapping[str, Any]) -> Any:
             raise
         return None
     return answer["card"]
+
+
+async def _read_look_alike(visit: Visit, check: Mapping[str, Any]) -> Any:
+    """The token that this one looks like. None: none was found, or the index or the node is unavailable."""
+    token = check["token"]
+    if token is None:
+        return None
+    try:
+        answer = await visit.ask(
+            _LOOK_ALIKE, address=check["address"], symbol=token["symbol"], name=token["name"]
+        )
+    except RoundtripError as fault:
+        if fault.code not in ("busy", "upstream"):
+            raise
+        return None
+    return answer["lookAlike"]
 
 
 async def show_holders(visit: Visit) -> Response:

@@ -278,7 +278,7 @@ class PositionTransfer(NamedTuple):
     moved: PositionMoved
 
 
-class PoolState(NamedTuple):
+class ActiveDepth(NamedTuple):
     """A pool's tick, and its liquidity in range of it."""
 
     tick: int

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.index.tokens import Label
 
 from .drawing import describe_card, draw_card
 from .newest_check import TokenCard, read_checks
@@ -95,7 +98,11 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     card = TokenCard(token, shown)
     text = describe_card(card)
     untried = "" if stored.made.holders or text.level not in ("ok", "warn") else NO_HOLDERS
-    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, untried, text.as_of]
+    looks_like = await _describe_look_alike(
+        ctx, Label(token, check.token.symbol, check.token.name, None, None)
+    )
+    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, looks_like]
+    lines += [untried, text.as_of]
     if ctx.outward.public_url is not None:
         lines.append(f"{ctx.outward.public_url}/t/{card.address}")
     picture = None
@@ -104,3 +111,11 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
             picture = await ctx.outward.pictures.draw(draw_card(card))
     until_s = check.checked_at.timestamp() + shared_ms / 1000
     return ChatAnswer([line for line in lines if line], picture, until_s)
+
+
+async def _describe_look_alike(ctx: Context, label: Label) -> str:
+    """The sentence about the token that this one looks like; empty: none was found, or it cannot be read."""
+    with contextlib.suppress(ServiceFull, NodeFault):
+        found = await find_look_alike(ctx, label, Meter())
+        return "" if found is None else found.text
+    return ""

@@ -107,19 +107,19 @@ def withdrawal_block(bought: BuyRoundResult, party: Party, taken: Taken) -> Plan
         position, sender = held.position, party.wallet
         withdrawal, result = held.withdrawal, taken.get((pool.venue, held))
         assert withdrawal is not None
-        calls = () if result is None or result.taken is None else result.taken.calls
+        taken_calls = () if result is None or result.taken is None else result.taken.calls
+        calls = [(by, call) for by, call in taken_calls]
+        money |= {by: _MONEY_WEI for by, _ in calls}
         if withdrawal.function == UPGRADE and position.holder is not None:
             # New code can do anything as the contract: here nothing is in the way of its own calls.
             sender = position.holder
             codes[sender], money[sender] = "0x", _MONEY_WEI
         if positions.is_nft(position, pool.venue, contracts):
-            calls = (
-                *calls,
-                *positions.plan_withdraw(
-                    position, position.liquidity, pool.venue, token, contracts, party.wallet
-                ),
+            own = positions.plan_withdraw(
+                position, position.liquidity, pool.venue, token, contracts, party.wallet
             )
+            calls += [(sender, call) for call in own]
         steps += [
-            SimulatedStep(f"withdraw-{n}-{k}", sender, call, _WITHDRAW_GAS) for k, call in enumerate(calls)
+            SimulatedStep(f"withdraw-{n}-{k}", by, call, _WITHDRAW_GAS) for k, (by, call) in enumerate(calls)
         ]
     return PlannedBlock(1, tuple(steps), tuple(money.items()), codes=tuple(codes.items()))

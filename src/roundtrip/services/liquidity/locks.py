@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from roundtrip.chain.liquidity import lock_plans, position_reads
+from roundtrip.chain.liquidity import lock_plans, position_logs, position_reads
 from roundtrip.chain.liquidity.lock_plans import HeldByContract, TakenOut
 from roundtrip.chain.owner import named_accounts, owner_setters
 from roundtrip.chain.owner.owner_setters import Setter
@@ -16,6 +16,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate import token_facts
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing, RefusedCall
@@ -25,6 +26,7 @@ from roundtrip.domain.liquidity.positions import Position
 from roundtrip.services.check.session import CheckSession
 from roundtrip.venues import BY_KIND, abi
 from roundtrip.venues.base import Contracts
+from roundtrip.venues.positions import is_nft
 
 MOST_LOCKS = 8
 """Positions in contracts that are tried, the largest first."""
@@ -119,6 +121,7 @@ class LockTrials:
         """Each with its functions, the accounts to try and the times that it names; None: its functions
         cannot be read."""
         run, block = self._run, self._run.head.block
+        tried = await self._with_senders(tried)
         calls: dict[str, RpcCall] = {}
         environment = run.environments[0]
         holders = tuple(dict.fromkeys(place.holder.address for place in tried))
@@ -149,9 +152,39 @@ class LockTrials:
                     setters,
                     self._actors(place, lock_plans.read_owner(said), words, stored),
                     lock_plans.times_in(words, self._now_s)[:_MOST_TIMES],
+                    lock_plans.names_no_end(words),
                 )
             )
         return held
+
+    async def _with_senders(self, tried: Sequence[ContractPosition]) -> list[ContractPosition]:
+        """Positions that are no NFT with who sent the first transaction that added to them: nothing else may
+        name that account. Two trips, none where every position is an NFT."""
+        run, block = self._run, self._run.head.block
+        bare = [
+            n
+            for n, place in enumerate(tried)
+            if place.given_by is None and not is_nft(place.position, place.venue, self._contracts)
+        ]
+        if not bare:
+            return list(tried)
+        calls = [
+            [position_logs.log_call(tried[n].venue, self._contracts, block, tried[n].position.owner)]
+            for n in bare
+        ]
+        answers = await run.means.node.batches(calls, run.meter)
+        first: dict[int, str] = {}
+        for n, answer in zip(bare, answers, strict=True):
+            logs = None if isinstance(answer, NodeFault) else position_logs.read_logs(answer[0])
+            if logs:
+                first[n] = logs[0].transaction_hash
+        if not first:
+            return list(tried)
+        sent = await run.means.node.batch(
+            [position_logs.transaction_call(tx_hash) for tx_hash in first.values()], run.meter
+        )
+        senders = {n: position_logs.read_sender(answer) for n, answer in zip(first, sent, strict=True)}
+        return [replace(place, given_by=senders.get(n, place.given_by)) for n, place in enumerate(tried)]
 
     def _actors(
         self,
@@ -180,20 +213,21 @@ class LockTrials:
     # --- trials -------------------------------------------------------------------------------------
 
     async def _try_now(self, held: Sequence[HeldByContract | None]) -> list[TakenOut | None]:
-        """What takes each out now."""
-        plans: dict[tuple[int, Address], Plan] = {}
+        """What takes each out now: each account alone, and all of them together."""
+        plans: dict[tuple[int, tuple[Address, ...]], Plan] = {}
         for n, one in enumerate(held):
-            for actor in () if one is None else one.actors:
-                assert one is not None
-                plans[n, actor] = lock_plans.now_plan(one, actor, self._environment(one), self._contracts)
+            if one is None:
+                continue
+            together = [one.actors] if len(one.actors) > 1 else []
+            for actors in (*((actor,) for actor in one.actors), *together):
+                plans[n, actors] = lock_plans.now_plan(one, actors, self._environment(one), self._contracts)
         results = await self._send({name: (held[name[0]], plan) for name, plan in plans.items()})
         found: list[TakenOut | None] = [None] * len(held)
-        for (n, actor), result in results.items():
+        for (n, actors), result in results.items():
             one = held[n]
             if one is None or isinstance(result, Missing) or found[n] is not None:
                 continue
-            plan = plans[n, actor]
-            found[n] = lock_plans.read_now(one, actor, result, plan, self._contracts, self._now_s)
+            found[n] = lock_plans.read_now(one, result, plans[n, actors], self._contracts, self._now_s)
         return found
 
     async def _try_later(self, held: Sequence[HeldByContract | None]) -> list[Lock | None]:
@@ -218,9 +252,7 @@ class LockTrials:
             if one is None or isinstance(result, Missing):
                 continue
             plan = plans[n, function, actor]
-            read = lock_plans.read_waiting(
-                one, function, actor, result, plan, self._contracts, waits[n], self._now_s
-            )
+            read = lock_plans.read_waiting(one, result, plan, self._contracts, waits[n], self._now_s)
             if read is not None:
                 locks[n] = _earlier(locks[n], _lock_of(read, one, self._now_s, actor))
         return locks
@@ -294,7 +326,7 @@ def _result(
         return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
     if one is None:
         return UNKNOWN
-    if locker is not None and lock is not None:
+    if locker is not None and (one.never or (lock is not None and lock.is_exact)):
         return LockResult("locked", None, lock, locker)
     return LockResult("contract", None, lock, locker)
 

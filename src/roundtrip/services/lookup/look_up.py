@@ -15,10 +15,12 @@ from roundtrip.services.wallets.names import find_wallets_named, scam_text
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
 from roundtrip.store.index import cursor, deployers, tokens
+from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets import look_up
 
 from .entities import KnownEntities, Question, build_pool_question, build_token_question
 from .explain import ExplainParams, explain
+from .look_alikes import find_look_alike
 from .look_up_address import identify_address
 from .look_up_answer import (
     BY_ADDRESS,
@@ -61,8 +63,22 @@ async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer
         answer, ttl_ms = await _look_up_word(ctx, query, hex_word, meter)
     else:
         answer = await _look_up_symbol(ctx, query)
-    answer = await _add_scam_marks(ctx, answer)
+    answer = await _add_scam_marks(ctx, await _add_look_alike(ctx, answer, meter))
     return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
+
+
+async def _add_look_alike(ctx: Context, answer: LookUpAnswer, meter: Meter) -> LookUpAnswer:
+    """Adds the token that a found token looks like. Raises ServiceFull, NodeFault."""
+    if answer.kind != "token" or answer.token is None:
+        return answer
+    token = answer.token
+    label = Label(Address(token.address), token.symbol, token.name, None, None)
+    found = await find_look_alike(ctx, label, meter)
+    if found is None:
+        return answer
+    return msgspec.structs.replace(
+        answer, text=f"{answer.text} {found.text}", look_alike_of=found.original.address
+    )
 
 
 async def _add_scam_marks(ctx: Context, answer: LookUpAnswer) -> LookUpAnswer:

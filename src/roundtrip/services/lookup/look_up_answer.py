@@ -147,6 +147,13 @@ class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
             "the newest first. null: not a token's address."
         ),
     ]
+    look_alike_of: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Address of the listed, or older and larger, token whose symbol or name the token's "
+            "equals or looks like. null: not a token, or none was found, which proves nothing."
+        ),
+    ]
 
 
 BY_ADDRESS = "Any token can use any symbol: identify a token by its address."
@@ -169,7 +176,7 @@ _ENDED: dict[LaunchStands, str] = {
     "rescued": "This curve has ended: the launchpad's owner withdrew what was in it.",
 }
 """The sentence about a curve that has ended."""
-_PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction", "removals")
+_PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction", "removals", "look_alike_of")
 """Optional parts of an answer."""
 
 

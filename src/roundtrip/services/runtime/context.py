@@ -15,6 +15,7 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.venues.base import Contracts
 
 from .book_cache import BookCache
@@ -38,7 +39,7 @@ class Context:
     paid for; None: they cannot be. ``service_id``: id of the database, shared by all processes of a service
     and unique to it. ``outward``: sends messages to users' channels. ``measures``: durations in this process.
     ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
-    accounts are not limited."""
+    accounts are not limited. ``stock_tokens``: those that the network's configuration lists."""
 
     chain_id: int
     contracts: Contracts
@@ -63,6 +64,7 @@ class Context:
     measures: Measures = field(default_factory=Measures)
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
     address: str | None = None
+    stock_tokens: tuple[ListedToken, ...] = ()
 
     def for_caller(
         self, caller: str, lane: Lane, token: str | None = None, address: str | None = None

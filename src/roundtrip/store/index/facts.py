@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from roundtrip.domain.base.events import (
+    ActiveDepth,
     LaunchEvent,
     LaunchStep,
     LiquidityChange,
     PoolPlace,
-    PoolState,
     PositionTransfer,
     Price,
     Spot,
@@ -222,11 +222,11 @@ _POSITION_TRANSFER = (
 
 
 async def put_states(
-    connection: Connection, states: Mapping[tuple[str, int], PoolState | None], ids: Ids
+    connection: Connection, states: Mapping[tuple[str, int], ActiveDepth | None], ids: Ids
 ) -> None:
     """Inserts the states of pools at the ends of blocks."""
 
-    def line(row: tuple[tuple[str, int], PoolState | None]) -> str:
+    def line(row: tuple[tuple[str, int], ActiveDepth | None]) -> str:
         (at, number), state = row
         known = "\\N\t\\N" if state is None else f"{state.tick}\t{state.liquidity}"
         return f"{ids.pools[at]}\t{number}\t{known}\n"

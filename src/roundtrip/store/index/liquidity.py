@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.events import PoolState
+from roundtrip.domain.base.events import ActiveDepth
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.server.hex import as_text
 from roundtrip.store.server.rows import Connection, fetch
@@ -40,7 +40,7 @@ async def fold_positions(connection: Connection, number: int, at_s: int) -> None
     await connection.execute(_FOLD, number, at_s, 1)
 
 
-async def newest_states(connection: Connection, pools: Iterable[str], ids: Ids) -> dict[str, PoolState]:
+async def newest_states(connection: Connection, pools: Iterable[str], ids: Ids) -> dict[str, ActiveDepth]:
     """The state of those of the pools of which it is known. ``ids`` has the pools' numbers."""
     rows = await fetch(
         connection,
@@ -51,7 +51,7 @@ async def newest_states(connection: Connection, pools: Iterable[str], ids: Ids) 
         " ORDER BY block_number DESC LIMIT 1) AS state WHERE state.tick IS NOT NULL",
         [ids.pools[at] for at in pools],
     )
-    return {as_text(row.at): PoolState(row.tick, int(row.liquidity)) for row in rows}
+    return {as_text(row.at): ActiveDepth(row.tick, int(row.liquidity)) for row in rows}
 
 
 async def forget_states(connection: Connection, first_number: int, last_number: int) -> None:

@@ -74,7 +74,7 @@ _PLAIN = """
     boughtRaw checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
     gain gainEth gasPriceWei given got hash holder hook how jsonrpc key label lastCheckedAt lastDeliveredAt
-    lastError lastTradeAt lastTradedAt launchedAt link madeAt method min minRaw oldestLaunchedAt
+    lastError lastTradeAt lastTradedAt launchedAt lookAlikeOf link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt
