@@ -14,7 +14,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
-from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
+from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.jobs.alerts.loop import AlertParts
 from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.server.rows import Connection
@@ -55,7 +55,7 @@ class OneByOne(RuleIndex):
             if source.from_number < number and Watch(rule, wallets).matches(happening):  # type: ignore[arg-type]
                 found.append(source)
         found.sort(key=lambda source: source.id)
-        if happening.verb in FOLLOWED_VERBS:
+        if happening.alerts_followers():
             found += sorted(
                 (source for source, wallet in following if wallet == happening.wallet),
                 key=lambda source: source.id,

@@ -32,10 +32,11 @@ def happening(
     part_raw: int | None = None,
     whole_raw: int | None = None,
     block_number: int = 10,
+    by_deployer: bool = False,
 ) -> Happening:
     """One, of which nothing is known but what is said."""
     spot = Spot(block_number, 0, 1_700_000_000 + block_number, TxHash("0x" + "0" * 64))
-    return Happening(verb, spot, wallet, token, eth_wei, micro_usd, part_raw, whole_raw)
+    return Happening(verb, spot, wallet, token, eth_wei, micro_usd, part_raw, whole_raw, by_deployer)
 
 
 HAPPENINGS = st.builds(
@@ -48,6 +49,7 @@ HAPPENINGS = st.builds(
     WORTH,
     st.none() | st.sampled_from((0, 10**6, 3 * 10**6, 700_000)),
     st.integers(0, 6),
+    st.booleans(),
 )
 
 

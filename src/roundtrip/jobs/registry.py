@@ -16,6 +16,7 @@ from roundtrip.jobs.kinds.prune import prune
 from roundtrip.jobs.kinds.recheck import recheck
 from roundtrip.jobs.kinds.scorecard import scorecard
 from roundtrip.jobs.kinds.token import token
+from roundtrip.jobs.kinds.unlocks import unlocks
 from roundtrip.jobs.kinds.winners import winners
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
@@ -94,6 +95,15 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
             retry_waits_s=(5.0, 30.0, 120.0, 600.0),
             most_tries=_UNLIMITED_TRIES,
             start_key="verdicts",
+        ),
+        "unlocks": JobKind(
+            unlocks,
+            lease_s=30,
+            max_running=1,
+            timeout_s=60,
+            retry_waits_s=(30.0, 120.0),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="coming",
         ),
         # One job a channel, which mostly waits for the channel's server. These waits are for errors of this
         # service: a message that the server did not take has waits of its own.

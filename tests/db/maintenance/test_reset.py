@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.scorecard.scorecard import VerdictScore
 from roundtrip.store.check import evidence, recalled_wallets
 from roundtrip.store.check.evidence import KeptEvidence
@@ -16,6 +17,7 @@ from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.scorecard import scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
@@ -59,6 +61,7 @@ async def rest_is_there(index: Connection) -> None:
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
+    await put_unlocks(index, TOKEN, [Unlock(TOKEN, TOKEN, 1, TOKEN, 9, None)], 1)
     scored = ScoredVerdict(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
     waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
     await scorecard.put(index, [scored], 0, row_id, NOW, [waits])

@@ -61,6 +61,14 @@ async def made(index: Connection, seed: int, blocks: int) -> IndexedBlock:
     ):
         supply = chance.choice((None, 0, 10**12, 10**21, 10**27, 10**29))
         await tokens.keep(index, as_address(row["address"]), "S", None, 18, supply, ref.number)
+    # Whatever the sync wrote: a change is in range, out of range, or nobody knows.
+    for row in await index.fetch("SELECT * FROM facts.liquidity"):
+        least = abs(int(row["liquidity_delta"]))
+        active = chance.choice((None, 0, least, 3 * least, 50 * least, 5 * 10**20))
+        await index.execute(
+            "UPDATE facts.liquidity SET active_raw = $4 WHERE (at_s, block_number, log_index) = ($1, $2, $3)",
+            row["at_s"], row["block_number"], row["log_index"], active,
+        )  # fmt: skip
     return IndexedBlock(ref.number, ref.timestamp_s)
 
 
@@ -94,8 +102,9 @@ class Obvious:
         return Obvious(tables, prices, tables["cursor"][0]["start_number"])
 
     def happenings(self) -> list[Happening]:
-        found = [*self.trades(), *self.launches(), *self.graduations(), *self.moves(), *self.drains()]
-        return sorted(found, key=lambda one: (one.spot.block_number, one.spot.log_index))
+        found = [*self.trades(), *self.launches(), *self.graduations(), *self.moves()]
+        found += [*self.drains(), *self.removals()]
+        return sorted(found, key=lambda one: (*one.spot[:2], VERBS.index(one.verb)))
 
     def spot(self, row: Any) -> Any:
         return Spot(row["block_number"], row["log_index"], row["at_s"], TxHash(as_text(row["tx_hash"])))
@@ -236,6 +245,35 @@ class Obvious:
             whole = max(before, part) if is_whole and before > 0 and place <= MOST_CHANGES else None
             who = self.names[first["sender_id"]], token
             found.append(Happening("draining", self.spot(first), *who, *worth, part, whole))
+        return found
+
+    def removals(self) -> list[Happening]:
+        def ticks(one: Any) -> Any:
+            return one["tick_lower"], one["tick_upper"]
+
+        def group(one: Any) -> Any:
+            return one["block_number"], one["tx_hash"], one["pool_id"], one["sender_id"]
+
+        found = []
+        for _, some in itertools.groupby(sorted(self.tables["liquidity"], key=group), key=group):
+            own = sorted(some, key=lambda one: one["log_index"])
+            pool = self.pools[own[0]["pool_id"]]
+            active = {ticks(one) for one in own if one["active_raw"] is None or one["active_raw"]}
+            own = [one for one in own if ticks(one) in active]
+            part, token = -int(sum(one["liquidity_delta"] for one in own)), self.names[pool["token_id"]]
+            if part <= 0 or token in MONEY:
+                continue
+            depths = [one["active_raw"] for one in own]
+            before = None if None in depths else int(next(depth for depth in depths if depth))
+            quotes = [one["quote_raw"] for one in own]
+            out = None if None in quotes else max(0, -int(sum(quotes)))
+            first = next(one for one in own if one["liquidity_delta"] < 0)
+            worth = self.worth(self.quote(pool["id"]), out, first["block_number"])
+            whole = None if before is None else max(before, part)
+            launch = self.launched.get(pool["token_id"])
+            by_deployer = launch is not None and launch["deployer_id"] == first["sender_id"]
+            who = self.names[first["sender_id"]], token
+            found.append(Happening("removing", self.spot(first), *who, *worth, part, whole, by_deployer))
         return found
 
 

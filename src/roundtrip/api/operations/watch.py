@@ -1,5 +1,6 @@
 """Operations: an account's inbox, followed wallets and standing rules."""
 
+from roundtrip.services.liquidity.unlocks import UnlockCalendar, list_unlocks
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.watch.follows import follow_wallet, unfollow_wallet
@@ -35,6 +36,21 @@ WATCH: tuple[AnyOperation, ...] = (
         handler=lambda call: inbox(call.ctx, call.params, call.owner()),
         key=True,
         counts="minute",
+    ),
+    Operation(
+        name="unlock_calendar",
+        title="Coming unlocks",
+        description=(
+            "Returns when locked liquidity can be withdrawn within 30 days, and by whom: of tokens that the "
+            "account's wallet holds, tokens that its rules name, and launches of wallets that it follows. "
+            "Unlock times are those that the last reading of each token's liquidity found."
+        ),
+        params=Nothing,
+        answer=UnlockCalendar,
+        handler=lambda call: list_unlocks(call.ctx, call.params, call.owner()),
+        path="/v1/unlocks",
+        key=True,
+        on_mcp=False,
     ),
     Operation(
         name="follow_wallet",
@@ -87,8 +103,8 @@ WATCH: tuple[AnyOperation, ...] = (
             "Sets a rule that sends an alert for each hit from now on, to the inbox and the channels. "
             'Form: <who> <verb> [over <n> eth|usd|%] [on <token>], such as "any buying over 0.5 eth". '
             "deployer and creator stay the wallets they are now; % is of the token's supply, for draining "
-            "of the pool's liquidity; moving works for launchpad tokens only. At most 50 rules, and 20 "
-            "rows a rule and minute; an equal rule returns the existing one."
+            "of the pool's liquidity, for removing of its active part; moving works for launchpad tokens "
+            "only. At most 50 rules, and 20 rows a rule and minute; an equal rule returns the existing one."
         ),
         params=RuleParams,
         answer=RuleMade,

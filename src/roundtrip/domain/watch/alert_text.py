@@ -15,6 +15,7 @@ _SENTENCES: dict[Verb, str] = {
     "graduating": "{token} graduated with {worth} raised.",
     "moving": "{who} moved {token} worth {worth}{share}.",
     "draining": "{who} removed liquidity worth {worth} from a pool of {token}{share}.",
+    "removing": "{who} removed liquidity worth {worth} from a pool of {token}{share}.",
 }
 """``share`` is empty or ", 1.5 % of its supply"."""
 _SENTENCES_OF_A_SHARE: dict[Verb, str] = {
@@ -24,6 +25,7 @@ _SENTENCES_OF_A_SHARE: dict[Verb, str] = {
     "graduating": "{token} graduated.",
     "moving": "{who} moved {share} of {token}.",
     "draining": "{who} removed {share} of a pool of {token}.",
+    "removing": "{who} removed {share} of a pool of {token}.",
 }
 """Used where the value is unknown. ``share`` is "1.5 % of the supply"."""
 _SENTENCES_WITHOUT_FIGURES: dict[Verb, str] = {
@@ -33,8 +35,12 @@ _SENTENCES_WITHOUT_FIGURES: dict[Verb, str] = {
     "graduating": "{token} graduated.",
     "moving": "{who} moved {token}.",
     "draining": "{who} removed liquidity from a pool of {token}.",
+    "removing": "{who} removed liquidity from a pool of {token}.",
 }
 """Used where neither the value nor the share is known."""
+_WHOLES: dict[Verb, str] = {"draining": "what the pool had", "removing": "its active liquidity"}
+_WHOLES_OF_A_TOKEN: dict[Verb, str] = {"draining": "liquidity", "removing": "active liquidity"}
+"""What a share is of; of other verbs, the supply."""
 
 
 def draft_alert(source: AlertSource, happening: Happening) -> Draft:
@@ -94,13 +100,13 @@ def describe_happening(happening: Happening, name: str | None = None) -> str:
     # Skips the figure for a launch without a first buy, and for a graduation that raised nothing.
     worth = "" if happening.eth_wei == 0 and not has_share else _worth(happening)
     share = _share(happening) if has_share else ""
-    who, token, is_draining = name or happening.wallet, happening.token, happening.verb == "draining"
+    who, token = name or happening.wallet, happening.token
     if worth:
-        whole = "what the pool had" if is_draining else "its supply"
+        whole = _WHOLES.get(happening.verb, "its supply")
         of_whole = f", {share} of {whole}" if share else ""
         return _SENTENCES[happening.verb].format(who=who, token=token, worth=worth, share=of_whole)
     templates = _SENTENCES_OF_A_SHARE if share else _SENTENCES_WITHOUT_FIGURES
-    of_whole = f"{share} of the {'liquidity' if is_draining else 'supply'}"
+    of_whole = f"{share} of the {_WHOLES_OF_A_TOKEN.get(happening.verb, 'supply')}"
     return templates[happening.verb].format(who=who, token=token, share=of_whole)
 
 

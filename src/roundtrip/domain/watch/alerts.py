@@ -5,7 +5,7 @@ from typing import Literal
 
 from roundtrip.domain.base.types import Address, TxHash
 
-Kind = Literal["rule", "follow", "bag_guard", "service", "test"]
+Kind = Literal["rule", "follow", "bag_guard", "unlock", "service", "test"]
 MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS = 50, 200, 5
 """Of one account."""
 MOST_A_MINUTE = 20

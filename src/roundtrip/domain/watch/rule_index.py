@@ -8,7 +8,7 @@ from typing import Literal
 
 from roundtrip.domain.base.types import Address
 
-from .rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb
+from .rules import Happening, Over, Rule, Unit, Verb
 
 _id = attrgetter("id")
 _Kind = Literal["rule", "follow", "bag_guard"]
@@ -153,7 +153,7 @@ class RuleIndex:
                 rules += self._match_follow_rules(followers, token, happening)
         matches = [rule for rule in rules if rule.from_number < number]
         matches.sort(key=_id)
-        if verb in FOLLOWED_VERBS:
+        if happening.alerts_followers():
             follows = [follow for follow in followers.values() if follow.from_number < number]
             matches += sorted(follows, key=_id)
         return matches

@@ -6,9 +6,12 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.liquidity.removals import is_large
 
-Verb = Literal["buying", "selling", "launching", "graduating", "moving", "draining"]
-VERBS: tuple[Verb, ...] = ("buying", "selling", "launching", "graduating", "moving", "draining")
+Verb = Literal["buying", "selling", "launching", "graduating", "moving", "draining", "removing"]
+VERBS: tuple[Verb, ...] = (
+    "buying", "selling", "launching", "graduating", "moving", "draining", "removing"
+)  # fmt: skip
 Unit = Literal["eth", "usd", "%"]
 WhoKind = Literal["follow", "any", "wallet", "deployer", "creator"]
 
@@ -17,15 +20,16 @@ DECIMALS: dict[Unit, int] = {"eth": 18, "usd": 6, "%": 4}
 WITHOUT_SHARE: frozenset[Verb] = frozenset({"launching", "graduating"})
 """Verbs without a share: ``%`` is refused."""
 FOLLOWED_VERBS: frozenset[Verb] = frozenset({"buying", "selling", "launching"})
-"""Actions of a followed wallet that alert without a rule."""
+"""Actions of a followed wallet that alert without a rule, as large removals do."""
 _PPM = 1_000_000
 
 
 class Happening(NamedTuple):
     """An event on the chain that a rule may match. ``wallet``: who acted; of a graduation, the token's
     deployer. ``eth_wei``, ``micro_usd``: the value of what moved; None: unknown. ``part_raw`` of
-    ``whole_raw``: the share of the supply, or of the pool's liquidity; None: unknown. A part above the whole
-    is no share: that supply is not, or no longer, the token's."""
+    ``whole_raw``: the share of the supply, of the pool's liquidity, or of its active liquidity; None:
+    unknown. A part above the whole is no share: that supply is not, or no longer, the token's.
+    ``by_deployer``: of a removal, whether a launchpad names the wallet as the token's deployer."""
 
     verb: Verb
     spot: Spot
@@ -35,6 +39,7 @@ class Happening(NamedTuple):
     micro_usd: int | None
     part_raw: int | None
     whole_raw: int | None
+    by_deployer: bool = False
 
     def share_ppm(self) -> int | None:
         """The share in millionths, rounded down."""
@@ -51,6 +56,12 @@ class Happening(NamedTuple):
         part = self._part()
         # Rounded up: 5.00001 % is more than 5 %.
         return None if part is None else -(-part[0] * _PPM // part[1])
+
+    def alerts_followers(self) -> bool:
+        """Whether it alerts who follows the wallet, without a rule."""
+        if self.verb == "removing":
+            return is_large(self.part_raw, self.whole_raw, self.by_deployer)
+        return self.verb in FOLLOWED_VERBS
 
     def _part(self) -> tuple[int, int] | None:
         if self.part_raw is None or not self.whole_raw or self.part_raw > self.whole_raw:

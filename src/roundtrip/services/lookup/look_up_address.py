@@ -1,13 +1,17 @@
 """Finds out what an address is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.services.liquidity.removals import describe_removal, present_removal
 from roundtrip.services.lookup.look_up_answer import (
     BY_ADDRESS,
+    MOST_REMOVALS,
     LookUpAnswer,
     WalletAnswer,
     answer_pool,
@@ -25,6 +29,7 @@ from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
+from roundtrip.store.liquidity.removals import read_removals
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import LaunchFound
 from roundtrip.venues.base import quote_name
@@ -36,6 +41,7 @@ _KEYLESS: dict[Address, str] = {
     ZERO_ADDRESS: "It is the zero address, which has no owner: what is sent there is lost.",
     BURN_ADDRESS: "It is a burn address, which has no key: what is sent there is burned.",
 }
+_REMOVALS_S = 7 * 86_400
 _LAST_PRECOMPILE = 0xFFFF
 """Ethereum's precompiles are the first seventeen addresses and 0x100, Arbitrum's start at 0x64. No key exists
 for any of them."""
@@ -56,6 +62,8 @@ class _AddressRecord:
     origin: StoredOrigin | None
     has_traded: bool
     own_launches: DeployerLaunches
+    removals: Sequence[Removal]
+    """The newest large removals of liquidity from pools of the address as a token."""
 
 
 async def identify_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
@@ -94,8 +102,18 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         sentences = [
             f"{describe_asset(ctx, label)} is a token that was not launched on the launchpad.",
             BY_ADDRESS,
+            _describe_removals(record.removals),
         ]
-        return build_answer(ctx, record.at, query, "token", sentences, address, token=present_token(label))
+        return build_answer(
+            ctx,
+            record.at,
+            query,
+            "token",
+            sentences,
+            address,
+            token=present_token(label),
+            removals=[present_removal(removal) for removal in record.removals],
+        )
     sentences = [f"{address} is a contract that we do not know. It does not answer as a token."]
     return build_answer(ctx, record.at, query, "contract", sentences, address)
 
@@ -117,6 +135,8 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
         named_launch = launch or pool_launch
         deployer_ids = [*ids, *([] if named_launch is None else [named_launch.deployer_id])]
         records = await deployers.records(connection, deployer_ids)
+        after_s = index_cursor.block.timestamp_s - _REMOVALS_S
+        removals = await read_removals(connection, address, after_s, MOST_REMOVALS) if ids else []
     return _AddressRecord(
         at=index_cursor.block,
         label=labels.get(address_id or 0),
@@ -128,6 +148,7 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
         origin=origin,
         has_traded=has_traded,
         own_launches=deployers.NOTHING if address_id is None else records[address_id],
+        removals=removals,
     )
 
 
@@ -137,6 +158,7 @@ def _answer_launch(
     sentences = [
         f"{describe_asset(ctx, label)} is a token from the launchpad.",
         describe_launch(launch, record.record),
+        _describe_removals(record.removals),
     ]
     return build_answer(
         ctx,
@@ -147,7 +169,16 @@ def _answer_launch(
         label.address,
         token=present_token(label),
         launch=present_launch(ctx, launch, record.record),
+        removals=[present_removal(removal) for removal in record.removals],
     )
+
+
+def _describe_removals(removals: Sequence[Removal]) -> str:
+    """The newest removal, and how many there are more; empty: there is none."""
+    if not removals:
+        return ""
+    more = f" It is the newest of {len(removals)} such removals within seven days." if removals[1:] else ""
+    return f"Liquidity left {format_time(removals[0].spot.at_s)}: {describe_removal(removals[0])}{more}"
 
 
 def _answer_wallet(

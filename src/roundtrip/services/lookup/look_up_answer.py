@@ -10,6 +10,7 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
+from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.lookup.explain import Status
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, quote_token, when
@@ -24,6 +25,7 @@ from roundtrip.venues.base import quote_name
 FoundKind = Literal["token", "wallet", "contract", "pool", "transaction", "nothing"]
 LaunchStands = Literal["curve", "graduating", "graduated", "rescued", "pool"]
 MOST_CHARACTERS = 80
+MOST_REMOVALS = 5
 
 
 class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,6 +140,13 @@ class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
     transaction: Annotated[
         TransactionAnswer | None, msgspec.Meta(description="The transaction. null: not one.")
     ]
+    removals: Annotated[
+        list[RemovalRow] | None,
+        msgspec.Meta(
+            description=f"The token's newest {MOST_REMOVALS} large removals of liquidity within seven days, "
+            "the newest first. null: not a token's address."
+        ),
+    ]
     look_alike_of: Annotated[
         str | None,
         msgspec.Meta(
@@ -167,7 +176,7 @@ _ENDED: dict[LaunchStands, str] = {
     "rescued": "This curve has ended: the launchpad's owner withdrew what was in it.",
 }
 """The sentence about a curve that has ended."""
-_PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction", "look_alike_of")
+_PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction", "removals", "look_alike_of")
 """Optional parts of an answer."""
 
 

@@ -7,12 +7,15 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.services.liquidity.removals import describe_removal, present_removal
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking, when
 from roundtrip.services.watch.alert_rows import rows as alert_rows
+from roundtrip.store.liquidity.removals import read_removals_between
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.verdicts import news as news_store
@@ -161,7 +164,7 @@ class DatabaseNews:
     async def _read_chain(
         self, connection: Connection, position: StreamPosition, to: tuple[int, int] | None, most_blocks: int
     ) -> tuple[list[NewsEvent], StreamPosition]:
-        """Reorgs, launches and graduations after the position, and the position after them."""
+        """Reorgs, launches, graduations and removals after the position, and the position after them."""
         events = []
         for reorg in await news_store.reorgs_after(connection, position.rewound):
             position = replace(position, rewound=reorg.id)
@@ -178,15 +181,20 @@ class DatabaseNews:
         # A block that was read in part has events left.
         span = FactSpan(position.block_s, at_s, position.block - 1, last)
         pages = await launches(reader, span, ALL), await graduations(reader, span, ALL)
-        happenings = [happening for page in pages for happening in page.happenings]
-        for happening in sorted(
-            happenings, key=lambda found: (found.spot.block_number, found.spot.log_index)
-        ):
+        found: list[Happening | Removal] = [happening for page in pages for happening in page.happenings]
+        removals = await read_removals_between(connection, *span[:4])
+        # Where money trades for money, no token loses its liquidity.
+        money = {ZERO_ADDRESS, self.ctx.contracts.weth, self.ctx.contracts.usdg}
+        found += [removal for removal in removals if removal.token not in money]
+        for happening in sorted(found, key=lambda one: (one.spot.block_number, one.spot.log_index)):
             spot = happening.spot
             if (spot.block_number, spot.log_index) <= (position.block, position.log):
                 continue
             position = replace(position, block=spot.block_number, log=spot.log_index, block_s=spot.at_s)
-            events.append(_chain_event(happening, position))
+            if isinstance(happening, Removal):
+                events.append(_removal_event(happening, position))
+            else:
+                events.append(_chain_event(happening, position))
         block_s = at_s if last == number else position.block_s
         return events, replace(position, block=last, log=_LAST_LOG, block_s=block_s)
 
@@ -244,6 +252,20 @@ def _chain_event(happening: Happening, position: StreamPosition) -> NewsEvent:
         wallet=happening.wallet,
     )
     return NewsEvent(position, kind, happening.token, None, msgspec.json.encode(data))
+
+
+def _removal_event(removal: Removal, position: StreamPosition) -> NewsEvent:
+    spot = removal.spot
+    data = StreamEvent(
+        "removal",
+        describe_removal(removal),
+        when(spot.at_s),
+        token=removal.token,
+        block=spot.block_number,
+        wallet=removal.wallet,
+        removal=present_removal(removal),
+    )
+    return NewsEvent(position, "removal", removal.token, None, msgspec.json.encode(data))
 
 
 async def _show_alerts(connection: Connection, wanted: dict[int, int], ctx: Context) -> dict[int, bytes]:

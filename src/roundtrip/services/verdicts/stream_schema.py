@@ -10,13 +10,14 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import StreamPosition, parse_position
 from roundtrip.services.check.schema import CodeText, LevelText
+from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.watch.alert_rows import AlertRow
 
 MOST_TOKENS = 50
-Kind = Literal["verdict", "launch", "graduation", "alert"]
+Kind = Literal["verdict", "launch", "graduation", "removal", "alert"]
 Notice = Literal["reorg", "gap", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -28,7 +29,7 @@ class StreamParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
         str,
         msgspec.Meta(
             description=f"Addresses of 1 to {MOST_TOKENS} tokens, separated by commas: only their verdicts, "
-            "launches and graduations. Left out: of all tokens. Alerts are always all of yours."
+            "launches, graduations and removals. Left out: of all tokens. Alerts are always all of yours."
         ),
     ] = ""
     events: Annotated[
@@ -95,9 +96,9 @@ class StreamEvent(msgspec.Struct, frozen=True):
         Kind | Notice,
         msgspec.Meta(
             description="verdict: a check found another verdict than the one before, or is the token's "
-            "first; launch, graduation: of a launchpad's token; alert: one of yours; reorg: launches, "
-            "graduations and alerts above its block were taken back; gap: events are missing; cut: the "
-            "stream ends here."
+            "first; launch, graduation: of a launchpad's token; removal: a wallet took much active liquidity "
+            "out of a pool of the token; alert: one of yours; reorg: launches, graduations, removals and "
+            "alerts above its block were taken back; gap: events are missing; cut: the stream ends here."
         ),
     ]
     text: Sentence
@@ -105,7 +106,11 @@ class StreamEvent(msgspec.Struct, frozen=True):
     token: Annotated[str | None, msgspec.Meta(description="The token's address. null: no token.")] = None
     block: Annotated[int | None, msgspec.Meta(description="Its block. null: of no block.")] = None
     wallet: Annotated[
-        str | None, msgspec.Meta(description="The token's deployer. null: no launch, no graduation.")
+        str | None,
+        msgspec.Meta(
+            description="The token's deployer; of a removal, who made it. null: none of launch, graduation, "
+            "removal."
+        ),
     ] = None
     verdict: Annotated[
         VerdictState | None, msgspec.Meta(description="The new verdict. null: not about a verdict.")
@@ -119,6 +124,9 @@ class StreamEvent(msgspec.Struct, frozen=True):
     alert: Annotated[AlertRow | None, msgspec.Meta(description="The alert, as in the inbox. null: none.")] = (
         None
     )
+    removal: Annotated[
+        RemovalRow | None, msgspec.Meta(description="The removal. null: not about a removal.")
+    ] = None
 
 
 class StreamPlan(msgspec.Struct, frozen=True):

@@ -29,8 +29,8 @@ Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars. nul
 Pct = Annotated[
     float | None,
     msgspec.Meta(
-        description="Percent of the token's supply; for draining, of the pool's liquidity. null: "
-        "does not apply."
+        description="Percent of the token's supply; for draining, of the pool's liquidity; for removing, of "
+        "its active liquidity. null: does not apply."
     ),
 ]
 Ts = Annotated[datetime, msgspec.Meta(description="When it happened: the time of its block.")]
@@ -53,7 +53,8 @@ class AlertRow(msgspec.Struct, frozen=True):
     kind: Annotated[
         Kind,
         msgspec.Meta(
-            description="What raised it: rule, follow, bag_guard (your own wallet's holdings), service "
+            description="What raised it: rule, follow, bag_guard (your own wallet's holdings), unlock "
+            "(of a token's locked liquidity), service "
             "(news of the service, such as a failing channel), test (a channel's test)."
         ),
     ]

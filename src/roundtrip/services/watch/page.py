@@ -54,7 +54,7 @@ async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCa
     live = sum(channel.state in ACTIVE for channel in owned)
     examples = ["follow buying", "any selling over 10 eth", "any launching over 1 eth"]
     if token is not None:
-        examples += [f"any draining over 20 % on {token}", f"deployer:{token} selling over 1 %"]
+        examples += [f"any removing over 20 % on {token}", f"deployer:{token} selling over 1 %"]
     answer = WatchAround(
         text=_text(live),
         rules=[RuleInWords(kept.id, describe_rule(kept.rule, kept.wallet)) for kept in rules],

@@ -18,7 +18,7 @@ _SHOWN = 40
 # No quotes around examples: MCP labels quoted text in errors as written by strangers.
 _FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 _WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
-_VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
+_VERB = "a verb (buying, selling, launching, graduating, moving, draining or removing)"
 _END = "the end of the rule"
 
 # Lower case only: the text is lowered first, and only A to Z, because other letters may lower to these too.
@@ -38,7 +38,7 @@ WALLET: /0x[0-9a-f]{40}(?!\S)/
 TOKEN: /0x[0-9a-f]{40}(?!\S)/
 DEPLOYER: /deployer\s*:/
 CREATOR: /creator\s*:/
-SHARE_VERB: /(buying|selling|moving|draining)(?!\S)/
+SHARE_VERB: /(buying|selling|moving|draining|removing)(?!\S)/
 MONEY_VERB: /(launching|graduating)(?!\S)/
 _OVER: /over(?!\S)/
 _ON: /on(?!\S)/

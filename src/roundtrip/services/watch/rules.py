@@ -91,6 +91,7 @@ _WORTH: Mapping[Verb, str] = {
     "graduating": "with more than {} raised",
     "moving": "worth more than {}",
     "draining": "worth more than {}",
+    "removing": "worth more than {}",
 }
 ANY_WALLET = "any wallet"
 _EXAMPLE_WALLET = "0x00000000000000000000000000000000000000aa"
@@ -115,6 +116,10 @@ def describe_rule(rule: Rule, wallet: Address | None) -> str:
             if rule.over is not None and rule.over.unit == "%":
                 return f"{who} removes{over} of the liquidity of a pool of {token}"
             return f"{who} removes liquidity{over} from a pool of {token}"
+        case "removing":
+            if rule.over is not None and rule.over.unit == "%":
+                return f"{who} removes{over} of the active liquidity of a pool of {token}"
+            return f"{who} removes active liquidity{over} from a pool of {token}"
 
 
 def _who_text(who: Who, wallet: Address | None) -> str:
@@ -142,7 +147,7 @@ def _over_text(rule: Rule) -> str:
     amount = f"{int(whole):,}{point}{fraction}"
     if over.unit != "%":
         return f" {_WORTH[rule.verb].format(f'{amount} {over.unit}')}"
-    if rule.verb == "draining":
+    if rule.verb in ("draining", "removing"):
         return f" more than {amount} %"
     return f", more than {amount} % of its supply at once"
 

@@ -71,7 +71,7 @@ class RuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             max_length=MOST_CHARACTERS,
             description="<who> <verb> [over <n> eth|usd|%] [on <token>]. who: follow, any, a wallet's "
             "address, deployer:<token>, creator:<token>. verb: buying, selling, launching, graduating, "
-            "moving, draining.",
+            "moving, draining, removing.",
         ),
     ]
 

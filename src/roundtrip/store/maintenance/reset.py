@@ -52,6 +52,7 @@ KEPT = (
     "facts.score_cursor",
     "facts.score_token",
     "facts.score_wait",
+    "facts.unlock",
 )
 """The other tables of facts: those that checks and jobs write; and the log of reorgs, which readers of facts
 may not have processed yet."""

@@ -287,7 +287,7 @@ async def drains(
         extra += f" AND change.sender_id = ANY({arguments(rule_filter.wallets)}::int[])"
     if rule_filter.pools is not None:
         extra += f" AND change.pool_id = ANY({arguments(rule_filter.pools)}::int[])"
-    threshold = await _threshold_sql(reader, arguments, span, rule_filter)
+    threshold = await worth_threshold(reader, arguments, span, rule_filter)
     statement = _DRAINS.format(
         ticks=arguments(NARROW_TICKS),
         within=arguments.within(span, "change"),
@@ -313,11 +313,11 @@ async def drains(
     return page(rows, happenings, span)
 
 
-async def _threshold_sql(
+async def worth_threshold(
     reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter
 ) -> str:
-    """The condition of a threshold that the quote taken out decides, at the best price of the span; for a
-    quote that is neither eth nor the dollar, that any was taken out."""
+    """The condition on ``gone``, what left a pool, of a threshold that the quote taken out decides, at the
+    best price of the span; for a quote that is neither eth nor the dollar, that any was taken out."""
     wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     if wei is None and micro_usd is None:
         return ""

@@ -233,7 +233,7 @@ async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | N
             "SELECT id FROM facts.pool WHERE token_id = $1 AND in_money_from IS NOT NULL",
             token,
         )
-        if rule.over is not None and rule.over.unit == "%" and rule.verb != "draining":
+        if rule.over is not None and rule.over.unit == "%" and rule.verb not in ("draining", "removing"):
             supply_raw = await _supply_of(connection, token)
             if not supply_raw:
                 return None

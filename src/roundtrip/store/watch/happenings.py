@@ -1,8 +1,8 @@
 """What happened on the chain, as rules see it: the same from the index as it advances and in a replay.
 
-``happening_trades`` and ``happening_moves`` define what each verb means. Every value is a function of facts
-that are in the index once the block is written, with one exception: the supply of a token that no launchpad
-launched is the one read last."""
+``happening_trades``, ``happening_moves`` and ``happening_removals`` define what each verb means. Every value
+is a function of facts that are in the index once the block is written, with one exception: the supply of a
+token that no launchpad launched is the one read last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from roundtrip.store.server.rows import Connection, fetch_optional
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves
+from .happening_removals import removals
 from .happening_rows import (
     ALL,
     NEWEST,
@@ -61,6 +62,7 @@ async def read_happenings(
         await graduations(reader, span, ALL),
         await moves(reader, span, ALL),
         await drains(reader, span, ALL, start_number),
+        await removals(reader, span, ALL),
     )
     return sorted((happening for page in pages for happening in page.happenings), key=_chain_order)
 
@@ -109,7 +111,9 @@ async def _read_page(
         return await graduations(reader, span, rule_filter)
     if verb == "moving":
         return await moves(reader, span, rule_filter)
-    return await drains(reader, span, rule_filter, start_number)
+    if verb == "draining":
+        return await drains(reader, span, rule_filter, start_number)
+    return await removals(reader, span, rule_filter)
 
 
 async def _start_number(connection: Connection) -> int:

@@ -64,6 +64,8 @@ OWN = {
     "Pay.symbol",
     "RevokedKey.text",
     "TextToSign.message",
+    "UnlockCalendar.text",
+    "UnlockRow.text",
     "VerdictChange.text",
 }
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
@@ -71,8 +73,8 @@ _PLAIN = """
     address addresses after alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot
     boughtRaw checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
-    gain gainEth gasPriceWei given got hash hook how jsonrpc key label lastCheckedAt lastDeliveredAt lastError
-    lastTradeAt lastTradedAt launchedAt lookAlikeOf link madeAt method min minRaw oldestLaunchedAt
+    gain gainEth gasPriceWei given got hash holder hook how jsonrpc key label lastCheckedAt lastDeliveredAt
+    lastError lastTradeAt lastTradedAt launchedAt lookAlikeOf link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt

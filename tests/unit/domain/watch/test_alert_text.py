@@ -38,6 +38,11 @@ def happening(
             f"{WALLET} removed liquidity worth 1.234 eth from a pool of {TOKEN}, 1.234 % of what "
             "the pool had.",
         ),
+        (
+            "removing",
+            f"{WALLET} removed liquidity worth 1.234 eth from a pool of {TOKEN}, 1.234 % of its active "
+            "liquidity.",
+        ),
     ],
 )
 def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
@@ -53,6 +58,7 @@ def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
         ("graduating", f"{TOKEN} graduated."),
         ("moving", f"whale moved {TOKEN}."),
         ("draining", f"whale removed liquidity from a pool of {TOKEN}."),
+        ("removing", f"whale removed liquidity from a pool of {TOKEN}."),
     ],
 )
 def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
@@ -68,6 +74,7 @@ def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
         ("graduating", f"{TOKEN} graduated."),
         ("moving", f"whale moved 1.234 % of the supply of {TOKEN}."),
         ("draining", f"whale removed 1.234 % of the liquidity of a pool of {TOKEN}."),
+        ("removing", f"whale removed 1.234 % of the active liquidity of a pool of {TOKEN}."),
     ],
 )
 def test_without_a_value_the_share_is_said(verb: Verb, sentence: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch import rule_index
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
-from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
+from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Watch, Who
 from support.ruled import HAPPENINGS, TOKENS, WALLETS, happening, rules
 
 ANY, FOLLOW = Who("any"), Who("follow")
@@ -51,7 +51,7 @@ class Model:
             if source.from_number < number and watch.matches(seen):
                 hits.append(source)
         for _, (source, whom) in sorted(self.follows.items()):
-            if seen.verb in FOLLOWED_VERBS and whom == seen.wallet and source.from_number < number:
+            if seen.alerts_followers() and whom == seen.wallet and source.from_number < number:
                 hits.append(source)
         return hits
 
@@ -179,12 +179,17 @@ def test_a_rule_about_follows_counts_from_where_both_count(crowd: int) -> None:
         assert at == [[], [("rule", 1)]]
 
 
-def test_a_follow_tells_of_trades_and_launches_only() -> None:
+def test_a_follow_tells_of_trades_launches_and_large_removals_only() -> None:
     index = RuleIndex()
     index.add_follow(a_follow(7, from_number=9), WALLETS[0])
-    verbs: tuple[Verb, ...] = ("buying", "selling", "launching", "graduating", "moving", "draining")
-    assert [verb for verb in verbs if told(index, happening(verb))] == ["buying", "selling", "launching"]
+    assert [verb for verb in VERBS if told(index, happening(verb))] == ["buying", "selling", "launching"]
     assert told(index, happening(block_number=9)) == []
+    removal = happening("removing", part_raw=100, whole_raw=1_000)
+    assert told(index, removal) == []
+    assert told(index, removal._replace(part_raw=101)) == [("follow", 7)]
+    assert told(index, removal._replace(part_raw=11, by_deployer=True)) == [("follow", 7)]
+    assert told(index, removal._replace(part_raw=10, by_deployer=True)) == []
+    assert told(index, removal._replace(whole_raw=None, by_deployer=True)) == []
 
 
 def test_an_account_follows_a_wallet_once() -> None:

@@ -16,7 +16,7 @@ W, T = Address("0x" + "1a" * 20), Address("0x" + "b2" * 20)
 SHOUTED = "0X" + "B2" * 20
 FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
-VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
+VERB = "a verb (buying, selling, launching, graduating, moving, draining or removing)"
 TOKEN = "a token's address (0x and 40 hex digits)"
 NUMBER = "a plain number such as 5 or 0.25"
 ADDRESSES = st.from_regex(r"0x[0-9a-f]{40}", fullmatch=True).map(Address)
@@ -28,6 +28,7 @@ READ = {
     f"deployer:{T} graduating over 4.2 eth": Rule(Who("deployer", T), "graduating", Over("eth", 42 * 10**17)),
     f"creator:{T} moving over 5 % on {T}": Rule(Who("creator", T), "moving", Over("%", 50_000), T),
     "any draining over 99.9999 %": Rule(Who("any"), "draining", Over("%", 999_999)),
+    "follow removing over 12.5 %": Rule(Who("follow"), "removing", Over("%", 125_000)),
     "any buying over 0 usd": Rule(Who("any"), "buying", Over("usd", 0)),
     "any launching over 0.000001 usd": Rule(Who("any"), "launching", Over("usd", 1)),
     "any buying over 0.000000000000000001 eth": Rule(Who("any"), "buying", Over("eth", 1)),

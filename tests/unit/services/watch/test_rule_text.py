@@ -36,6 +36,14 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
             "any draining over 50 %",
             "any wallet removes more than 50 % of the liquidity of a pool of a token",
         ),
+        (
+            f"deployer:{T} removing over 1 %",
+            f"{W}, the deployer of {T}, removes more than 1 % of the active liquidity of a pool of a token",
+        ),
+        (
+            f"any removing over 3 eth on {T}",
+            f"any wallet removes active liquidity worth more than 3 eth from a pool of {T}",
+        ),
     ],
 )
 def test_in_words(rule: str, said: str) -> None:

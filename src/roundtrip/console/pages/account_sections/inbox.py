@@ -10,6 +10,7 @@ KINDS = {
     "rule": "Rule",
     "follow": "Followed wallet",
     "bag_guard": "Your bag",
+    "unlock": "Unlock",
     "service": "Service",
     "test": "Test",
 }

@@ -1,0 +1,56 @@
+"""When locked liquidity can be withdrawn."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from roundtrip.domain.base.figures import format_amount, format_count
+from roundtrip.domain.base.types import Address
+
+ALERTED_BEFORE_S = 86_400
+"""How long before an unlock accounts are alerted."""
+CALENDAR_S = 30 * 86_400
+_HOUR_S = 3_600
+_PERCENT_DECIMALS = 2
+
+
+class Unlock(NamedTuple):
+    """A locked position. ``number``: the NFT of the position manager ``manager``; 0: none. ``holder``: who
+    can withdraw it from ``at_s`` on, seconds since 1970. ``share_bps``: of the active liquidity of its pool,
+    in hundredths of a percent; None: unknown."""
+
+    token: Address
+    manager: Address
+    number: int
+    holder: Address
+    at_s: int
+    share_bps: int | None
+
+
+class ComingUnlock(NamedTuple):
+    """The positions of a token that a holder can withdraw from one moment on. ``share_bps``: of all of them
+    together; None: that of one is unknown."""
+
+    token: Address
+    holder: Address
+    at_s: int
+    share_bps: int | None
+    positions: int
+
+
+def describe_unlock(unlock: ComingUnlock, now_s: int) -> str:
+    """One sentence: when, how much of which token's liquidity, and by whom."""
+    at = datetime.fromtimestamp(unlock.at_s, UTC)
+    lead = _lead(unlock.at_s - now_s)
+    share = f"{format_amount(unlock.share_bps, _PERCENT_DECIMALS)} % of the" if unlock.share_bps else "locked"
+    return (
+        f"{lead}, on {at.day} {at:%b %Y %H:%M} UTC, {share} liquidity of {unlock.token} can be withdrawn by "
+        f"{unlock.holder}."
+    )
+
+
+def _lead(left_s: int) -> str:
+    """The time that is left, rounded up."""
+    hours = -(-left_s // _HOUR_S)
+    if hours > 24:
+        return f"In {format_count(-(-hours // 24), 'day')}"
+    return "In a day" if hours == 24 else f"In {format_count(max(hours, 1), 'hour')}"

@@ -1,0 +1,133 @@
+"""Unlock times of liquidity, as they were read last. Each function uses the caller's connection and does not
+end the transaction."""
+
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.liquidity.unlocks import ComingUnlock, Unlock
+from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional
+
+_LAST_S = 2**31 - 1
+"""Later unlocks are kept as of this moment, in 2038: alerts have times of four bytes."""
+
+
+async def put_unlocks(
+    connection: Connection, token: Address, unlocks: Sequence[Unlock], read_number: int
+) -> None:
+    """Replaces the token's unlocks by these, which were read at block ``read_number``; does nothing where
+    those that are kept were read at a later block."""
+    # One reading at a time, so that an older one finds what a newer one wrote.
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"unlocks {token}")
+    own = as_bytes(token)
+    newest = "SELECT max(read_number) FROM facts.unlock WHERE token = $1"
+    if (await fetch_optional(connection, int, newest, own) or 0) > read_number:
+        return
+    await connection.execute("DELETE FROM facts.unlock WHERE token = $1", own)
+    await connection.executemany(
+        "INSERT INTO facts.unlock (token, manager, number, holder, at_s, share_bps, read_number)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+        [
+            (own, as_bytes(unlock.manager), Decimal(unlock.number), as_bytes(unlock.holder),
+             min(unlock.at_s, _LAST_S), unlock.share_bps, read_number)
+            for unlock in unlocks
+        ],
+    )  # fmt: skip
+
+
+class _ComingRow(NamedTuple):
+    token: bytes
+    holder: bytes
+    at_s: int
+    share_bps: int | None
+    positions: int
+
+
+_COMING = """
+SELECT unlock.token, unlock.holder, unlock.at_s,
+    CASE WHEN NOT bool_or(unlock.share_bps IS NULL) THEN least(sum(unlock.share_bps), 10000)::int END
+        AS share_bps,
+    count(*)::int AS positions
+FROM facts.unlock AS unlock WHERE unlock.at_s > $1 AND unlock.at_s <= $2 {of}
+GROUP BY unlock.token, unlock.holder, unlock.at_s
+ORDER BY unlock.at_s, unlock.token, unlock.holder LIMIT $3
+"""
+_WATCHED = """
+    SELECT rule.account_id, rule.token FROM accounts.rule AS rule
+    WHERE rule.ended_at IS NULL AND rule.token IS NOT NULL
+    UNION SELECT rule.account_id, rule.who_address FROM accounts.rule AS rule
+    WHERE rule.ended_at IS NULL AND rule.who IN ('deployer', 'creator')
+    UNION SELECT follow.account_id, token.address FROM accounts.follow AS follow
+    JOIN facts.address AS deployer ON deployer.address = follow.wallet
+    JOIN facts.launch AS launch ON launch.deployer_id = deployer.id
+    JOIN facts.address AS token ON token.id = launch.token_id
+    WHERE follow.ended_at IS NULL
+"""
+"""What accounts watch: tokens that their rules name, and launches of wallets that they follow."""
+_OF_AN_ACCOUNT = f"""
+    AND unlock.token IN (SELECT address FROM facts.address WHERE id = ANY($5::int[])
+        UNION SELECT token FROM ({_WATCHED}) AS watched WHERE watched.account_id = $4)
+"""  # noqa: S608
+
+
+async def read_coming(connection: Connection, after_s: int, to_s: int, limit: int) -> list[ComingUnlock]:
+    """The next ``limit`` unlocks after ``after_s`` up to ``to_s``, seconds since 1970, the earliest first."""
+    rows = await fetch(connection, _ComingRow, _COMING.format(of=""), after_s, to_s, limit)
+    return _read_coming(rows)
+
+
+async def read_coming_of(
+    connection: Connection, account_id: int, held: Collection[int], after_s: int, to_s: int, limit: int
+) -> list[ComingUnlock]:
+    """Those of ``read_coming`` of the tokens that an account watches: those of ``held``, by their numbers,
+    those that its rules name, and launches of wallets that it follows."""
+    statement = _COMING.format(of=_OF_AN_ACCOUNT)
+    rows = await fetch(connection, _ComingRow, statement, after_s, to_s, limit, account_id, list(held))
+    return _read_coming(rows)
+
+
+class _WatcherRow(NamedTuple):
+    token: bytes
+    account_id: int
+
+
+async def read_watchers(connection: Connection, tokens: Collection[Address]) -> dict[Address, set[int]]:
+    """The accounts whose rules name each of these tokens, or that follow its deployer; a token without any is
+    missing."""
+    rows = await fetch(
+        connection,
+        _WatcherRow,
+        f"SELECT token, account_id FROM ({_WATCHED}) AS watched WHERE token = ANY($1::bytea[])",  # noqa: S608
+        [as_bytes(token) for token in tokens],
+    )
+    watchers: dict[Address, set[int]] = {}
+    for row in rows:
+        watchers.setdefault(as_address(row.token), set()).add(row.account_id)
+    return watchers
+
+
+class _AlertedRow(NamedTuple):
+    account_id: int
+    token: bytes
+    wallet: bytes
+    at_s: int
+
+
+async def read_alerted(connection: Connection, after_s: int) -> set[tuple[int, Address, Address, int]]:
+    """The accounts that were alerted of unlocks after ``after_s``: account, token, holder and time."""
+    rows = await fetch(
+        connection,
+        _AlertedRow,
+        "SELECT account_id, token, wallet, at_s FROM accounts.alert WHERE kind = 'unlock' AND at_s > $1",
+        after_s,
+    )
+    return {(row.account_id, as_address(row.token), as_address(row.wallet), row.at_s) for row in rows}
+
+
+def _read_coming(rows: Sequence[_ComingRow]) -> list[ComingUnlock]:
+    return [
+        ComingUnlock(as_address(row.token), as_address(row.holder), row.at_s, row.share_bps, row.positions)
+        for row in rows
+    ]
