@@ -142,7 +142,7 @@ def now_plan(
     blocks = [
         PlannedBlock(1, tuple(steps[at : at + _CALLS_A_BLOCK])) for at in range(0, len(steps), _CALLS_A_BLOCK)
     ]
-    opening = _funded(blocks[0] if blocks else PlannedBlock(1, ()), actors, environment)
+    opening = _fund(blocks[0] if blocks else PlannedBlock(1, ()), actors, environment)
     last = PlannedBlock(1, tuple(_reads(held, environment, contracts, "end")))
     return Plan(environment, (opening, *blocks[1:], last))
 
@@ -165,10 +165,10 @@ def waiting_plan(
         )
         blocks.append(PlannedBlock(wait_s - passed_s, steps))
         passed_s = wait_s
-    return Plan(environment, (_funded(blocks[0], (actor,), environment), *blocks[1:]))
+    return Plan(environment, (_fund(blocks[0], (actor,), environment), *blocks[1:]))
 
 
-def _funded(block: PlannedBlock, actors: Sequence[Address], environment: Environment) -> PlannedBlock:
+def _fund(block: PlannedBlock, actors: Sequence[Address], environment: Environment) -> PlannedBlock:
     money = (*((actor, 100 * WEI_PER_ETH) for actor in actors), (environment.reader, WEI_PER_ETH))
     return PlannedBlock(block.delay_s, block.steps, money, codes=((environment.receiver, STAND_IN_CODE),))
 
@@ -263,7 +263,7 @@ def read_now(
         return None
     steps = [step for block in plan.blocks for step in block.steps if results[step.label].ok]
     steps = [step for step in steps if not step.label.startswith("read-")]
-    return _taken(held, steps, results, now_s)
+    return _read_taking(held, steps, results, now_s)
 
 
 def read_waiting(
@@ -281,12 +281,14 @@ def read_waiting(
         if _is_out(held, results, contracts, str(wait_s)):
             block = plan.blocks[(1, *waits_s).index(wait_s)]
             steps = [step for step in block.steps if results[step.label].ok and step.call.to == held.holder]
-            return before, _taken(held, steps, results, now_s + wait_s)
+            return before, _read_taking(held, steps, results, now_s + wait_s)
         before = wait_s
     return None
 
 
-def _taken(held: HeldByContract, steps: Sequence[SimulatedStep], results: Results, at_s: int) -> TakenOut:
+def _read_taking(
+    held: HeldByContract, steps: Sequence[SimulatedStep], results: Results, at_s: int
+) -> TakenOut:
     """The first call whose events name the position is the one that took it out; calls before it may have
     prepared it."""
     place = next((n for n, step in enumerate(steps) if _names(held, results[step.label])), len(steps) - 1)

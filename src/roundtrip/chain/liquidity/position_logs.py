@@ -29,7 +29,7 @@ class PositionLog(msgspec.Struct, rename="camel"):
     data: str
     transaction_hash: str
 
-    def decoded(self) -> Log:
+    def decode(self) -> Log:
         """The log, its words in lower case."""
         topics = tuple(topic.lower() for topic in self.topics)
         return Log(Address(self.address.lower()), topics, bytes.fromhex(self.data.removeprefix("0x")))
@@ -59,14 +59,18 @@ def transaction_call(tx_hash: str) -> RpcCall:
     return RpcCall("eth_getTransactionByHash", [tx_hash])
 
 
-class _Transaction(msgspec.Struct, rename={"sender": "from"}):
+class _SentTransaction(msgspec.Struct, rename={"sender": "from"}):
     sender: str
 
 
 def read_sender(answer: msgspec.Raw | RpcError) -> Address | None:
     """Who sent the transaction; None: not known."""
     try:
-        read = None if isinstance(answer, RpcError) else msgspec.json.decode(answer, type=_Transaction | None)
+        read = (
+            None
+            if isinstance(answer, RpcError)
+            else msgspec.json.decode(answer, type=_SentTransaction | None)
+        )
         return None if read is None else parse_address(read.sender)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
@@ -79,7 +83,7 @@ def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:
     try:
         logs = msgspec.json.decode(answer, type=list[PositionLog])
         for log in logs:
-            log.decoded()
+            log.decode()
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return tuple(logs) if len(logs) <= MOST_LOGS else None
@@ -92,7 +96,7 @@ def minting(logs: Sequence[PositionLog], venue: Venue, contracts: Contracts) -> 
         return ()
     added: dict[str, int] = {}
     for log in logs:
-        moved = amm_v3.decode_mint(log.decoded()) if log.topics[:1] == [amm_v3.MINT] else None
+        moved = amm_v3.decode_mint(log.decode()) if log.topics[:1] == [amm_v3.MINT] else None
         if moved is not None and moved.owner == manager_of(venue, contracts):
             added[log.transaction_hash] = max(added.get(log.transaction_hash, 0), moved.liquidity_delta)
     return tuple(sorted(added, key=lambda hash_: -added[hash_])[:MOST_RECEIPTS])
@@ -114,7 +118,7 @@ def read_numbers(
             receipt = (
                 None if isinstance(answer, RpcError) else msgspec.json.decode(answer, type=_Receipt | None)
             )
-            logs = [] if receipt is None else [log.decoded() for log in receipt.logs]
+            logs = [] if receipt is None else [log.decode() for log in receipt.logs]
         except (msgspec.DecodeError, ValueError, RecursionError):
             continue
         minted = None
@@ -138,7 +142,7 @@ def fold_positions(
     manager = manager_of(venue, contracts)
     left: dict[Key, int] = {}
     for log in logs:
-        decoded = log.decoded()
+        decoded = log.decode()
         if venue.pool is not None:
             read = amm_v3.decode_mint if decoded.topics[:1] == (amm_v3.MINT,) else amm_v3.decode_burn
             moved = read(decoded)

@@ -78,12 +78,12 @@ def _kept_sentences(depth: TokenDepth) -> list[str]:
     if totals["launchpad"]:
         texts.append(f"The launchpad keeps {format_percent(totals['launchpad'])} of the liquidity.")
     if totals["locked"]:
-        locks = [held.lock for held in _held(depth, "locked") if held.lock]
+        locks = [held.lock for held in _positions_held_by(depth, "locked") if held.lock]
         until = f" until {format_time(min(lock.at_s for lock in locks))}" if locks else ""
         texts.append(f"{format_percent(totals['locked'])} of the liquidity is locked{until}.")
     if totals["contract"]:
         text = f"{format_percent(totals['contract'])} of the liquidity is in contracts that we do not know"
-        end = _first_lock(_held(depth, "contract"))
+        end = _first_lock(_positions_held_by(depth, "contract"))
         told = "nobody that we tried can withdraw it now"
         if end is not None:
             when = format_time(end.at_s)
@@ -92,7 +92,7 @@ def _kept_sentences(depth: TokenDepth) -> list[str]:
     return texts
 
 
-def _held(depth: TokenDepth, held_by: str) -> list[HeldPosition]:
+def _positions_held_by(depth: TokenDepth, held_by: str) -> list[HeldPosition]:
     return [held for pool in depth.pools for held in pool.positions if held.held_by == held_by]
 
 

@@ -12,6 +12,7 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
+from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import Check, CheckParams, at
@@ -22,16 +23,17 @@ from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
 from roundtrip.store.index import origins
 from roundtrip.store.liquidity.positions import read_positions
+from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.venues.positions import is_nft
 
 from .gather import LiquidityFindings, find_liquidity
 from .position_reader import MOST_POOLS, MOST_POSITIONS
 from .schema import (
+    ExitAfterLeaving,
     FeesOf,
     Liquidity,
     LiquidityHolder,
-    LiquidityLeft,
     LiquidityParams,
     LiquidityPosition,
     LiquidityTotals,
@@ -50,6 +52,7 @@ async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer
     answer."""
     meter = Meter()
     found, tags = await _find(ctx, params.token(), meter)
+    await _keep_unlocks(ctx, found)
     answer = present_liquidity(found, tags, ctx)
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
 
@@ -81,6 +84,24 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
         log.info("liquidity could not be read", error=repr(error))
         return "We could not read who can withdraw its liquidity."
     return describe(found.depth, found.exit_after, tags)[0]
+
+
+async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
+    """Stores when locked positions can be withdrawn, for the calendar and for alerts. Where the database does
+    not answer, the next reading does it."""
+    token = found.bought.run.token
+    unlocks = [
+        Unlock(token, held.position.owner, held.position.number, held.lock.wallet, held.lock.at_s, bps)
+        for pool in found.depth.pools
+        for held in pool.positions
+        if held.lock is not None and held.lock.is_exact and held.lock.wallet is not None
+        for bps in (pool.share_bps(held),)
+    ]
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection, connection.transaction():
+            await put_unlocks(connection, token, unlocks, found.head.block.number)
+    except DATABASE_FAULTS as error:
+        log.warning("unlocks could not be stored", error=repr(error))
 
 
 async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFindings, Tags]:
@@ -159,8 +180,8 @@ def _present_totals(depth: TokenDepth) -> LiquidityTotals:
     return LiquidityTotals(**{f"{held_by}_bps": bps for held_by, bps in depth.totals_bps.items()})
 
 
-def _present_exit(exit_after: ExitAfterWithdrawal, tags: Tags) -> LiquidityLeft:
-    return LiquidityLeft(
+def _present_exit(exit_after: ExitAfterWithdrawal, tags: Tags) -> ExitAfterLeaving:
+    return ExitAfterLeaving(
         by=_present_holder(exit_after.party.wallet, tags),
         share_bps=exit_after.party.share_bps,
         now_loss_bps=exit_after.now_bps,

@@ -83,8 +83,8 @@ class UnlockOf(msgspec.Struct, frozen=True, rename="camel"):
 class FeesOf(msgspec.Struct, frozen=True):
     """Fees that a position has earned and nobody has claimed."""
 
-    token: AssetAmount
-    quote: AssetAmount
+    token: Annotated[AssetAmount, msgspec.Meta(description="Of the token.")]
+    quote: Annotated[AssetAmount, msgspec.Meta(description="Of what the pool trades it for.")]
 
 
 class LiquidityPosition(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,7 +131,10 @@ class LiquidityVenue(msgspec.Struct, frozen=True, rename="camel"):
     """A pool or a curve, and who holds its liquidity."""
 
     kind: Annotated[VenueKind, msgspec.Meta(description="What kind of venue it is.")]
-    at: Annotated[str | None, msgspec.Meta(description="The pool's or curve's address, or the pool's id.")]
+    at: Annotated[
+        str | None,
+        msgspec.Meta(description="The pool's or curve's address, or the pool's id. null: it has neither."),
+    ]
     quote: Annotated[str, msgspec.Meta(description="What it trades for: eth, weth, usdg, or a token.")]
     share_bps: Annotated[
         int | None,
@@ -157,7 +160,7 @@ class LiquidityVenue(msgspec.Struct, frozen=True, rename="camel"):
     left_out: Annotated[int, msgspec.Meta(description="Smaller positions that were not read.")]
 
 
-class LiquidityLeft(msgspec.Struct, frozen=True, rename="camel"):
+class ExitAfterLeaving(msgspec.Struct, frozen=True, rename="camel"):
     """What a buyer gets back after the largest party has withdrawn all that it can now, simulated."""
 
     by: Annotated[LiquidityHolder, msgspec.Meta(description="Who withdraws.")]
@@ -192,7 +195,7 @@ class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
         LiquidityTotals | None, msgspec.Meta(description="null: there is no liquidity in range.")
     ]
     if_it_left: Annotated[
-        LiquidityLeft | None,
+        ExitAfterLeaving | None,
         msgspec.Meta(description="null: nobody is known who can withdraw active liquidity now."),
     ]
     venues: Annotated[
