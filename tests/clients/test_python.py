@@ -48,6 +48,8 @@ CALLS: dict[str, Call[Any]] = {
     "check_proof": calls.proof("{address}"),
     "check_history": calls.history("{address}"),
     "token_holders": calls.holders("{address}"),
+    "token_liquidity": calls.liquidity("{address}", min_block=7),
+    "unlock_calendar": calls.unlocks(),
     "stream": calls.stream([TOKEN], ["verdict"], "1"),
     "simulate_transaction": calls.simulate(models.SimulateParams(from_=TOKEN, to=TOKEN), min_block=7),
     "prepare_buy": calls.prepare_buy(

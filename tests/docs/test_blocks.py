@@ -26,6 +26,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/checks.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "json"): "docs/test_examples.py",
+    ("docs/liquidity.md", "bash"): "docs/test_examples.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",
     ("docs/limits.md", "bash"): "docs/test_credits_page.py",
     ("docs/marks.md", "bash"): "docs/test_examples.py",

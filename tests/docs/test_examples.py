@@ -91,6 +91,14 @@ async def test_who_holds_a_token_is_told_as_the_page_shows(url: str, folder: Pat
     assert differs(json.loads(shown.text), json.loads(told)) == []
 
 
+async def test_who_can_withdraw_the_liquidity_is_answered(url: str, folder: Path) -> None:
+    (text,) = (block.text for block in blocks("docs/liquidity.md", "bash"))
+    (told,) = await run(folder, [text], url)
+    found = json.loads(told)
+    assert found["text"].startswith("One wallet, ")
+    assert found["totals"]["freeBps"] == sum(found["totals"].values())
+
+
 async def test_the_calls_of_pages_that_show_no_answer_are_answered(url: str, folder: Path) -> None:
     """The key is made as docs/keys.md makes it, in the same shell."""
     has_key = [block.text for block in blocks("docs/keys.md", "bash")]

@@ -98,6 +98,18 @@ export class Client {
     return answer(this.api.GET("/v1/holders/{address}", { params: { path: { address } } }));
   }
 
+  /** Who can withdraw the liquidity of a token. */
+  liquidity(address: string, minBlock?: number) {
+    return answer(
+      this.api.GET("/v1/liquidity/{address}", { params: { path: { address }, header: fromBlock(minBlock) } }),
+    );
+  }
+
+  /** When liquidity of tokens that you watch can be withdrawn. */
+  unlocks() {
+    return answer(this.api.GET("/v1/unlocks"));
+  }
+
   /** Runs calls of a wallet in a simulation. */
   simulate(body: paths["/v1/simulate"]["post"]["requestBody"]["content"]["application/json"], minBlock?: number) {
     return answer(this.api.POST("/v1/simulate", { body, params: { header: fromBlock(minBlock) } }));

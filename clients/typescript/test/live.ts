@@ -32,6 +32,8 @@ console.log(
     events: events.sort(),
     history: (await client.history(plain)).changes[0]?.code,
     holders: (await client.holders(plain)).address,
+    liquidity: (await client.liquidity(plain)).address,
+    unlocks: (await client.unlocks()).unlocks.length,
     evidence: proof.verdict.level,
     keys: keys.live.length,
     sign: text.sign,

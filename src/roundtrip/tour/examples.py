@@ -41,6 +41,7 @@ async def record_examples(
         found["health"] = await client.get("/v1/health")
         found["check_proof"] = await client.get(f"/v1/check/{token}/proof")
         found["check_history"] = await client.get(f"/v1/check/{token}/history")
+        found["token_liquidity"] = await client.get(f"/v1/liquidity/{token}")
         found["check_tokens"] = await client.post("/v1/checks", {"addresses": [token]})
         nonce = await client.post("/v1/keys/nonce", {"address": payer.address})
         signature = payer.sign_text(nonce["message"])
@@ -52,6 +53,7 @@ async def record_examples(
         before_all = f"0.{position.partition('.')[2]}"
         path = f"/v1/stream?events=verdict&lastEventId={before_all}"
         found["stream"] = msgspec.json.decode(await keyed.first_field(path, b"data"))
+        found["unlock_calendar"] = await keyed.get("/v1/unlocks")
         found["list_keys"] = await keyed.get("/v1/keys")
         spare = await client.post("/v1/keys/nonce", {"address": payer.address})
         signature = payer.sign_text(spare["message"])

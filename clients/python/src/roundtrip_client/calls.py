@@ -85,6 +85,16 @@ def holders(address: str) -> Call[models.Holders]:
     return Call(models.Holders, "GET", f"/v1/holders/{_quote(address)}")
 
 
+def liquidity(address: str, *, min_block: int | None = None) -> Call[models.Liquidity]:
+    """Who can withdraw the liquidity of a token."""
+    return Call(models.Liquidity, "GET", f"/v1/liquidity/{_quote(address)}", headers=_from_block(min_block))
+
+
+def unlocks() -> Call[models.UnlockCalendar]:
+    """When liquidity of tokens that you watch can be withdrawn."""
+    return Call(models.UnlockCalendar, "GET", "/v1/unlocks")
+
+
 def stream(tokens: Sequence[str], events: Sequence[str], last_event_id: str) -> Call[models.StreamEvent]:
     """Events as they happen, after the last one that you have. Nothing named: all."""
     query = {"tokens": ",".join(tokens), "events": ",".join(events), "lastEventId": last_event_id}

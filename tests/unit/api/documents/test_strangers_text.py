@@ -14,7 +14,8 @@ from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
 
 _ANSWERS = """
     AgentMarked ChainVitals ChannelRemoved Channels FollowedWallet GraduatingSoon Inbox
-    LaunchBundle League LinkedWallets Liquidity LookUpAnswer MovingNow MyBag MyMite PracticeAccount PracticeBought
+    LaunchBundle League LinkedWallets Liquidity LookUpAnswer MovingNow MyBag MyMite PracticeAccount
+    PracticeBought
     PracticeSold PracticeTrades ProvenCalls RuleDropped RuleMade RuleTested RulesListed Signals
     SmartMoney TokenHolders Unfollowed WalletHistory WalletNames WebhookSet Winners
 """
