@@ -72,11 +72,12 @@ OWN = {
 }
 """Fields of such names that are not strangers': the caller's own words, or the service's."""
 _PLAIN = """
-    address addresses after alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot
+    address addresses after alreadyDone amount amountRaw asset at balance begun blockHash blockTime bot by
     boughtRaw checkedAt claim claimMessage closedAt cost costEth costs curve data deployer designation
     does endsAt eth ethLeft failingSince firstSeen flaggedAt from fromTime funder
     gain gainEth gasPriceWei given got hash holder hook how jsonrpc key label lastCheckedAt lastDeliveredAt
-    lastError lastTradeAt lastTradedAt launchedAt lookAlikeOf link madeAt method min minRaw oldestLaunchedAt
+    lastError lastTradeAt lastTradedAt launchedAt liquidity lookAlikeOf link locker madeAt manager method
+    min minRaw number oldestLaunchedAt withdrawnThrough
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt
