@@ -5,7 +5,6 @@ from .base import HERE, Arguments, Bad, Good
 
 ASKED: dict[str, list[Arguments]] = {
     "inbox": [{}, {"x": 1}],
-    "unlock_calendar": [{}],
     "follow_wallet": [{"address": HERE, "name": "Whale1"}, {"address": "0x12"}, {}],
     "unfollow_wallet": [{"address": HERE}, {"address": None}],
     "list_rules": [{}, {"x": 1}],
