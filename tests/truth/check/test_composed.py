@@ -101,6 +101,14 @@ _SHRINKS_IN_TWO = (
 _BURNS_MUCH_GAS = (
     '{"on":{"exact_approval":1,"gas_burned":12000000},"pools":[[3,"weth",3000,100000,2400,null,""]]}'
 )
+_GROWS_PAST_THE_LEAST_SALE = (
+    '{"on":{"min_sell_raw":1194029850746268692774912,"up_bps":100},'
+    '"pools":[[4,"usdg",3000,70000000,2400,null,""]]}'
+)
+_JUST_ABOVE_THE_LARGEST_SALE = (
+    '{"on":{"max_sell_raw":29697030296970306288353},'
+    '"pools":[[4,"eth",3000,1000000,3000,60,"allow_list"],[4,"eth",8022,1000000,3000,60,""]]}'
+)
 _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,1,""]]}'
 
 
@@ -117,6 +125,8 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_SHRINKS, id="what is left after a day is not all that sells at once"),
         pytest.param(_SHRINKS_IN_TWO, id="a trip after another sells what is left of it"),
         pytest.param(_BURNS_MUCH_GAS, id="a crowd has the gas that a sell takes"),
+        pytest.param(_GROWS_PAST_THE_LEAST_SALE, id="another wallet sells what the balance had grown to"),
+        pytest.param(_JUST_ABOVE_THE_LARGEST_SALE, id="another wallet sells the part that the main one sold"),
         pytest.param(_REFLECTS_LITTLE, id="a rounding is no difference"),
     ],
 )

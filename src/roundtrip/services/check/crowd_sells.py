@@ -25,6 +25,7 @@ from roundtrip.domain.check.evidence import (
     Missing,
     RefusedCall,
 )
+from roundtrip.domain.check.sales import Sale
 
 from .crowd import doubt_balance, member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
@@ -132,6 +133,18 @@ def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
             held = held[: number + 1]
             break
     return min(BPS, min((main.received_raw, *held)) * BPS // max(1, main.received_raw))
+
+
+def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[int, int]:
+    """What the main wallet sold at each of its moments, by the seconds after its buy: all that it held then,
+    also what that had grown by, or the part that it could sell."""
+    moments = (policy.later_s, policy.hour_s, policy.day_s)
+    held = main.held_later_raw if len(main.held_later_raw) == len(moments) else (main.received_raw,) * 3
+    sold = (sells.soon, sells.hour, sells.day)
+    return {
+        at_s: raw * sell.share_bps // BPS if isinstance(sell, Sale) else raw
+        for at_s, raw, sell in zip(moments, held, sold, strict=True)
+    }
 
 
 def _last_s(wallet: CrowdWallet, policy: Policy) -> int:
@@ -246,7 +259,9 @@ def isolations(
     return [
         replace(isolation, sell_gas=most_gas, buy_gas=buy_gas)
         for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
-        for isolation in _isolations_of(run, number, crowd.trades[number], sells, main, recalled)
+        for isolation in _isolations_of(
+            run, number, crowd.trades[number], sells, (main, main_sells), recalled
+        )
     ]
 
 
@@ -281,18 +296,19 @@ def _isolations_of(
     of: int,
     trade: CrowdTrade,
     sells: CrowdSells,
-    main: CompletedBuy,
+    main_trade: tuple[CompletedBuy, MainSells],
     recalled: tuple[Member, ...],
 ) -> Iterator[Isolation]:
     policy, wallet = run.means.policy, trade.wallet
+    main, main_sells = main_trade
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
 
     def left_raw(at_s: int, raw: int = main.received_raw) -> int:
         return max(1, raw * _kept_bps(main, at_s, policy) // BPS)
 
     def tries(part_bps: int) -> tuple[Attempt, ...]:
-        moments = (policy.later_s, policy.hour_s, policy.day_s)
-        return tuple(Attempt(at_s, max(1, left_raw(at_s) * part_bps // BPS)) for at_s in moments)
+        amounts = _main_amounts(main, main_sells, policy)
+        return tuple(Attempt(at_s, max(1, raw * part_bps // BPS)) for at_s, raw in amounts.items())
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
     after_s = wallet.after_s + (0 if member is None else crowd_plans.late_s(member, policy))
