@@ -122,11 +122,20 @@ def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
 # --- plans ------------------------------------------------------------------------------------------
 
 
+def count_calls(held: HeldByContract, environment: Environment, waits: int) -> int:
+    """How many calls the trials of a position take; ``waits``: of ``waiting_plan``."""
+    actors = len(held.actors)
+    passes = actors + 2 * actors * (actors > 1) + actors * (1 + waits)
+    first = held.actors[:1]
+    functions = held.functions[:MOST_FUNCTIONS]
+    return passes * sum(len(_datas(held, one, actor, environment)) for one in functions for actor in first)
+
+
 def now_plan(
     held: HeldByContract, actors: Sequence[Address], environment: Environment, contracts: Contracts
 ) -> Plan:
-    """Every function as each of these accounts, twice: one call may give the right to another. A call that
-    reverts changes nothing. Before them each account tries to move the NFT itself."""
+    """Every function as each of these accounts, of several accounts twice: one call may give the right to
+    another. A call that reverts changes nothing. Before them each account tries to move the NFT itself."""
     once, first = [], []
     for n, actor in enumerate(actors):
         once += [
@@ -137,7 +146,8 @@ def now_plan(
         if positions.is_nft(held.position, held.venue, contracts):
             take = positions.plan_take(held.position, held.holder, actor)
             first.append(SimulatedStep(f"take now {n}", actor, take, _CALL_GAS))
-    again = [SimulatedStep(f"{step.label} again", step.sender, step.call, step.gas_limit) for step in once]
+    twice = once if len(actors) > 1 or len(held.actors) == 1 else []
+    again = [SimulatedStep(f"{step.label} again", step.sender, step.call, step.gas_limit) for step in twice]
     steps = [*first, *once, *again]
     blocks = [
         PlannedBlock(1, tuple(steps[at : at + _CALLS_A_BLOCK])) for at in range(0, len(steps), _CALLS_A_BLOCK)

@@ -33,6 +33,8 @@ MOST_LOCKS = 8
 _DELEGATED = b"\xef\x01\x00"
 """EIP-7702: the code of a wallet that runs a contract's."""
 _MOST_TIMES = 4
+_MOST_CALLS = 8000
+"""Simulated calls of all trials of one answer. A usual locker takes some hundreds."""
 TrialName = TypeVar("TrialName", bound=Hashable)
 
 
@@ -105,7 +107,7 @@ class LockTrials:
         """The results of these positions, in order: at most four trips, whatever their number. A position
         beyond ``MOST_LOCKS``, and one whose contract cannot be tried, is unknown. Raises NodeFault."""
         tried = list(wanted[:MOST_LOCKS])
-        held = await self._prepare(tried)
+        held = self._afford(await self._prepare(tried))
         free = await self._try_now(held)
         waiting = await self._try_later(
             [None if taken else one for one, taken in zip(held, free, strict=True)]
@@ -114,6 +116,16 @@ class LockTrials:
         for place, one, taken, lock in zip(tried, held, free, waiting, strict=True):
             results.append(_result(place.holder, one, taken, lock))
         return results + [UNKNOWN] * (len(wanted) - len(tried))
+
+    def _afford(self, held: Sequence[HeldByContract | None]) -> list[HeldByContract | None]:
+        """Leaves out those for whose trials there is no room; their contracts decide how many they take."""
+        left, affordable = _MOST_CALLS, list[HeldByContract | None]()
+        for one in held:
+            waits = 0 if one is None else len(_waits(one.times_s, self._now_s))
+            calls = 0 if one is None else lock_plans.count_calls(one, self._environment(one), waits)
+            affordable.append(one if calls <= left else None)
+            left -= calls if calls <= left else 0
+        return affordable
 
     # --- what the contracts are ---------------------------------------------------------------------
 
