@@ -15,11 +15,14 @@ from roundtrip.config.networks import Network
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.buy_round import CheckInputs, role_of, run_buy_round
+from roundtrip.services.check.buy_round import BuyRoundResult, CheckInputs, role_of, run_buy_round
 from roundtrip.services.check.candidates import Candidates, KnownVenues, list_candidates
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.schema import Check, CheckParams, present
+from roundtrip.services.liquidity.findings import judge_liquidity
+from roundtrip.services.liquidity.position_reader import PositionReader
+from roundtrip.services.liquidity.sentence import UNREAD, add_sentence, describe_alone
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
@@ -80,7 +83,18 @@ class NodeChecks:
         evidence = await run_later_rounds(bought, meter)
         judgement = judge(evidence, policy)
         answer = present(evidence, judgement, policy, self._now_s())
+        if deep:
+            on_step("withdrawing its liquidity")
+            answer = add_sentence(answer, await self._read_liquidity(bought))
         return CheckWithCard(answer, read_card(evidence, judgement, deep, policy))
+
+    async def _read_liquidity(self, bought: BuyRoundResult) -> str:
+        """Who can withdraw the liquidity, from the pools' own logs."""
+        reader = PositionReader(self._node, self._network.contracts, bought.run.head.block, bought.run.meter)
+        try:
+            return describe_alone(await judge_liquidity(bought, reader))
+        except NodeFault:
+            return UNREAD
 
 
 def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:

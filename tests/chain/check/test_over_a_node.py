@@ -23,6 +23,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.library.checker import BlockingChecker, Checker
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.liquidity.handler import check_with_liquidity
 from roundtrip.services.runtime.context import Context
 from support.tables import own_database
 
@@ -70,6 +71,22 @@ async def test_the_library_answers_what_the_api_answers(
         found = await checker.check(built.tokens[key])
     assert found.verdict.code == code
     assert msgspec.json.encode(found) == msgspec.json.encode(served)
+
+
+async def test_a_deep_check_says_who_can_withdraw_the_liquidity(
+    unindexed: Context, network: Network, built: Built
+) -> None:
+    sentence = "can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all."
+    await unindexed.heads.refresh()
+    params = CheckParams(built.tokens["plain"], deep="1")
+    served = (await check_with_liquidity(unindexed, params)).answer
+    async with Checker(network.rpc_url, network=network) as checker:
+        found = await checker.check(built.tokens["plain"], deep=True)
+        without = await checker.check(built.tokens["no_pool"], deep=True)
+    for answer in (served, found):
+        assert answer.verdict.level == "ok"
+        assert answer.verdict.text.endswith(sentence), answer.verdict.text
+    assert "liquidity" not in without.verdict.text
 
 
 async def test_an_amount_is_what_the_buy_spends_and_what_the_texts_name(

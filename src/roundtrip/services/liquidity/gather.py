@@ -1,50 +1,20 @@
-"""Reads a token's positions at a block, finds out who can withdraw them, and what a buyer would have left.
+"""Reads a token's positions at a block, and finds out who can withdraw them.
 
 One trip for the buy round of a check and, at once, the pools, the positions and their holders. Three for
 positions that contracts hold. One for the sells after the withdrawal.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.base.venue import PoolFacts, Venue
-from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.domain.liquidity.depth import (
-    HeldBy,
-    HeldPosition,
-    PoolDepth,
-    TokenDepth,
-    Withdrawal,
-    quote_along_raw,
-)
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.positions import TokenPositions
-from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
-from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.index_facts import venue_of
 from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.check.session import VenueTrial, bought_raw
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 
-from .exit_after import run_exit
-from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
-from .position_reader import MOST_POOLS, UNREAD, KnownPool, PositionReader
-
-NOT_KNOWN = "We do not know the positions in its pools"
-
-
-@dataclass(frozen=True, slots=True)
-class LiquidityFindings:
-    """What was found out at the block. ``exit_after``: of the largest party that can withdraw something;
-    None: there is none."""
-
-    head: ChainHead
-    bought: BuyRoundResult
-    depth: TokenDepth
-    exit_after: ExitAfterWithdrawal | None
+from .findings import LiquidityFindings, judge_liquidity
+from .position_reader import KnownPool, PositionReader
 
 
 async def find_liquidity(
@@ -57,120 +27,6 @@ async def find_liquidity(
     buying, reading = Meter(), Meter()
     reader = PositionReader(ctx.node, ctx.contracts, head.block, reading)
     bought, _ = await at_once(start_check(ctx, head, token, buying), reader.read(known))
-    meter.add(buying)
-    trials = sorted(
-        (trial for trial in bought.data.venues if trial.exists()), key=lambda trial: -bought_raw(trial)
-    )[:MOST_POOLS]
-    await reader.complete([trial.place.venue for trial in trials if not trial.place.venue.is_curve])
-    meter.add(reading)
-    bought = replace(bought, run=replace(bought.run, meter=meter))
-    depths = [_depth_of(trial, bought, reader) for trial in trials]
-    depths, taken = await _try_locks(bought, depths, reader.holders)
-    is_unread = trials and not any(depth.positions or depth.is_curve for depth in depths)
-    depth = TokenDepth.of(depths, NOT_KNOWN if is_unread else "")
-    parties = depth.free_parties()
-    exit_after = await run_exit(bought, trials, parties[0], taken) if parties else None
-    return LiquidityFindings(head, bought, depth, exit_after)
-
-
-def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader) -> PoolDepth:
-    """A venue's depth and its positions, before those in contracts are tried."""
-    venue, token, market = trial.place.venue, bought.run.token, bought.run.setting.market
-    facts = trial.facts if isinstance(trial.facts, PoolFacts) else PoolFacts(True, 0, 0, 0)
-    if venue.is_curve:
-        worth_wei = quote_in_wei(facts.quote_reserve_raw, venue.quote, market)
-        return PoolDepth(venue, 0, worth_wei, is_curve=True)
-    along_raw = quote_along_raw(facts.sqrt_price_x96, facts.liquidity, token < venue.quote_address)
-    worth_wei = quote_in_wei(along_raw, venue.quote, market)
-    pool = reader.pools.get(venue, UNREAD)
-    held = []
-    for position, state in zip(pool.positions, pool.read.positions, strict=True):
-        if state is None or pool.read.state is None or not state.liquidity:
-            continue
-        given_by = position.given_by if state.holder == position.holder else None
-        now = position._replace(liquidity=state.liquidity, holder=state.holder, given_by=given_by)
-        fees = state.fees
-        if fees is not None and token > venue.quote_address:
-            fees = fees[1], fees[0]
-        held_by, withdrawal = _held_by(now.holder, state.approved, reader.holders, bought)
-        holder = reader.holders.get(now.holder) if now.holder else None
-        is_contract = holder is not None and not holder.is_wallet()
-        is_active = now.is_active(pool.read.state.tick)
-        held.append(HeldPosition(now, is_active, held_by, withdrawal, fees_raw=fees, is_contract=is_contract))
-    held.sort(key=lambda one: (-one.active_liquidity(), -one.position.liquidity))
-    return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), pool.left_out)
-
-
-def _held_by(
-    holder: Address | None,
-    approved: Address | None,
-    holders: Mapping[Address, Holder],
-    bought: BuyRoundResult,
-) -> tuple[HeldBy, Withdrawal | None]:
-    """What keeps a position, as far as its holder alone shows."""
-    contracts = bought.run.means.contracts
-    if holder is None:
-        return "unknown", None
-    if holder in BURN_ADDRESSES:
-        return "burned", None
-    if approved is not None and approved not in contracts.all_addresses():
-        return "free", Withdrawal(approved)
-    if holder in contracts.all_addresses():
-        return "launchpad", None
-    known = holders.get(holder)
-    if known is not None and known.is_wallet():
-        return "free", Withdrawal(holder)
-    return "unknown", None
-
-
-async def _try_locks(
-    bought: BuyRoundResult, depths: Sequence[PoolDepth], holders: Mapping[Address, Holder]
-) -> tuple[list[PoolDepth], dict[tuple[Venue, HeldPosition], LockResult]]:
-    """Tries the positions that contracts hold; those in range first, the largest first."""
-    wanted: list[tuple[PoolDepth, HeldPosition]] = [
-        (depth, held) for depth in depths for held in depth.positions if _is_in_contract(held, holders)
-    ]
-    wanted.sort(key=lambda one: (-one[0].worth_of(one[1]), -one[1].position.liquidity))
-    if not wanted:
-        return list(depths), {}
-    accounts = token_accounts(bought)
-    tried = [
-        ContractPosition(
-            depth.venue,
-            held.position,
-            held.position.liquidity,
-            holders[held.position.holder],
-            held.position.given_by,
-        )
-        for depth, held in wanted
-        if held.position.holder is not None
-    ]
-    found = await LockTrials(bought.run, bought.run.means.contracts, accounts).find(tried)
-    results = {
-        (depth.venue, held.position): result for (depth, held), result in zip(wanted, found, strict=True)
-    }
-    taken: dict[tuple[Venue, HeldPosition], LockResult] = {}
-    judged = []
-    for depth in depths:
-        held_now = []
-        for held in depth.positions:
-            result = results.get((depth.venue, held.position), UNKNOWN)
-            if _is_in_contract(held, holders):
-                held = result.apply(held)
-                taken[depth.venue, held] = result
-            held_now.append(held)
-        judged.append(replace(depth, positions=tuple(held_now)))
-    return judged, taken
-
-
-def _is_in_contract(held: HeldPosition, holders: Mapping[Address, Holder]) -> bool:
-    return held.held_by == "unknown" and held.is_contract and held.position.holder in holders
-
-
-def token_accounts(bought: BuyRoundResult) -> tuple[Address, ...]:
-    """The accounts of the token that may have a right over its liquidity: its deployer and its owner."""
-    launch = bought.data.launch
-    deployers = (bought.indexed.deployer, getattr(launch, "deployer", None))
-    owners = (bought.data.facts.owner, bought.data.facts.proxy_admin)
-    accounts = [one for one in (*deployers, *owners) if isinstance(one, str) and one not in BURN_ADDRESSES]
-    return tuple(dict.fromkeys(Address(one) for one in accounts))
+    meter.add(buying, reading)
+    reader.meter = meter
+    return await judge_liquidity(bought, reader)

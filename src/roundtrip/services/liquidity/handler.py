@@ -1,17 +1,15 @@
 """Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import structlog
-from msgspec.structs import replace as replace_fields
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.positions import TokenPositions
-from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
+from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.handler import check
@@ -27,7 +25,8 @@ from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.venues.positions import is_nft
 
-from .gather import LiquidityFindings, find_liquidity
+from .findings import LiquidityFindings
+from .gather import find_liquidity
 from .position_reader import MOST_POOLS, MOST_POSITIONS
 from .schema import (
     ExitAfterLeaving,
@@ -40,11 +39,11 @@ from .schema import (
     LiquidityVenue,
     UnlockOf,
 )
+from .sentence import UNREAD, Tags, add_sentence, tag_accounts
 
 _READ_S = 5.0
 _MOST_TAGGED = 100
 log = structlog.get_logger(__name__)
-Tags = Mapping[Address, tuple[Tag, ...]]
 
 
 async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
@@ -67,13 +66,7 @@ async def check_with_liquidity(ctx: Context, params: CheckParams) -> UseCaseAnsw
     if checked.meter is not None:
         checked.meter.add(meter)
     answer: Check = checked.answer
-    if answer.verdict.code in _WITHOUT_LIQUIDITY:
-        return replace(checked, answer=answer)
-    verdict = replace_fields(answer.verdict, text=f"{answer.verdict.text} {sentence}")
-    return replace(checked, answer=replace_fields(answer, verdict=verdict))
-
-
-_WITHOUT_LIQUIDITY = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
+    return replace(checked, answer=add_sentence(answer, sentence))
 
 
 async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
@@ -82,7 +75,7 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
         found, tags = await _find(ctx, token, meter)
     except (NodeFault, ServiceFull) as error:
         log.info("liquidity could not be read", error=repr(error))
-        return "We could not read who can withdraw its liquidity."
+        return UNREAD
     return describe(found.depth, found.exit_after, tags)[0]
 
 
@@ -134,27 +127,6 @@ async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
         raise ServiceFull("busy", "The index of wallets is unavailable; retry in 5 s.", 5) from error
     funders = {wallet: origin.funder for wallet, origin in known.items()}
     return tag_accounts(listed, funders, found.bought)
-
-
-def tag_accounts(
-    accounts: Iterable[Address], funders: Mapping[Address, Address | None], bought: BuyRoundResult
-) -> Tags:
-    """The tags of each account that has any. ``funders``: who first sent each of them eth, where known."""
-    deployer, owner = bought.indexed.deployer, bought.data.facts.owner
-    if deployer is None:
-        deployer = getattr(bought.data.launch, "deployer", None)
-    tags: dict[Address, tuple[Tag, ...]] = {}
-    for account in accounts:
-        funder = funders.get(account)
-        checks: tuple[tuple[Tag, bool], ...] = (
-            ("deployer", account == deployer),
-            ("owner", account == owner),
-            ("funded_by_deployer", funder is not None and funder == deployer),
-            ("funded_by_owner", funder is not None and funder == owner and owner != deployer),
-        )
-        if found := tuple(tag for tag, holds in checks if holds):
-            tags[account] = found
-    return tags
 
 
 # --- the answer -------------------------------------------------------------------------------------

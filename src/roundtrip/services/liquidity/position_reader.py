@@ -56,7 +56,7 @@ class PositionReader:
     """What was read at the block: ``pools`` by venue, ``holders`` by address."""
 
     def __init__(self, node: RpcNode, contracts: Contracts, block: BlockRef, meter: Meter) -> None:
-        self._node, self._contracts, self._block, self._meter = node, contracts, block, meter
+        self._node, self._contracts, self._block, self.meter = node, contracts, block, meter
         self.pools: dict[Venue, ReadPool] = {}
         self.holders: dict[Address, Holder] = {}
 
@@ -75,7 +75,7 @@ class PositionReader:
         holders = self._unread_holders(one.holder for one in every)
         calls = [position_reads.pool_call(pool, self._contracts, self._block) for pool in to_read.values()]
         groups = [calls, self._holder_calls(holders)] if holders else [calls]
-        answers, *holder_answers = await self._node.batches(groups, self._meter)
+        answers, *holder_answers = await self._node.batches(groups, self.meter)
         if isinstance(answers, NodeFault):
             raise answers
         for (venue, pool), answer in zip(to_read.items(), answers, strict=True):
@@ -100,7 +100,7 @@ class PositionReader:
             if state is not None
         )
         if holders := self._unread_holders(held):
-            (answers,) = await self._node.batches([self._holder_calls(holders)], self._meter)
+            (answers,) = await self._node.batches([self._holder_calls(holders)], self.meter)
             self._note_holders(holders, answers)
 
     # --- logs ---------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class PositionReader:
         """The positions that the logs of these pools leave; a pool of which the node does not read them is
         left out. Two trips, one where no v3 pool is among them."""
         calls = [[position_logs.log_call(venue, self._contracts, self._block)] for venue in venues]
-        answers = await self._node.batches(calls, self._meter)
+        answers = await self._node.batches(calls, self.meter)
         logs: dict[Venue, tuple[PositionLog, ...]] = {}
         for venue, answer in zip(venues, answers, strict=True):
             read = None if isinstance(answer, NodeFault) else position_logs.read_logs(answer[0])
@@ -131,7 +131,7 @@ class PositionReader:
         if not minting:
             return {}
         calls = [[position_logs.receipt_call(one) for one in hashes] for hashes in minting.values()]
-        answers = await self._node.batches(calls, self._meter)
+        answers = await self._node.batches(calls, self.meter)
         return {
             venue: {}
             if isinstance(answer, NodeFault)
