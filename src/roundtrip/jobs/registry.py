@@ -10,6 +10,7 @@ from roundtrip.jobs.kinds.boards import EVERY_S, boards
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.jobs.kinds.flags import calls
 from roundtrip.jobs.kinds.holders import holders
+from roundtrip.jobs.kinds.liquidity import liquidity
 from roundtrip.jobs.kinds.names import names
 from roundtrip.jobs.kinds.origin import origin
 from roundtrip.jobs.kinds.prune import prune
@@ -29,6 +30,8 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
         "token": JobKind(token, lease_s=30, max_running=4, timeout_s=30),
         # A deep check makes three node requests and some more for holders, of up to a minute each.
         "recheck": JobKind(recheck, lease_s=30, max_running=2, timeout_s=300),
+        # As long as a check, and up to four trips more.
+        "liquidity": JobKind(liquidity, lease_s=30, max_running=1, timeout_s=120, most_tries=10),
         "origin": JobKind(
             origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
         ),

@@ -14,11 +14,13 @@ from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.jobs.engine import head_barrier
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
+from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
@@ -33,7 +35,7 @@ NOBODY = "0x" + "7" * 40
 @pytest.fixture
 async def clean(database_url: str) -> AsyncIterator[Connection]:
     """A connection over empty tables."""
-    tables = "jobs.job, facts.token, facts.evidence, facts.proof, facts.cursor"
+    tables = "jobs.job, facts.unlock, facts.token, facts.evidence, facts.proof, facts.cursor"
     connection = await asyncpg.connect(database_url)
     await connection.execute(f"TRUNCATE {tables}")
     yield connection
@@ -61,6 +63,19 @@ async def follow_to(connection: Connection, number: int = 1, at_s: int = 1) -> N
 async def left(connection: Connection) -> list[tuple[str, str]]:
     rows = await connection.fetch("SELECT kind, key FROM jobs.job ORDER BY id")
     return [(row["kind"], row["key"]) for row in rows]
+
+
+async def test_the_liquidity_of_a_token_is_read_and_its_unlocks_are_replaced(
+    ctx: Context, clean: Connection, built: Built
+) -> None:
+    await follow_to(clean)
+    plain = Address(built.tokens["plain"])
+    await put_unlocks(clean, plain, [Unlock(plain, Address(NOBODY), 1, Address(NOBODY), 2**31 - 1, None)], 0)
+    await jobs.enqueue(clean, "liquidity", plain)
+    await work(ctx)
+    # No account watches it: it is not read again.
+    assert await left(clean) == []
+    assert await clean.fetchval("SELECT count(*) FROM facts.unlock") == 0
 
 
 # --- what they read is not older than what they were wished for ---------------------------------------

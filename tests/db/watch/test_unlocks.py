@@ -1,7 +1,7 @@
 """Unlocks: those of the newest reading are kept, and each account is alerted of each once, a day before."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -93,6 +93,20 @@ async def test_who_watches_is_alerted_once_a_day_before(index: Connection, groun
     assert await index.fetchval(last_id) == await index.fetchval("SELECT max(id) FROM accounts.alert")
     next_runs = await index.fetch("SELECT run_at FROM jobs.job WHERE kind = 'unlocks'")
     assert [row["run_at"] for row in next_runs] != []
+
+
+async def test_what_accounts_watch_or_hold_is_read(index: Connection, ground: Ground) -> None:
+    rows = "SELECT key, run_at FROM jobs.job WHERE kind = 'liquidity' ORDER BY key"
+    await run(index)
+    before = {row["key"] for row in await index.fetch(rows)}
+    await watches.add_rule(index, ground.account, Rule(Who("any"), "selling", None, OTHER), None, 0, NOW)
+    await run(index)
+    assert {row["key"] for row in await index.fetch(rows)} == before | {OTHER}
+    # The reading enqueues the next one itself: it is not pulled forward.
+    later = NOW + timedelta(days=1)
+    await index.execute("UPDATE jobs.job SET run_at = $1 WHERE kind = 'liquidity'", later)
+    await run(index, NOW_S + 300)
+    assert {row["run_at"] for row in await index.fetch(rows)} == {later}
 
 
 async def test_none_is_alerted_of_what_went_away_or_has_passed(index: Connection, ground: Ground) -> None:

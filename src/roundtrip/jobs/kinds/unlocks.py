@@ -1,5 +1,5 @@
 """``unlocks``, key ``coming``, every five minutes: alerts accounts a day before locked liquidity of a
-token that they watch can be withdrawn."""
+token that they watch can be withdrawn, and enqueues the first reading of such a token."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
-from roundtrip.store.liquidity.unlocks import read_alerted, read_coming, read_watchers
+from roundtrip.store.liquidity.unlocks import read_alerted, read_coming, read_watched, read_watchers
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
@@ -18,6 +18,10 @@ from roundtrip.store.watch import alerts, bags
 EVERY_S = 300
 MOST_UNLOCKS = 1_000
 """Of the next day; later ones get their turn as these pass."""
+MOST_READ = 2_000
+"""Tokens whose liquidity is read once a day: one every 43 seconds."""
+_GIVEN_UP_S = 86_400
+"""How long a token whose reading was given up is left alone."""
 
 
 async def unlocks(ctx: Context, job: Job) -> Effect:
@@ -27,6 +31,7 @@ async def unlocks(ctx: Context, job: Job) -> Effect:
     now = datetime.fromtimestamp(now_s, UTC)
 
     async def effect(connection: Connection) -> None:
+        await _enqueue_readings(connection, now)
         coming = await read_coming(connection, now_s, now_s + ALERTED_BEFORE_S, MOST_UNLOCKS)
         if coming:
             written = await alerts.put(connection, await _drafts(connection, coming, now_s), now)
@@ -35,6 +40,17 @@ async def unlocks(ctx: Context, job: Job) -> Effect:
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
     return effect
+
+
+async def _enqueue_readings(connection: Connection, now: datetime) -> None:
+    """Enqueues a first reading of tokens that accounts watch or hold; each reading enqueues its next one."""
+    watched = await read_watched(connection, MOST_READ)
+    held = [holding.token for holding in await bags.held_by_accounts(connection)]
+    tokens = list(dict.fromkeys((*watched, *held)))[:MOST_READ]
+    there = await jobs.among(connection, "liquidity", tokens, now - timedelta(seconds=_GIVEN_UP_S))
+    await jobs.enqueue_many(
+        connection, "liquidity", [token for token in tokens if token not in there], run_at=now
+    )
 
 
 async def _drafts(connection: Connection, coming: Sequence[ComingUnlock], now_s: int) -> list[Draft]:

@@ -80,9 +80,12 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
 
 
 async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
-    """Stores when locked positions can be withdrawn, for the calendar and for alerts. Where the database does
-    not answer, the next reading does it."""
+    """Stores when locked positions can be withdrawn, for the calendar and for alerts. Where a contract could
+    not be tried what an earlier reading found stays; where the database does not answer, the next one does
+    it."""
     token = found.bought.run.token
+    if any(one.is_contract and one.held_by == "unknown" for one in _positions(found)):
+        return
     unlocks = [
         Unlock(token, held.position.owner, held.position.number, held.lock.wallet, held.lock.at_s, bps)
         for pool in found.depth.pools
@@ -111,12 +114,16 @@ async def _read_indexed(ctx: Context, token: Address) -> TokenPositions | None:
         raise ServiceFull("busy", "The index of positions is unavailable; retry in 5 s.", 5) from error
 
 
+def _positions(found: LiquidityFindings) -> list[HeldPosition]:
+    return [held for pool in found.depth.pools for held in pool.positions]
+
+
 # --- who they are -----------------------------------------------------------------------------------
 
 
 async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
     """What is known of the accounts that hold or can withdraw something, as to the token."""
-    held = [held for pool in found.depth.pools for held in pool.positions]
+    held = _positions(found)
     accounts = [one.withdrawal.wallet for one in held if one.withdrawal is not None]
     accounts += [one.position.holder for one in held if one.position.holder is not None]
     listed = list(dict.fromkeys(accounts))[:_MOST_TAGGED]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import ComingUnlock, Unlock
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_optional
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_values
 
 _LAST_S = 2**31 - 1
 """Later unlocks are kept as of this moment, in 2038: alerts have times of four bytes."""
@@ -106,6 +106,23 @@ async def read_watchers(connection: Connection, tokens: Collection[Address]) -> 
     for row in rows:
         watchers.setdefault(as_address(row.token), set()).add(row.account_id)
     return watchers
+
+
+async def read_watched(connection: Connection, limit: int) -> list[Address]:
+    """At most ``limit`` tokens that rules name or that followed wallets launched."""
+    rows = await fetch_values(
+        connection,
+        bytes,
+        f"SELECT DISTINCT token FROM ({_WATCHED}) AS watched ORDER BY token LIMIT $1",  # noqa: S608
+        limit,
+    )
+    return [as_address(row) for row in rows]
+
+
+async def read_first_unlock(connection: Connection, token: Address, after_s: int) -> int | None:
+    """The time of the token's first unlock after ``after_s``, seconds since 1970; None: there is none."""
+    statement = "SELECT min(at_s) FROM facts.unlock WHERE token = $1 AND at_s > $2"
+    return await fetch_optional(connection, int, statement, as_bytes(token), after_s)
 
 
 class _AlertedRow(NamedTuple):
