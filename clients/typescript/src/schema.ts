@@ -3408,7 +3408,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Liquidity"];
                 };
             };
-            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. */
+            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3419,7 +3419,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"] & {
                         readonly error?: {
                             /** @enum {unknown} */
-                            readonly code?: "bad_address";
+                            readonly code?: "bad_address" | "bad_input";
                         };
                     };
                 };

@@ -109,7 +109,7 @@ class Operation(Generic[P]):
         codes = {*self.errors, "internal"}
         if self.params.__struct_fields__:
             codes.add(self.bad_params)
-        if self.query or self.has_body():
+        if self.query or self.takes_min_block or self.has_body():
             codes.add("bad_input")
         if self.has_body():
             codes.add("bad_json")
