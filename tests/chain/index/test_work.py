@@ -69,6 +69,7 @@ async def test_it_does_what_is_wished_for_and_ends_quietly(
         "names",
         "prune",
         "scorecard",
+        "unlocks",
         "winners",
     ]
     await connection.execute("TRUNCATE jobs.job, facts.token")
