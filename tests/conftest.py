@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tiers import mark_slow
 
@@ -12,6 +13,9 @@ PROJECT = Path(__file__).resolve().parents[1]
 UNITS = PROJECT / "tests" / "unit"
 # Folders' own conftests import from it before it is loaded as a plugin.
 pytest.register_assert_rewrite("support.fixtures")
+# No test asserts how long something takes.
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 # make e2e runs these: they need a browser.
 collect_ignore = ["e2e"]
 # Under make a service logs for a person to read; tests read its log.
