@@ -46,6 +46,11 @@ class Contracts:
                 addresses[field.name] = value
         return addresses
 
+    def launchpad_addresses(self) -> frozenset[Address]:
+        """The launchpad's own contracts, its lockers among them, and what else ``beside`` has."""
+        named = (self.launchpad_factory, self.launchpad_hook, self.launchpad_router)
+        return frozenset(one for one in (*named, *self.launchpad_v1_factories, *self.beside) if one)
+
     def all_addresses(self) -> frozenset[Address]:
         """Every address of the network's own contracts."""
         return frozenset(self.by_name().values())

@@ -19,6 +19,7 @@ from roundtrip.domain.liquidity.depth import (
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.session import VenueTrial, bought_raw
+from roundtrip.venues.base import Contracts
 
 from .exit_after import run_exit
 from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
@@ -73,7 +74,9 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
         fees = state.fees
         if fees is not None and token > venue.quote_address:
             fees = fees[1], fees[0]
-        held_by, withdrawal = _held_by(now.holder, state.approved, reader.holders, bought)
+        held_by, withdrawal = judge_holder(
+            now.holder, state.approved, reader.holders, bought.run.means.contracts
+        )
         holder = reader.holders.get(now.holder) if now.holder else None
         is_contract = holder is not None and not holder.is_wallet()
         is_active = now.is_active(pool.read.state.tick)
@@ -82,25 +85,22 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
     return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), pool.left_out)
 
 
-def _held_by(
-    holder: Address | None,
-    approved: Address | None,
-    holders: Mapping[Address, Holder],
-    bought: BuyRoundResult,
+def judge_holder(
+    holder: Address | None, approved: Address | None, holders: Mapping[Address, Holder], contracts: Contracts
 ) -> tuple[HeldBy, Withdrawal | None]:
-    """What keeps a position, as far as its holder alone shows."""
-    contracts = bought.run.means.contracts
+    """What keeps a position, as far as its holder alone shows. ``approved``: who may move it, too."""
     if holder is None:
         return "unknown", None
     if holder in BURN_ADDRESSES:
         return "burned", None
-    if approved is not None and approved not in contracts.all_addresses():
-        return "free", Withdrawal(approved)
-    if holder in contracts.all_addresses():
-        return "launchpad", None
     known = holders.get(holder)
     if known is not None and known.is_wallet():
         return "free", Withdrawal(holder)
+    if approved is not None:
+        return "free", Withdrawal(approved)
+    # Not the exchange's contracts: Multicall3 makes any call for anybody, also with what it holds.
+    if holder in contracts.launchpad_addresses():
+        return "launchpad", None
     return "unknown", None
 
 
