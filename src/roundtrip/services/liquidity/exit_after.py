@@ -13,7 +13,7 @@ from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.liquidity.depth import HeldPosition, Party
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
 from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.session import VenueTrial
+from roundtrip.services.check.session import PlanResult, VenueTrial
 from roundtrip.venues import positions
 
 from .locks import UPGRADE, LockResult
@@ -55,6 +55,10 @@ async def run_exit(
         _, results = await run.ask({}, plans)
     except NodeFault as fault:
         return ExitAfterWithdrawal(party, None, None, missing=fault.message)
+    withdrawn = count_withdrawn(between, [results["left", n] for n in range(len(places))])
+    if withdrawn < min(len(party.positions), _MOST_WITHDRAWN):
+        # The loss would be that of a smaller withdrawal.
+        return ExitAfterWithdrawal(party, None, None, missing="not all of the withdrawal could be simulated")
     losses: dict[str, list[int | Missing | str | None]] = {"now": [], "left": []}
     for (name, n), (out, plan) in plans.items():
         result = results[name, n]
@@ -65,6 +69,13 @@ async def run_exit(
         )
         losses[name].append(_loss_of(outcome, best.place, out, bought))
     return _present(party, losses)
+
+
+def count_withdrawn(between: PlannedBlock, results: Sequence[PlanResult]) -> int:
+    """How many positions are withdrawn in every simulation: the last call of each succeeds."""
+    last = {step.label.rpartition("-")[0]: step.label for step in between.steps}
+    read = [result for result in results if isinstance(result, dict)]
+    return sum(all(result[label].ok for result in read) for label in last.values())
 
 
 def _present(party: Party, losses: Mapping[str, list[int | Missing | str | None]]) -> ExitAfterWithdrawal:
