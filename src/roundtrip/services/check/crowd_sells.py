@@ -79,18 +79,19 @@ def choose_sellers(
 
 
 def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells:
-    """The same wallets, each sell with at least ``least_gas``. Leaves out the last wallets where a simulation
-    would use too much gas."""
-    policy, members, gas = run.means.policy, list[Member](), 0
-    for member in sells.members:
+    """The same wallets, each sell with at least ``least_gas``. Leaves out those, the last first, with whom a
+    simulation would use too much gas."""
+    policy, members, bought, gas = run.means.policy, list[Member](), list[MemberBuys](), 0
+    for member, buys in zip(sells.members, sells.buys, strict=True):
         wallet, sell_gas = member.wallet, max(member.sell_gas, least_gas)
-        gas += member.buy_gas * (2 if wallet.again_wei else 1)
-        gas += sell_gas * (policy.pieces if wallet.way == "pieces" else 1)
-        if gas > policy.crowd_gas:
-            break
-        members.append(replace(member, sell_gas=sell_gas))
+        more_gas = member.buy_gas * (2 if wallet.again_wei else 1)
+        more_gas += sell_gas * (policy.pieces if wallet.way == "pieces" else 1)
+        if gas + more_gas <= policy.crowd_gas:
+            gas += more_gas
+            members.append(replace(member, sell_gas=sell_gas))
+            bought.append(buys)
     left_out = sells.left_out + len(sells.members) - len(members)
-    return replace(sells, members=tuple(members), buys=sells.buys[: len(members)], left_out=left_out)
+    return replace(sells, members=tuple(members), buys=tuple(bought), left_out=left_out)
 
 
 def choose_recalled(

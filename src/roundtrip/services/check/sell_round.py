@@ -179,7 +179,9 @@ async def ask_sell_round(
         for sell, plan in group.items()
         if len(group) > 1 and (isinstance(results[sell], Missing) or _brought_less(venues, sell))
     ]
-    repeated += [{sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in short.items()]
+    repeated += [
+        {sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in short.items() if sells.members
+    ]
     if repeated:
         results |= await _send_groups(run, trials, repeated)
         venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
@@ -284,7 +286,7 @@ def _crowds_short_of_gas(
     run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
 ) -> dict[_CrowdSell, CrowdSells]:
     """The crowds again, fewer of them and each with as much gas for a sell as the main wallet took, where
-    some sell failed that had less."""
+    some sell failed that had less. None of a crowd may be left: then nothing is known of it."""
     again = {}
     for crowd, sells in crowds.items():
         result = results.get(crowd)
@@ -299,9 +301,8 @@ def _crowds_short_of_gas(
         is_short = any(
             member.sell_gas < needed and not result[f"m{member.number}-sell-0"].ok for member in sells.members
         )
-        more = give_gas(run, sells, needed) if is_short else sells
-        if is_short and more.members:
-            again[crowd] = more
+        if is_short:
+            again[crowd] = give_gas(run, sells, needed)
     return again
 
 
