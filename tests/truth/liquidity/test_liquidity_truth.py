@@ -94,6 +94,23 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         assert until == ends[0], answer.text
 
 
+@pytest.mark.parametrize(
+    ("name", "tags", "is_complete"),
+    [
+        ("deployer", ["deployer"], True),
+        # Nobody is known who sent the locker its first eth.
+        ("time lock", ["contract"], False),
+        ("burned", [], True),
+        ("two hundred wallets", [], False),
+    ],
+)
+async def test_who_holds_it_is_tagged(stood: Stood, name: str, tags: list[str], is_complete: bool) -> None:
+    answer = await stood.asked(name)
+    holder = told_of(answer, stood.worlds[name].positions[0]).holder
+    assert holder is not None
+    assert (holder.tags, answer.tags_complete) == (tags, is_complete)
+
+
 @pytest.mark.parametrize("name", ["time lock", "back door", "stuck"])
 async def test_what_could_not_be_tried_is_unknown(
     stood: Stood, monkeypatch: pytest.MonkeyPatch, name: str

@@ -207,9 +207,11 @@ def tag_accounts(record: HolderRecord, accounts: Iterable[Address]) -> AccountTa
 
 
 def _is_traced(record: HolderRecord, inputs: HolderInputs, account: Address) -> bool:
-    """Whether enough is known for every tag. An account that never bought has none that needs a buy."""
+    """Whether enough is known for every tag. An account that never bought has none that needs a buy, and
+    nobody is funded by himself."""
     known, holding = inputs.wallets.get(account, findings.UNKNOWN), inputs.book.wallets.get(account)
-    if known.is_contract is None or not known.funder_known:
+    is_deployer = inputs.maker is not None and account == inputs.maker.deployer
+    if known.is_contract is None or not (known.funder_known or is_deployer):
         return False
     if holding is None or holding.first_buy_s is None:
         return True

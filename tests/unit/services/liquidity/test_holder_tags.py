@@ -14,6 +14,7 @@ from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenP
 from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
 from roundtrip.services.liquidity import holder_tags
 from roundtrip.services.liquidity.holder_tags import holders_to_tag, join_tags, read_holders
+from roundtrip.services.liquidity.sentence import Tags
 from roundtrip.services.runtime.context import Context
 from unit.domain.holding import AT_S, DEPLOYER, TOKEN
 from unit.services.holding import FUNDER, UNIT, A, B, D, E, gathered, the_told
@@ -64,8 +65,9 @@ def test_a_buyer_of_unknown_age_may_be_fresh() -> None:
 
 
 def test_the_liquiditys_own_tags_come_first_and_each_is_there_once() -> None:
-    own = {DEPLOYER: ("deployer", "owner"), E: ("funded_by_owner",)}
-    record = known({DEPLOYER: replace(OLD, is_contract=True), E: OLD})
+    own: Tags = {DEPLOYER: ("deployer", "owner"), E: ("funded_by_owner",)}
+    # Who funded the deployer is no matter.
+    record = known({DEPLOYER: KnownWallet(AT_S, is_contract=True), E: OLD})
     assert join_tags(own, record, (DEPLOYER, E)) == (
         {DEPLOYER: ("deployer", "owner", "contract"), E: ("funded_by_owner",)},
         True,
