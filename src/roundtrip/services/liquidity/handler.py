@@ -165,7 +165,7 @@ def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context, tags_c
         checked_at=at(ctx.now_s()),
         totals=_present_totals(depth) if has_any else None,
         if_it_left=None if found.exit_after is None else _present_exit(found.exit_after, tags),
-        venues=[_present_venue(pool, depth, bought, tags) for pool in depth.pools],
+        venues=[present_venue(pool, depth, bought, tags) for pool in depth.pools],
         tags_complete=tags_complete,
     )
 
@@ -189,7 +189,8 @@ def _present_holder(account: Address, tags: Tags) -> LiquidityHolder:
     return LiquidityHolder(account, list(tags.get(account, ())))
 
 
-def _present_venue(pool: PoolDepth, depth: TokenDepth, bought: BuyRoundResult, tags: Tags) -> LiquidityVenue:
+def present_venue(pool: PoolDepth, depth: TokenDepth, bought: BuyRoundResult, tags: Tags) -> LiquidityVenue:
+    """A venue of the answer."""
     whole_wei = sum(one.worth_wei or 0 for one in depth.pools)
     known = sum(held.active_liquidity() for held in pool.positions)
     share_bps = None if pool.worth_wei is None or not whole_wei else pool.worth_wei * BPS // whole_wei
