@@ -9,7 +9,9 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet import world
+from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.evidence import Missing
@@ -22,7 +24,7 @@ from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
 from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
-from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, now_s
+from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, compiled, now_s
 
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
@@ -92,6 +94,25 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         until = None if told.unlock is None else (second(told.unlock.at), told.unlock.exact)
         ends = [(way.at_s, True) for way in position.exits if way.at_s] if expected.until_s else [None]
         assert until == ends[0], answer.text
+
+
+async def test_where_there_is_no_pool_nothing_is_claimed(stood: Stood) -> None:
+    ground = stood.ground
+    story = Story("plain", "", "", pools=())
+    poolless = put_token(ground.deployer, ground.contracts, story, compiled("plain", "tokens"))
+    texts = {
+        poolless: "It trades in no pool, so there is no liquidity to withdraw.",
+        "0x" + "77" * 20: "There is no contract at this address.",
+        ground.contracts["permit2"]: "The contract at this address does not answer like a token.",
+        ground.contracts["weth"]: (
+            "This is weth, the money that tokens trade against: we do not look up its liquidity."
+        ),
+    }
+    await stood.ctx.heads.refresh()
+    for address, text in texts.items():
+        answer = (await read_liquidity(stood.ctx, LiquidityParams(address))).answer
+        told = (answer.text, answer.totals, answer.if_it_left, answer.venues, answer.tags_complete)
+        assert told == (text, None, None, [], True)
 
 
 @pytest.mark.parametrize(

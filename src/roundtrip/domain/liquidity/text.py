@@ -49,7 +49,7 @@ def describe(
 ) -> tuple[str, ...]:
     """The sentences, the one that matters most first."""
     if not depth.pools:
-        return ("It trades in no pool, so there is no liquidity to withdraw.",)
+        return (depth.absence or "It trades in no pool, so there is no liquidity to withdraw.",)
     if not any(pool.worth_wei or pool.liquidity for pool in depth.pools):
         return ("Its pools have no liquidity in range.",)
     sentences = [free_sentence(exit_after, tags)] if exit_after is not None else []

@@ -75,4 +75,5 @@ def test_tokens_without_a_pool_or_without_depth() -> None:
     assert describe(TokenDepth.of([]), None, {}) == (
         "It trades in no pool, so there is no liquidity to withdraw.",
     )
+    assert describe(TokenDepth.of([], absence="There is none."), None, {}) == ("There is none.",)
     assert describe(TokenDepth.of([pool(0, 0)]), None, {}) == ("Its pools have no liquidity in range.",)
