@@ -1,7 +1,7 @@
 """What the answer says of a token's liquidity, against who really takes it out and what a wallet loses."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,9 @@ from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.liquidity import locks
+from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
@@ -143,6 +145,18 @@ async def test_what_could_not_be_tried_is_unknown(
     answer = await stood.asked(name)
     assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
     assert "this is no pass" in answer.text
+
+
+async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "could not read" not in (await stood.asked("burned")).text
+
+    async def lose_one(*values: Any) -> BuyRoundResult:
+        bought = await start_check(*values)
+        lost = replace(bought.data.venues[0], facts=Missing("node", "no answer"))
+        return replace(bought, data=replace(bought.data, venues=[*bought.data.venues, lost]))
+
+    monkeypatch.setattr(gather, "start_check", lose_one)
+    assert "We could not read all of its pools: this is not a pass." in (await stood.asked("burned")).text
 
 
 @pytest.mark.parametrize("name", WORLDS)

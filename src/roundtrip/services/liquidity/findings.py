@@ -27,6 +27,7 @@ from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
 from .position_reader import MOST_POOLS, UNREAD, PositionReader
 
 NOT_KNOWN = "We do not know the positions in its pools"
+POOLS_UNREAD = "We could not read all of its pools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,17 @@ async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> Liq
     bought = replace(bought, run=replace(bought.run, meter=reader.meter))
     depths = [_depth_of(trial, bought, reader) for trial in trials]
     depths, taken = await _try_locks(bought, depths, reader.holders)
-    is_unread = trials and not any(depth.positions or depth.is_curve for depth in depths)
-    depth = TokenDepth.of(depths, NOT_KNOWN if is_unread else "", describe_absence(bought))
+    depth = TokenDepth.of(depths, _describe_unread(bought, depths), describe_absence(bought))
     parties = depth.free_parties()
     exit_after = await run_exit(bought, trials, parties[0], taken) if parties else None
     return LiquidityFindings(bought.run.head, bought, depth, exit_after)
+
+
+def _describe_unread(bought: BuyRoundResult, depths: Sequence[PoolDepth]) -> str:
+    """Why positions are not known; empty: they are. A pool that could not be read may be the largest."""
+    if depths and not any(depth.positions or depth.is_curve for depth in depths):
+        return NOT_KNOWN
+    return POOLS_UNREAD if any(isinstance(one.facts, Missing) for one in bought.data.venues) else ""
 
 
 def describe_absence(bought: BuyRoundResult) -> str:
