@@ -906,6 +906,8 @@ export interface components {
             readonly ifItLeft: components["schemas"]["ExitAfterLeaving"] | null;
             /** @description The venue that gives most for 0.1 eth first, four at most. Empty: none. */
             readonly venues: readonly components["schemas"]["LiquidityVenue"][];
+            /** @description Whether all tags of the holders are known. false: an account may have tags that are missing here; deployer, owner and whom they funded were looked up. */
+            readonly tagsComplete: boolean;
         };
         /**
          * LiquidityHolder
@@ -914,8 +916,8 @@ export interface components {
         readonly LiquidityHolder: {
             /** @description Its address. */
             readonly address: string;
-            /** @description What is known of it as to the token; empty: nothing. */
-            readonly tags: readonly ("deployer" | "funded_by_deployer" | "funded_by_owner" | "owner")[];
+            /** @description What is known of it as to the token. owner, funded_by_owner: the token's owner. The others are those of token_holders. Empty: nothing is known; see tagsComplete. */
+            readonly tags: readonly ("bundle" | "contract" | "creator" | "deployer" | "fresh" | "funded_by_deployer" | "funded_by_owner" | "owner" | "sniper" | "winner")[];
         };
         /**
          * LiquidityPosition
@@ -3402,7 +3404,8 @@ export interface operations {
                      *           ],
                      *           "leftOut": 0
                      *         }
-                     *       ]
+                     *       ],
+                     *       "tagsComplete": true
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Liquidity"];

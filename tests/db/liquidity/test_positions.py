@@ -1,7 +1,15 @@
 """Positions out of the index: what they are, who holds them, and what is left out."""
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from types import SimpleNamespace
+from typing import Any, cast
+
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
+from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth, Withdrawal
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
+from roundtrip.domain.liquidity.text import describe
+from roundtrip.services.check.index_facts import venue_of
+from roundtrip.services.liquidity.handler import present_venue
+from roundtrip.services.liquidity.position_reader import MOST_POOLS, MOST_POSITIONS
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
@@ -32,6 +40,7 @@ from unit.venues.logs import NETWORK, STRANGER
 
 AT, V4 = v3_at(LOW, WETH), v4_at(LOW, ZERO_ADDRESS)
 Q96 = 1 << 96
+_RUN = SimpleNamespace(means=SimpleNamespace(contracts=NETWORK))
 
 
 async def read(index: Connection, token: Address = LOW, pools: int = 9, positions: int = 9) -> TokenPositions:
@@ -123,6 +132,34 @@ async def test_active_positions_come_first_and_the_rest_is_counted(index: Connec
     pool = await only(index, positions=2)
     assert [one.number for one in pool.positions] == [3, 2]
     assert (pool.left_out, pool.left_out_liquidity) == (3, 10 + 11 + 14)
+
+
+async def test_of_ten_thousand_positions_the_largest_in_range_are_read_and_the_rest_is_unknown(
+    index: Connection,
+) -> None:
+    count, wide = 10_000, 50
+    chain = Chain()
+    chain.block(sent(v4_opened(LOW, ZERO_ADDRESS)))
+    chain.block(sent(*(v4_moved(V4, BOB, 1000 + salt, salt) for salt in range(count))))
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    # The largest of all lie out of range.
+    await index.execute("UPDATE facts.lp_position SET tick_lower = 60 WHERE number >= $1", count - wide)
+    (pool,) = (await read(index, LOW, MOST_POOLS, MOST_POSITIONS)).pools
+    salts = range(count - wide - 1, count - wide - 1 - MOST_POSITIONS, -1)
+    assert [one.number for one in pool.positions] == list(salts)
+    assert pool.left_out == count - MOST_POSITIONS
+    # What a reader makes of it: all that it read is free, nobody has the rest.
+    active, known = sum(1000 + salt for salt in range(count - wide)), sum(1000 + salt for salt in salts)
+    held = tuple(HeldPosition(one, True, "free", Withdrawal(BOB)) for one in pool.positions)
+    depth = TokenDepth.of([PoolDepth(venue_of(pool.pool, NETWORK), active, 10**18, held, pool.left_out)])
+    free_bps = known * BPS // active
+    assert 0 < free_bps < 500
+    assert [depth.totals_bps[one] for one in ("free", "unknown")] == [free_bps, BPS - free_bps - 1]
+    assert f"We could not find out who can withdraw {(BPS - free_bps - 1) / 100:.2f} %" in " ".join(
+        describe(depth, None, {})
+    )
+    told = present_venue(depth.pools[0], depth, cast(Any, SimpleNamespace(run=_RUN)), {})
+    assert (told.known_bps, told.left_out, len(told.positions)) == (free_bps, pool.left_out, MOST_POSITIONS)
 
 
 async def test_a_curve_is_a_pool_without_positions_and_stays_when_there_are_many(index: Connection) -> None:

@@ -373,7 +373,11 @@ async def test_many_slow_clients_are_dropped_and_nobody_else_notices(monkeypatch
     """Of five sorts, each again and again; when they are gone nothing of them is left open."""
     for name in ("HEAD_S", "BODY_S", "ANSWER_S", "_BODY_GRACE_S"):
         monkeypatch.setattr(protocol, name, 0.5)
-    async with stalls_left_out(monkeypatch), served(most_connections=1000) as (host, port), aiohttp.ClientSession() as session:
+    async with (
+        stalls_left_out(monkeypatch),
+        served(most_connections=1000) as (host, port),
+        aiohttp.ClientSession() as session,
+    ):
         assert await status_of(session, (host, port), "/") == 200
         before = descriptors()
         slow = Slow(port, path="/large", posts="/reads", stream="/large", pause_s=0.005)

@@ -1,7 +1,7 @@
 """What the answer says of a token's liquidity, against who really takes it out and what a wallet loses."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,11 +9,15 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet import world
+from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.liquidity import locks
+from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
@@ -22,7 +26,7 @@ from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
 from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
-from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, now_s
+from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, compiled, now_s
 
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
@@ -94,6 +98,42 @@ async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> No
         assert until == ends[0], answer.text
 
 
+async def test_where_there_is_no_pool_nothing_is_claimed(stood: Stood) -> None:
+    ground = stood.ground
+    story = Story("plain", "", "", pools=())
+    poolless = put_token(ground.deployer, ground.contracts, story, compiled("plain", "tokens"))
+    texts = {
+        poolless: "It trades in no pool, so there is no liquidity to withdraw.",
+        "0x" + "77" * 20: "There is no contract at this address.",
+        ground.contracts["permit2"]: "The contract at this address does not answer like a token.",
+        ground.contracts["weth"]: (
+            "This is weth, the money that tokens trade against: we do not look up its liquidity."
+        ),
+    }
+    await stood.ctx.heads.refresh()
+    for address, text in texts.items():
+        answer = (await read_liquidity(stood.ctx, LiquidityParams(address))).answer
+        told = (answer.text, answer.totals, answer.if_it_left, answer.venues, answer.tags_complete)
+        assert told == (text, None, None, [], True)
+
+
+@pytest.mark.parametrize(
+    ("name", "tags", "is_complete"),
+    [
+        ("deployer", ["deployer"], True),
+        # Nobody is known who sent the locker its first eth.
+        ("time lock", ["contract"], False),
+        ("burned", [], True),
+        ("two hundred wallets", [], False),
+    ],
+)
+async def test_who_holds_it_is_tagged(stood: Stood, name: str, tags: list[str], is_complete: bool) -> None:
+    answer = await stood.asked(name)
+    holder = told_of(answer, stood.worlds[name].positions[0]).holder
+    assert holder is not None
+    assert (holder.tags, answer.tags_complete) == (tags, is_complete)
+
+
 @pytest.mark.parametrize("name", ["time lock", "back door", "stuck"])
 async def test_what_could_not_be_tried_is_unknown(
     stood: Stood, monkeypatch: pytest.MonkeyPatch, name: str
@@ -105,6 +145,18 @@ async def test_what_could_not_be_tried_is_unknown(
     answer = await stood.asked(name)
     assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
     assert "this is no pass" in answer.text
+
+
+async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "could not read" not in (await stood.asked("burned")).text
+
+    async def lose_one(*values: Any) -> BuyRoundResult:
+        bought = await start_check(*values)
+        lost = replace(bought.data.venues[0], facts=Missing("node", "no answer"))
+        return replace(bought, data=replace(bought.data, venues=[*bought.data.venues, lost]))
+
+    monkeypatch.setattr(gather, "start_check", lose_one)
+    assert "We could not read all of its pools: this is not a pass." in (await stood.asked("burned")).text
 
 
 @pytest.mark.parametrize("name", WORLDS)

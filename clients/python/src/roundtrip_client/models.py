@@ -408,8 +408,8 @@ class LiquidityHolder(Struct, kw_only=True):
     address: str
     """Its address."""
 
-    tags: list[Literal['deployer', 'funded_by_deployer', 'funded_by_owner', 'owner']]
-    """What is known of it as to the token; empty: nothing."""
+    tags: list[Literal['bundle', 'contract', 'creator', 'deployer', 'fresh', 'funded_by_deployer', 'funded_by_owner', 'owner', 'sniper', 'winner']]
+    """What is known of it as to the token. owner, funded_by_owner: the token's owner. The others are those of token_holders. Empty: nothing is known; see tagsComplete."""
 
 
 class LiquidityTotals(Struct, kw_only=True):
@@ -1512,6 +1512,9 @@ class Liquidity(Struct, kw_only=True):
 
     venues: list[LiquidityVenue]
     """The venue that gives most for 0.1 eth first, four at most. Empty: none."""
+
+    tags_complete: bool = field(name='tagsComplete')
+    """Whether all tags of the holders are known. false: an account may have tags that are missing here; deployer, owner and whom they funded were looked up."""
 
 
 class PreparedTrade(Struct, kw_only=True):

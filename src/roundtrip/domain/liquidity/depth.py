@@ -91,17 +91,18 @@ class Party:
 @dataclass(frozen=True, slots=True)
 class TokenDepth:
     """The depth of a token's venues, the venue of the check first. ``unread``: why positions are not known;
-    empty: they are."""
+    empty: they are. ``absence``: the sentence that says why there are no pools; empty: it trades in none."""
 
     pools: tuple[PoolDepth, ...]
     unread: str = ""
     totals_bps: dict[HeldBy, int] = field(default_factory=dict)
+    absence: str = ""
 
     @classmethod
-    def of(cls, pools: Iterable[PoolDepth], unread: str = "") -> "TokenDepth":
+    def of(cls, pools: Iterable[PoolDepth], unread: str = "", absence: str = "") -> "TokenDepth":
         """The depth with its totals. Pools of which the worth is not known count in none of them."""
         pools = tuple(pools)
-        return cls(pools, unread, _totals_bps(pools))
+        return cls(pools, unread, _totals_bps(pools), absence)
 
     def free_parties(self) -> tuple[Party, ...]:
         """Wallets that can withdraw something active now, the largest first."""

@@ -11,7 +11,18 @@ from roundtrip.domain.base.types import BPS, Address
 
 from .depth import HeldPosition, Lock, Party, TokenDepth
 
-Tag = Literal["deployer", "owner", "funded_by_deployer", "funded_by_owner"]
+Tag = Literal[
+    "deployer",
+    "owner",
+    "funded_by_deployer",
+    "funded_by_owner",
+    "creator",
+    "sniper",
+    "bundle",
+    "fresh",
+    "winner",
+    "contract",
+]
 _WHOSE: Mapping[Tag, str] = {
     "deployer": "the deployer's",
     "owner": "the token owner's",
@@ -38,7 +49,7 @@ def describe(
 ) -> tuple[str, ...]:
     """The sentences, the one that matters most first."""
     if not depth.pools:
-        return ("It trades in no pool, so there is no liquidity to withdraw.",)
+        return (depth.absence or "It trades in no pool, so there is no liquidity to withdraw.",)
     if not any(pool.worth_wei or pool.liquidity for pool in depth.pools):
         return ("Its pools have no liquidity in range.",)
     sentences = [free_sentence(exit_after, tags)] if exit_after is not None else []
@@ -56,7 +67,7 @@ def describe(
 def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[Tag, ...]]) -> str:
     """What the largest party can withdraw, and what a buyer would have left."""
     party = exit_after.party
-    whose = _WHOSE[tags[party.wallet][0]] if tags.get(party.wallet) else ""
+    whose = next((_WHOSE[tag] for tag in tags.get(party.wallet, ()) if tag in _WHOSE), "")
     wallet = f"One wallet, {whose}," if whose else f"One wallet, {party.wallet},"
     through = next((held.withdrawal.function for _, held in party.positions if held.withdrawal), "")
     by = f" through {through}" if through else ""

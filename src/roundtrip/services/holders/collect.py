@@ -65,9 +65,12 @@ MOST_WINS = 40
 """Limit of winners of which the biggest win is read: with many thousand closings it takes 3 ms a wallet."""
 
 
-async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRecord:
-    """Collects the record, reading transfers first as far as that is quick. Raises CallerFault (not_a_token),
-    NodeFault, ReadFailed, ServiceFull."""
+async def gather_holders(
+    ctx: Context, token: Address, meter: Meter, also: Sequence[Address] = ()
+) -> HolderRecord:
+    """Collects the record, reading transfers first as far as that is quick. ``also``: accounts of which as
+    much is read as of the biggest holders. Raises CallerFault (not_a_token), NodeFault, ReadFailed,
+    ServiceFull."""
     source = await read_source(ctx, token, meter)
     open_book = ctx.books.get(token)
     if open_book is not None and open_book.state == "reading" and ctx.books.is_locked(token):
@@ -77,7 +80,7 @@ async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRe
         open_book = await read_book(ctx, source)
         if open_book.state == "reading":
             return await _collect_launch(ctx, source, open_book, meter)
-        return await _collect_all(ctx, source, open_book, meter)
+        return await _collect_all(ctx, source, open_book, also, meter)
 
 
 def _collect_record(
@@ -135,7 +138,9 @@ async def _collect_launch(
 # --- when it is read -------------------------------------------------------------------------------
 
 
-async def _collect_all(ctx: Context, source: TokenSource, open_book: OpenBook, meter: Meter) -> HolderRecord:
+async def _collect_all(
+    ctx: Context, source: TokenSource, open_book: OpenBook, also: Sequence[Address], meter: Meter
+) -> HolderRecord:
     book = open_book.book
     assert book.block is not None
     # A capped book stays behind, so its balances are read at the head.
@@ -149,6 +154,7 @@ async def _collect_all(ctx: Context, source: TokenSource, open_book: OpenBook, m
         *_special_addresses(source, open_book),
         *leaders[:MOST_BY_LOGS],
         *negative[:MOST_BELOW_ZERO],
+        *also,
     }
     balances = await read_balances(ctx, book, at, source.supply_raw, wallets_to_read, meter)
     launch = None if open_book.pruned else book.launch()
@@ -163,7 +169,7 @@ async def _collect_all(ctx: Context, source: TokenSource, open_book: OpenBook, m
         leaders=tuple(leaders),
     )
     top = [wallet for wallet, _ in biggest(inputs, TOP)]
-    inputs = await _add_origins(ctx, inputs, launch, top, balances, meter)
+    inputs = await _add_origins(ctx, inputs, launch, [*top, *also], balances, meter)
     winners, crowd, scams = await _read_winners(ctx, inputs, top, maker)
     inputs = replace(inputs, winners=frozenset(win.wallet for win in winners or ()))
     why = _partial_reasons(open_book, balances, await _may_lack_trades(ctx, source, open_book))
@@ -247,7 +253,7 @@ async def _add_origins(
     balances: Balances,
     meter: Meter,
 ) -> HolderInputs:
-    """Adds the origins of the top holders and of the launch's buyers, and what ties them."""
+    """Adds the origins of ``top``, the biggest holders, and of the launch's buyers, and what ties them."""
     buys = () if launch is None else launch.buys
     largest_buys = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
     makers = [] if inputs.maker is None else [inputs.maker.deployer, *inputs.maker.creators]

@@ -1,9 +1,9 @@
 """The data that every holder answer is made of, and what is derived from it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.holders import findings
@@ -161,16 +161,14 @@ class HolderFindings:
 def summarize(record: HolderRecord) -> HolderFindings:
     """Derives all findings."""
     inputs, launch, full_inputs = record.inputs, record.launch, record.full_inputs
-    bundles = _bundles(record)
-    snipers = None if inputs is None or launch is None else findings.snipers(inputs, launch)
-    sniper_wallets = frozenset(snipers.wallets if snipers else ())
-    bundled_wallets = frozenset(wallet for bundle in bundles or () for wallet in bundle.wallets)
+    parties = _launch_parties(record)
+    snipers, bundles = parties.snipers, parties.bundles
     tags = {} if inputs is None or launch is None else {
-        buy.wallet: findings.tags(inputs, buy.wallet, sniper_wallets, bundled_wallets) for buy in launch.buys
+        buy.wallet: parties.tags_of(inputs, buy.wallet) for buy in launch.buys
     }  # fmt: skip
     if full_inputs is None:
         return HolderFindings(bundles=bundles, tags=tags)
-    top = tuple(findings.top(full_inputs, snipers=sniper_wallets, bundled=bundled_wallets))
+    top = tuple(findings.top(full_inputs, snipers=parties.sniper_wallets, bundled=parties.bundled_wallets))
     ages = [full_inputs.wallets.get(holder.address, findings.UNKNOWN).first_s for holder in top]
     return HolderFindings(
         top=top,
@@ -183,6 +181,65 @@ def summarize(record: HolderRecord) -> HolderFindings:
         fresh_in_top=sum(1 for holder in top if "fresh" in holder.tags),
         aged_in_top=sum(1 for first_s in ages if first_s is not None),
         tags=tags,
+    )
+
+
+class AccountTags(NamedTuple):
+    """The tags of accounts that have any. ``is_complete``: no other of them has one that could not be found
+    out."""
+
+    tags: Mapping[Address, tuple[findings.Tag, ...]]
+    is_complete: bool
+
+
+def tag_accounts(record: HolderRecord, accounts: Iterable[Address]) -> AccountTags:
+    """The tags of any accounts, which need not hold the token."""
+    inputs = record.inputs
+    if inputs is None:
+        return AccountTags({}, is_complete=False)
+    parties, accounts = _launch_parties(record), tuple(accounts)
+    tags = {account: parties.tags_of(inputs, account) for account in accounts}
+    is_complete = record.status == "complete" and record.unsure_maker is None and inputs.maker is not None
+    return AccountTags(
+        {account: found for account, found in tags.items() if found},
+        is_complete and all(_is_traced(record, inputs, account) for account in accounts),
+    )
+
+
+def _is_traced(record: HolderRecord, inputs: HolderInputs, account: Address) -> bool:
+    """Whether enough is known for every tag. An account that never bought has none that needs a buy, and
+    nobody is funded by himself."""
+    known, holding = inputs.wallets.get(account, findings.UNKNOWN), inputs.book.wallets.get(account)
+    is_deployer = inputs.maker is not None and account == inputs.maker.deployer
+    if known.is_contract is None or not (known.funder_known or is_deployer):
+        return False
+    if holding is None or holding.first_buy_s is None:
+        return True
+    return record.launch is not None and record.winners is not None and known.first_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _LaunchParties:
+    """Who bought in the launch window. None: as in ``HolderFindings``."""
+
+    snipers: Snipers | None
+    bundles: tuple[Bundle, ...] | None
+    sniper_wallets: frozenset[Address]
+    bundled_wallets: frozenset[Address]
+
+    def tags_of(self, inputs: HolderInputs, wallet: Address) -> tuple[findings.Tag, ...]:
+        """The tags of a wallet."""
+        return findings.tags(inputs, wallet, self.sniper_wallets, self.bundled_wallets)
+
+
+def _launch_parties(record: HolderRecord) -> _LaunchParties:
+    inputs, launch, bundles = record.inputs, record.launch, _bundles(record)
+    snipers = None if inputs is None or launch is None else findings.snipers(inputs, launch)
+    return _LaunchParties(
+        snipers,
+        bundles,
+        frozenset(snipers.wallets if snipers else ()),
+        frozenset(wallet for bundle in bundles or () for wallet in bundle.wallets),
     )
 
 

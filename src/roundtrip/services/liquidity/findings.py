@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.liquidity.depth import (
     HeldBy,
@@ -26,6 +27,7 @@ from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
 from .position_reader import MOST_POOLS, UNREAD, PositionReader
 
 NOT_KNOWN = "We do not know the positions in its pools"
+POOLS_UNREAD = "We could not read all of its pools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,35 @@ async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> Liq
     bought = replace(bought, run=replace(bought.run, meter=reader.meter))
     depths = [_depth_of(trial, bought, reader) for trial in trials]
     depths, taken = await _try_locks(bought, depths, reader.holders)
-    is_unread = trials and not any(depth.positions or depth.is_curve for depth in depths)
-    depth = TokenDepth.of(depths, NOT_KNOWN if is_unread else "")
+    depth = TokenDepth.of(depths, _describe_unread(bought, depths), describe_absence(bought))
     parties = depth.free_parties()
     exit_after = await run_exit(bought, trials, parties[0], taken) if parties else None
     return LiquidityFindings(bought.run.head, bought, depth, exit_after)
+
+
+def _describe_unread(bought: BuyRoundResult, depths: Sequence[PoolDepth]) -> str:
+    """Why positions are not known; empty: they are. A pool that could not be read may be the largest."""
+    if depths and not any(depth.positions or depth.is_curve for depth in depths):
+        return NOT_KNOWN
+    return POOLS_UNREAD if any(isinstance(one.facts, Missing) for one in bought.data.venues) else ""
+
+
+def describe_absence(bought: BuyRoundResult) -> str:
+    """Why no pool was found, in a sentence; empty: the token trades in none. What could not be read is no
+    absence."""
+    facts = bought.data.facts
+    if bought.role != "token":
+        return f"This is {bought.role}, the money that tokens trade against: we do not look up its liquidity."
+    if facts.code_bytes == 0:
+        return "There is no contract at this address."
+    if facts.balance_answers is False or facts.total_supply_raw is None:
+        return "The contract at this address does not answer like a token."
+    read = (facts.code_bytes, facts.balance_answers, facts.total_supply_raw, bought.data.launch)
+    if any(isinstance(one, Missing) for one in (*read, *(trial.facts for trial in bought.data.venues))):
+        return "We could not find out in which pools it trades: this is no pass."
+    if not bought.candidates.complete:
+        return "It trades in no pool of the standard kinds. We do not know whether it has others: no pass."
+    return ""
 
 
 def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader) -> PoolDepth:

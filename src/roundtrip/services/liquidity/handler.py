@@ -27,6 +27,7 @@ from roundtrip.venues.positions import is_nft
 
 from .findings import LiquidityFindings
 from .gather import find_liquidity
+from .holder_tags import accounts_to_tag, holders_to_tag, join_tags, read_holders
 from .position_reader import MOST_POOLS, MOST_POSITIONS
 from .schema import (
     ExitAfterLeaving,
@@ -49,10 +50,18 @@ log = structlog.get_logger(__name__)
 async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
     """Who can withdraw the liquidity. Raises NodeFault, and ServiceFull (busy) where the index does not
     answer."""
-    meter = Meter()
-    found, tags = await _find(ctx, params.token(), meter)
+    token, meter, of_holders = params.token(), Meter(), Meter()
+    head, _ = await head_of_index(ctx)
+    indexed = await _read_indexed(ctx, token)
+    found, record = await at_once(
+        find_liquidity(ctx, head, token, indexed, meter),
+        read_holders(ctx, token, holders_to_tag(indexed, ctx.contracts), of_holders),
+    )
+    meter.add(of_holders)
     await _keep_unlocks(ctx, found)
-    answer = present_liquidity(found, tags, ctx)
+    own_tags = await _read_tags(ctx, found)
+    tags, tags_complete = join_tags(own_tags, record, accounts_to_tag(_accounts(found), ctx.contracts))
+    answer = present_liquidity(found, tags, ctx, tags_complete)
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
 
 
@@ -123,10 +132,7 @@ def _positions(found: LiquidityFindings) -> list[HeldPosition]:
 
 async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
     """What is known of the accounts that hold or can withdraw something, as to the token."""
-    held = _positions(found)
-    accounts = [one.withdrawal.wallet for one in held if one.withdrawal is not None]
-    accounts += [one.position.holder for one in held if one.position.holder is not None]
-    listed = list(dict.fromkeys(accounts))[:_MOST_TAGGED]
+    listed = _accounts(found)[:_MOST_TAGGED]
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             known = await origins.origins_of(connection, tuple(listed)) if listed else {}
@@ -136,10 +142,18 @@ async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
     return tag_accounts(listed, funders, found.bought)
 
 
+def _accounts(found: LiquidityFindings) -> list[Address]:
+    """Who can withdraw something, then who holds something."""
+    held = _positions(found)
+    accounts = [one.withdrawal.wallet for one in held if one.withdrawal is not None]
+    accounts += [one.position.holder for one in held if one.position.holder is not None]
+    return list(dict.fromkeys(accounts))
+
+
 # --- the answer -------------------------------------------------------------------------------------
 
 
-def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context) -> Liquidity:
+def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context, tags_complete: bool) -> Liquidity:
     """The answer."""
     depth, bought = found.depth, found.bought
     has_any = any(pool.liquidity or pool.worth_wei for pool in depth.pools)
@@ -151,7 +165,8 @@ def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context) -> Liq
         checked_at=at(ctx.now_s()),
         totals=_present_totals(depth) if has_any else None,
         if_it_left=None if found.exit_after is None else _present_exit(found.exit_after, tags),
-        venues=[_present_venue(pool, depth, bought, tags) for pool in depth.pools],
+        venues=[present_venue(pool, depth, bought, tags) for pool in depth.pools],
+        tags_complete=tags_complete,
     )
 
 
@@ -174,7 +189,8 @@ def _present_holder(account: Address, tags: Tags) -> LiquidityHolder:
     return LiquidityHolder(account, list(tags.get(account, ())))
 
 
-def _present_venue(pool: PoolDepth, depth: TokenDepth, bought: BuyRoundResult, tags: Tags) -> LiquidityVenue:
+def present_venue(pool: PoolDepth, depth: TokenDepth, bought: BuyRoundResult, tags: Tags) -> LiquidityVenue:
+    """A venue of the answer."""
     whole_wei = sum(one.worth_wei or 0 for one in depth.pools)
     known = sum(held.active_liquidity() for held in pool.positions)
     share_bps = None if pool.worth_wei is None or not whole_wei else pool.worth_wei * BPS // whole_wei

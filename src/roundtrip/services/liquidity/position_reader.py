@@ -12,6 +12,7 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.liquidity.positions import Position
 from roundtrip.venues.base import Contracts
+from roundtrip.venues.positions import PoolState
 
 from .locks import Holder, read_holder
 
@@ -50,6 +51,12 @@ class ReadPool:
 
 
 UNREAD = ReadPool((), PoolRead(None, ()), 0)
+
+
+def in_range_first(positions: Iterable[Position], state: PoolState | None) -> tuple[Position, ...]:
+    """The positions, those in range first where the price is known: only so many are read, and large ones
+    out of range are cheap."""
+    return tuple(sorted(positions, key=lambda one: state is not None and not one.is_active(state.tick)))
 
 
 class PositionReader:
@@ -116,12 +123,11 @@ class PositionReader:
             if read is not None:
                 logs[venue] = read
         numbers = await self._read_numbers(logs)
-        return {
-            venue: KnownPool(
-                position_logs.fold_positions(read, venue, self._contracts, numbers.get(venue, {})), 0
-            )
-            for venue, read in logs.items()
-        }
+        found = {}
+        for venue, read in logs.items():
+            folded = position_logs.fold_positions(read, venue, self._contracts, numbers.get(venue, {}))
+            found[venue] = KnownPool(in_range_first(folded, self.pools.get(venue, UNREAD).read.state), 0)
+        return found
 
     async def _read_numbers(
         self, logs: Mapping[Venue, tuple[PositionLog, ...]]

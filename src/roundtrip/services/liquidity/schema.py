@@ -63,7 +63,10 @@ class LiquidityHolder(msgspec.Struct, frozen=True, rename="camel"):
     address: Annotated[str, msgspec.Meta(description="Its address.")]
     tags: Annotated[
         list[Tag],
-        msgspec.Meta(description="What is known of it as to the token; empty: nothing."),
+        msgspec.Meta(
+            description="What is known of it as to the token. owner, funded_by_owner: the token's owner. The "
+            "others are those of token_holders. Empty: nothing is known; see tagsComplete."
+        ),
     ]
 
 
@@ -201,4 +204,11 @@ class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
     venues: Annotated[
         list[LiquidityVenue],
         msgspec.Meta(description="The venue that gives most for 0.1 eth first, four at most. Empty: none."),
+    ]
+    tags_complete: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether all tags of the holders are known. false: an account may have tags that are "
+            "missing here; deployer, owner and whom they funded were looked up."
+        ),
     ]

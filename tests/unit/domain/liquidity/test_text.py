@@ -23,6 +23,13 @@ def test_what_a_wallet_can_withdraw_comes_first() -> None:
     )
 
 
+def test_a_tag_that_says_not_whose_wallet_it_is_leaves_its_address() -> None:
+    depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
+    assert describe(depth, _exit(depth, 0), {_WALLET: ("sniper",)})[0].startswith(f"One wallet, {_WALLET},")
+    told = describe(depth, _exit(depth, 0), {_WALLET: ("sniper", "deployer")})
+    assert told[0].startswith("One wallet, the deployer's,")
+
+
 def test_a_refused_sell_and_a_missing_one_differ() -> None:
     depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
     start = f"One wallet, {_WALLET}, can withdraw 100.00 % of the liquidity at any moment; "
@@ -68,4 +75,5 @@ def test_tokens_without_a_pool_or_without_depth() -> None:
     assert describe(TokenDepth.of([]), None, {}) == (
         "It trades in no pool, so there is no liquidity to withdraw.",
     )
+    assert describe(TokenDepth.of([], absence="There is none."), None, {}) == ("There is none.",)
     assert describe(TokenDepth.of([pool(0, 0)]), None, {}) == ("Its pools have no liquidity in range.",)

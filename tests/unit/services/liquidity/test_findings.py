@@ -1,13 +1,16 @@
-"""What keeps a position, by its holder alone: nothing that anybody could move counts as kept."""
+"""What keeps a position, by its holder alone: nothing that anybody could move counts as kept. And why there
+is no pool: what could not be read is no absence."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.liquidity.depth import Withdrawal
-from roundtrip.services.liquidity.findings import judge_holder
+from roundtrip.services.liquidity.findings import describe_absence, judge_holder
 from roundtrip.services.liquidity.locks import Holder
 from unit.venues.network import CONTRACTS, address
 
@@ -45,3 +48,46 @@ def test_a_holder(
 ) -> None:
     withdrawal = None if wallet is None else Withdrawal(wallet)
     assert judge_holder(holder, approved, HOLDERS, NETWORK) == (held_by, withdrawal)
+
+
+_UNREAD = Missing("node", "no answer")
+_NOT_FOUND = "We could not find out in which pools it trades: this is no pass."
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, ""),
+        (
+            {"role": "weth"},
+            "This is weth, the money that tokens trade against: we do not look up its liquidity.",
+        ),
+        ({"code_bytes": 0}, "There is no contract at this address."),
+        ({"balance_answers": False}, "The contract at this address does not answer like a token."),
+        ({"total_supply_raw": None}, "The contract at this address does not answer like a token."),
+        ({"code_bytes": _UNREAD}, _NOT_FOUND),
+        ({"balance_answers": _UNREAD}, _NOT_FOUND),
+        ({"total_supply_raw": _UNREAD}, _NOT_FOUND),
+        ({"launch": _UNREAD}, _NOT_FOUND),
+        ({"venues": [SimpleNamespace(facts=None), SimpleNamespace(facts=_UNREAD)]}, _NOT_FOUND),
+        (
+            {"complete": False},
+            "It trades in no pool of the standard kinds. We do not know whether it has others: no pass.",
+        ),
+    ],
+)
+def test_a_token_without_a_pool(changes: dict[str, Any], text: str) -> None:
+    read: dict[str, Any] = {
+        "code_bytes": 9,
+        "balance_answers": True,
+        "total_supply_raw": 1,
+        "launch": None,
+        "venues": [],
+    }
+    told = SimpleNamespace(**(read | {"role": "token", "complete": True} | changes))
+    bought = SimpleNamespace(
+        role=told.role,
+        candidates=told,
+        data=SimpleNamespace(facts=told, launch=told.launch, venues=told.venues),
+    )
+    assert describe_absence(cast(Any, bought)) == text
