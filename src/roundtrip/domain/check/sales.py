@@ -1,7 +1,7 @@
 """A sell that succeeded, read from its balances: the share that was sold and the loss, in bps."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -13,11 +13,12 @@ from .evidence import CellOutcome, Missing, RefusedCall, Sold
 class Sale:
     """A sell that succeeded. ``share_bps``: the share of the bought amount that was sold, at most the
     requested one; ``whole``: all that was requested. ``loss_bps``: against the cost of the sold tokens,
-    rounded up; below zero is a gain."""
+    rounded up; below zero is a gain. ``sold_raw``: the amount of that share; 0: not known."""
 
     loss_bps: int
     share_bps: int
     whole: bool
+    sold_raw: int = field(default=0, compare=False)
 
 
 SellResult = Sale | RefusedCall | Missing | None
@@ -53,4 +54,5 @@ def sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
         loss_bps=loss_bps(cost_raw, outcome.back_raw),
         share_bps=min(BPS, -(-share_raw * BPS // outcome.held_raw)),
         whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
+        sold_raw=share_raw,
     )

@@ -302,6 +302,7 @@ def _worst(results: list[SellResult]) -> SellResult:
         loss_bps=max(sale.loss_bps for sale in sales),
         share_bps=min(sale.share_bps for sale in sales),
         whole=all(sale.whole for sale in sales),
+        sold_raw=min(sale.sold_raw for sale in sales),
     )
 
 

@@ -143,7 +143,7 @@ def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[
     held = main.held_later_raw if len(main.held_later_raw) == len(moments) else (main.received_raw,) * 3
     sold = (sells.soon, sells.hour, sells.day)
     return {
-        at_s: raw * sell.share_bps // BPS if isinstance(sell, Sale) else raw
+        at_s: sell.sold_raw if isinstance(sell, Sale) and sell.share_bps < BPS else raw
         for at_s, raw, sell in zip(moments, held, sold, strict=True)
     }
 
