@@ -136,9 +136,7 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_BURNS_MUCH_GAS_IN_PIECES, id="one whose sale takes too much gas leaves the others"),
         pytest.param(_GROWS_PAST_THE_LEAST_SALE, id="another wallet sells what the balance had grown to"),
         pytest.param(_JUST_ABOVE_THE_LARGEST_SALE, id="another wallet sells the part that the main one sold"),
-        pytest.param(
-            _THE_LARGEST_SALE_IS_WHAT_IS_LEFT, id="that part to the unit"
-        ),
+        pytest.param(_THE_LARGEST_SALE_IS_WHAT_IS_LEFT, id="that part to the unit"),
         pytest.param(_REFLECTS_LITTLE, id="a rounding is no difference"),
     ],
 )
