@@ -117,6 +117,10 @@ _THE_LARGEST_SALE_IS_WHAT_IS_LEFT = (
     '{"on":{"buy_tax_bps":5100,"max_sell_raw":14398560143985603048898},'
     '"pools":[[4,"eth",500,1000000,3000,60,"allow_list"],[4,"weth",500,1000000,3000,60,""]]}'
 )
+_LARGEST_SALE_ABOVE_ONE_ETH = (
+    '{"on":{"max_sell_raw":2997002997002996830699520,"reflected_bps":410},'
+    '"pools":[[4,"eth",0,100000,3000,60,"harmless"]]}'
+)
 _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,1,""]]}'
 
 
@@ -137,6 +141,7 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_GROWS_PAST_THE_LEAST_SALE, id="another wallet sells what the balance had grown to"),
         pytest.param(_JUST_ABOVE_THE_LARGEST_SALE, id="another wallet sells the part that the main one sold"),
         pytest.param(_THE_LARGEST_SALE_IS_WHAT_IS_LEFT, id="that part to the unit"),
+        pytest.param(_LARGEST_SALE_ABOVE_ONE_ETH, id="the largest wallet sells all it has"),
         pytest.param(_REFLECTS_LITTLE, id="a rounding is no difference"),
     ],
 )

@@ -124,14 +124,15 @@ def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
 
 
 def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay, int]]:
-    """How each sells, and which share: most all of it by the usual route."""
+    """How each sells, and which share: most all of it by the usual route. So does the largest, which meets a
+    cap on one sale first."""
     part: CrowdWay = "usual"
     ways: list[tuple[CrowdWay, int]] = [("pieces", BPS)]
     ways += [(part, 5000)] * 3 + [(part, 100)] * 2
     if two_routes:
         route: CrowdWay = "second route"
         ways += [(route, BPS)] * 3
-    others = [number for number in range(count) if number != _PLAIN_AT]
+    others = [number for number in range(count - 1) if number != _PLAIN_AT]
     chosen = draw.shuffle("ways", others)
     return dict.fromkeys(range(count), ("usual", BPS)) | dict(zip(chosen, ways, strict=False))
 
