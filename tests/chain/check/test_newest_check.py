@@ -30,10 +30,15 @@ async def _no_checks(ctx: Context) -> None:
 
 
 async def keep(
-    ctx: Context, age_s: float, holders: Collection[CellOutcome] = (), document: bytes | None = None
+    ctx: Context,
+    age_s: float,
+    holders: Collection[CellOutcome] = (),
+    document: bytes | None = None,
+    symbol: bytes = b"",
 ) -> None:
     """Stores a check: its fresh wallet can sell, and these are real holders' sells; it is plain without."""
     found = evidence(venue(cells(60)))
+    found = replace(found, facts=replace(found.facts, symbol_data=f"0x{symbol.ljust(32, bytes(1)).hex()}"))
     if holders:
         control = FAIR
         assert isinstance(control, Sold)
@@ -104,3 +109,13 @@ async def test_one_check_is_read_by_its_time(ctx: Context) -> None:
     assert found.of_holders is not None
     assert (found.made.level, found.of_holders.level) == ("ok", "danger")
     assert (await read_checks(ctx, TOKEN, at(0))).made is None
+
+
+@pytest.mark.parametrize(("symbol", "is_told"), [(b"WETH", True), (b"FOX", False)])
+async def test_a_card_names_the_token_that_its_token_looks_like(
+    ctx: Context, symbol: bytes, is_told: bool
+) -> None:
+    await keep(ctx, 60, symbol=symbol)
+    card = (await newest_check(ctx, HistoryParams(TOKEN))).answer
+    assert (ctx.contracts.weth in card.look_alike) is is_told
+    assert bool(card.look_alike) is is_told

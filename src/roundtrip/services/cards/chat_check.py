@@ -10,12 +10,11 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.tokens import Label
 
 from .drawing import describe_card, draw_card
-from .newest_check import TokenCard, read_checks
+from .newest_check import TokenCard, describe_look_alike, read_checks
 
 DEADLINE_S = 30.0
 """As long as a check through the other doors may take. The wait for a place is part of it."""
@@ -95,13 +94,11 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     # A stored check has no marks of its owner and deployer. They come first, where no cut removes them.
     marks = check.verdict.text.removeprefix(stored.made.text).strip()
     shown = msgspec.structs.replace(shown, text=f"{marks} {shown.text}".strip())
-    card = TokenCard(token, shown)
+    label = Label(token, check.token.symbol, check.token.name, None, None)
+    card = TokenCard(token, shown, await describe_look_alike(ctx, label, Meter()))
     text = describe_card(card)
     untried = "" if stored.made.holders or text.level not in ("ok", "warn") else NO_HOLDERS
-    looks_like = await _describe_look_alike(
-        ctx, Label(token, check.token.symbol, check.token.name, None, None)
-    )
-    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, looks_like]
+    lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, card.look_alike]
     lines += [untried, text.as_of]
     if ctx.outward.public_url is not None:
         lines.append(f"{ctx.outward.public_url}/t/{card.address}")
@@ -111,11 +108,3 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
             picture = await ctx.outward.pictures.draw(draw_card(card))
     until_s = check.checked_at.timestamp() + shared_ms / 1000
     return ChatAnswer([line for line in lines if line], picture, until_s)
-
-
-async def _describe_look_alike(ctx: Context, label: Label) -> str:
-    """The sentence about the token that this one looks like; empty: none was found, or it cannot be read."""
-    with contextlib.suppress(ServiceFull, NodeFault):
-        found = await find_look_alike(ctx, label, Meter())
-        return "" if found is None else found.text
-    return ""

@@ -72,6 +72,9 @@ def draw_card(card: TokenCard) -> str:
     text = describe_card(card)
     address = "" if card.check is None else card.address
     colour = _COLOURS[text.level]
+    # A token that looks like another one says so above its costs, which make room.
+    is_look_alike = bool(address and card.look_alike)
+    loss_y, sentence_y = (478, 520) if is_look_alike else (458, 508)
     word_size = min(120, int((WIDTH - _LEFT - _WORD_LEFT) / _ems(text.word)))
     return "".join(
         [
@@ -85,9 +88,10 @@ def draw_card(card: TokenCard) -> str:
             _line(text.word, 246, word_size, colour, bold=True, left=_WORD_LEFT),
             _line(text.symbol, 352, 52, "#ffffff", bold=True),
             _line(address, 400, 27, "#b6c2cf"),
-            _line(text.loss, 458, 36, "#ffffff", bold=True),
+            *([_line(card.look_alike, 436, 25, _COLOURS["warn"], bold=True)] if is_look_alike else []),
+            _line(text.loss, loss_y, 36, "#ffffff", bold=True),
             *(
-                _line(line, 508 + 38 * index, 27, "#d5dde5")
+                _line(line, sentence_y + 38 * index, 27, "#d5dde5")
                 for index, line in enumerate(wrap_text(text.sentence, 27, _INNER, 2))
             ),
             _line(text.as_of, 604, 24, "#b6c2cf"),

@@ -1,4 +1,5 @@
-"""Stored checks of a token, in short. Nothing here asks a node or makes a check."""
+"""Stored checks of a token, in short. Nothing here makes a check. A node is asked only whether a token that
+looks like another one is its issuer's."""
 
 import asyncio
 import contextlib
@@ -7,18 +8,23 @@ from datetime import datetime
 
 import msgspec
 
-from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.schema import at, present
+from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
 from roundtrip.services.verdicts.history import HistoryParams
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip.store.index import tokens
+from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 OLD_S = 86_400
@@ -48,10 +54,12 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenCard(msgspec.Struct, frozen=True):
-    """``check`` None: no check of the token is stored, or it is of an earlier release."""
+    """``check`` None: no check of the token is stored, or it is of an earlier release. ``look_alike``: the
+    sentence about the token that it looks like; empty: none was found, or it could not be read."""
 
     address: str
     check: CheckSummary | None
+    look_alike: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,29 @@ class StoredChecks:
 async def newest_check(ctx: Context, params: HistoryParams) -> UseCaseAnswer[TokenCard]:
     """The token's card, of its newest check, or of a worse one of the last day that tried real holders'
     sells. Raises CallerFault (bad_address), ServiceFull (busy)."""
-    token = params.token()
-    card = TokenCard(token, (await read_checks(ctx, token)).worse())
-    return UseCaseAnswer(card, ttl_ms=_ABSENT_TTL_MS if card.check is None else ctx.policy.answer_ttl_ms)
+    token, meter = params.token(), Meter()
+    check = (await read_checks(ctx, token)).worse()
+    if check is None:
+        return UseCaseAnswer(TokenCard(token, None), ttl_ms=_ABSENT_TTL_MS)
+    looks_like = await describe_look_alike(ctx, await _read_label(ctx, token, check), meter)
+    return UseCaseAnswer(TokenCard(token, check, looks_like), ttl_ms=ctx.policy.answer_ttl_ms, meter=meter)
+
+
+async def describe_look_alike(ctx: Context, label: Label, meter: Meter) -> str:
+    """The sentence about the token that this one looks like; empty: none was found, or it cannot be read."""
+    with contextlib.suppress(ServiceFull, NodeFault):
+        found = await find_look_alike(ctx, label, meter)
+        return "" if found is None else found.text
+    return ""
+
+
+async def _read_label(ctx: Context, token: Address, check: CheckSummary) -> Label:
+    """The symbol of the check, and the name that the index knows."""
+    name = None
+    with contextlib.suppress(ServiceFull):
+        async with looking(ctx) as (connection, _):
+            name = (await tokens.labels_of(connection, {token}))[token].name
+    return Label(token, check.symbol, name, None, None)
 
 
 async def read_checks(ctx: Context, token: Address, checked_at: datetime | None = None) -> StoredChecks:

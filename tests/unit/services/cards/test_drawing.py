@@ -62,6 +62,12 @@ def test_a_card_says_verdict_cost_block_and_time() -> None:
     assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, 0.60 %, 2026-01-05 12:00 UTC"]
 
 
+def test_a_card_says_which_token_it_looks_like() -> None:
+    sentence = 'Its symbol is that of "WETH" <b>0x1</b>.'
+    drawn = shown(draw_card(TokenCard(TOKEN, SOLD, sentence)))
+    assert drawn[drawn.index(TOKEN) + 1 : drawn.index("It sells.")] == [sentence, "A round trip costs 0.60 %"]
+
+
 def test_without_a_check_a_card_says_so() -> None:
     assert "Not checked yet" in shown(draw_card(TokenCard(TOKEN, None)))
     assert shown(draw_badge(TokenCard(TOKEN, None)))[1:] == ["roundtrip", "not checked yet"]
