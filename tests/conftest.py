@@ -20,8 +20,10 @@ settings.load_profile("untimed")
 collect_ignore = ["e2e"]
 # Under make a service logs for a person to read; tests read its log.
 os.environ.pop("MAKELEVEL", None)
-# A process started under nohup ignores SIGHUP, and its children inherit that.
+# A process started under nohup ignores SIGHUP, one in a script's background SIGINT; children inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
