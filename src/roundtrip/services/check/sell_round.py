@@ -182,7 +182,8 @@ async def ask_sell_round(
     repeated += [
         {sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in short.items() if sells.members
     ]
-    if repeated:
+    # A crowd of which no wallet has enough gas is sent no more: it is read again as one that did not trade.
+    if repeated or short:
         results |= await _send_groups(run, trials, repeated)
         venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
     again = _plan_isolation(run, trials, venues, crowds, launch)
@@ -286,7 +287,8 @@ def _crowds_short_of_gas(
     run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
 ) -> dict[_CrowdSell, CrowdSells]:
     """The crowds again, fewer of them and each with as much gas for a sell as the main wallet took, where
-    some sell failed that had less. None of a crowd may be left: then nothing is known of it."""
+    some sell failed that had less. A crowd may be left with no wallet: then it counts as one that did not
+    trade."""
     again = {}
     for crowd, sells in crowds.items():
         result = results.get(crowd)

@@ -17,7 +17,7 @@ from roundtrip.venues.base import Contracts
 from .sentence import Tags
 
 HOLDERS_S = 3.0
-"""What holders are read longer than this adds nothing to the answer: who can withdraw matters more."""
+"""How long an answer waits for the holders: who can withdraw matters more than the tags."""
 _MOST_TRACED = 16
 log = structlog.get_logger(__name__)
 
