@@ -121,6 +121,10 @@ _LARGEST_SALE_ABOVE_ONE_ETH = (
     '{"on":{"max_sell_raw":2997002997002996830699520,"reflected_bps":410},'
     '"pools":[[4,"eth",0,100000,3000,60,"harmless"]]}'
 )
+_REFLECTS_TO_ALL = (
+    '{"on":{"bound":1,"exact_approval":1,"reflected_bps":100,"silent":1},'
+    '"pools":[[4,"weth",12721,1000,500,644,""]]}'
+)
 _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,1,""]]}'
 
 
@@ -142,6 +146,7 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_JUST_ABOVE_THE_LARGEST_SALE, id="another wallet sells the part that the main one sold"),
         pytest.param(_THE_LARGEST_SALE_IS_WHAT_IS_LEFT, id="that part to the unit"),
         pytest.param(_LARGEST_SALE_ABOVE_ONE_ETH, id="the largest wallet sells all it has"),
+        pytest.param(_REFLECTS_TO_ALL, id="a balance that drifts hides no refusal"),
         pytest.param(_REFLECTS_LITTLE, id="a rounding is no difference"),
     ],
 )

@@ -31,6 +31,8 @@ from .crowd import doubt_balance, member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
 
 _LEAST_BUY_GAS, _LEAST_SELL_GAS = 300_000, 400_000
+_DRIFT_DIVISOR = 1000
+"""Each sells this part less of what it was seen to hold, where balances change while others trade."""
 _GENEROUS = 3
 """Every third wallet sells with all the gas that it may: some tokens sell only where little is left."""
 
@@ -192,17 +194,27 @@ def measure_sellers(
 ) -> CrowdSells | None:
     """The same wallets, with what their buys brought in this simulation. None where each got what the venue's
     formula says: within one range of liquidity they do, and else they sell more than they hold."""
-    if not any(_is_short(run, trial, member, buys, sells, result) for member, buys in _pairs(sells)):
+    short = [
+        member.number for member, buys in _pairs(sells) if _is_short(run, trial, member, buys, sells, result)
+    ]
+    if not short:
         return None
-    members, bought = [], []
+    members, bought, drifts = [], [], False
     for member, buys in _pairs(sells):
         trader = member_trader(run, trial.place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         known = crowd_outcomes.read_measured_buys(result, trader, amounts)
         measured = buys if known is None else doubt_balance(trial, known)
+        # The venue gave what its formula says, so the token takes or gives while others trade.
+        drifts |= member.number in short and measured.given_raw >= buys.given_raw
         kept_bps = _kept_bps(main, _last_s(member.wallet, run.means.policy), run.means.policy)
         members.append(replace(member, held_raw=measured.received_raw * kept_bps // BPS))
         bought.append(measured)
+    if drifts:
+        members = [
+            replace(member, held_raw=member.held_raw - member.held_raw // _DRIFT_DIVISOR)
+            for member in members
+        ]
     return replace(sells, members=tuple(members), buys=tuple(bought))
 
 
