@@ -14,6 +14,7 @@ from .pages import (
     session,
     token,
     token_flags,
+    trade,
     wallet,
 )
 
@@ -40,6 +41,9 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/wallet/{address}/linked", wallet.show_linked),
     PageRoute("/wallet/{address}/said", wallet.mark_wallet, "POST", signed_in=True),
     PageRoute("/transaction/{hash}", wallet.show_transaction),
+    PageRoute("/trade", trade.show_trade),
+    PageRoute("/simulate", trade.show_simulate),
+    PageRoute("/simulate", trade.simulate, "POST"),
     PageRoute("/sign-in", session.show_sign_in),
     PageRoute("/sign-in/text", session.send_text, "POST"),
     PageRoute("/sign-in", session.sign_in, "POST"),
