@@ -59,11 +59,11 @@ async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: House, row: 
             await visitor.open(example.path)
             for scheme in ("light", "dark"):
                 await visitor.page.emulate_media(color_scheme=scheme)
-                found += [f"{example.path} {scheme}: {one}" for one in await _violations(visitor)]
+                found += [f"{example.path} {scheme}: {one}" for one in await violations(visitor)]
     assert not found, "\n".join(found)
 
 
-async def _violations(visitor: Visitor) -> list[str]:
+async def violations(visitor: Visitor) -> list[str]:
     """Each with where it is."""
     result: dict[str, Any] = await visitor.page.evaluate(
         "() => axe.run(document, {resultTypes: ['violations'], elementRef: false})"

@@ -6,8 +6,9 @@ import aiohttp
 import pytest
 from playwright.async_api import expect
 
-from e2e.browser import Visitor
+from e2e.browser import AXE, Visitor
 from e2e.ground import Ground
+from e2e.test_every_page import violations
 
 MAX = "f" * 64
 WAIT_MS = 30_000
@@ -71,6 +72,9 @@ async def test_a_person_buys_and_sells_with_the_wallet_of_the_browser(
     await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
     await expect(page.locator("#came [data-against]")).to_contain_text("promised")
     await expect(page.locator("#came")).not_to_have_class("told fault")
+    await expect(page.locator("#senders")).to_be_hidden()
+    await page.evaluate(AXE.read_text())
+    assert await violations(newcomer) == []
 
     await page.get_by_role("link", name="Sell it").click()
     await newcomer.settled()
@@ -113,6 +117,7 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: Ground, tra
         json.dumps({"to": token, "data": data, "gas": "0x5208"})
     )
     await newcomer.send("Simulate")
+    await expect(page.locator(".level-danger .level")).to_have_text("Allows everything")
     await expect(page.locator(".changes").last).to_contain_text("everything, now and later")
     await page.get_by_label("Or up to six calls").fill("[1]")
     newcomer.expected.append("status of 400")

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from roundtrip import verify
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.verdicts.words import level_word
 
 _FORM_FAULTS = (400, 404, 422)
 """Statuses of errors that the visitor mends in the form; any other error has its own page."""
@@ -116,7 +117,23 @@ async def simulate(visit: Visit) -> Response:
         if fault.status not in _FORM_FAULTS:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
-    return visit.show("simulate.html", form=visit.form, answer=answer, fault=None)
+    level, word = simulation_word(answer)
+    return visit.show("simulate.html", form=visit.form, answer=answer, level=level, word=word, fault=None)
+
+
+def simulation_word(answer: dict[str, Any]) -> tuple[str, str]:
+    """The level and the word for people of a simulation: what the calls allow comes before what they move. A
+    call that only goes through is not called safe."""
+    verdict = answer["verdict"]
+    if verdict["level"] in ("danger", "unknown"):
+        return verdict["level"], level_word(verdict["level"], verdict["code"])
+    if any(approval["unlimited"] for approval in answer["approvals"]):
+        return "danger", "Allows everything"
+    if answer["approvals"]:
+        return "warn", "Allows a spender"
+    if answer["sellBack"] is None:
+        return ("warn" if verdict["level"] == "warn" else "unknown"), "Goes through"
+    return verdict["level"], level_word(verdict["level"], verdict["code"])
 
 
 def _read_calls(form: Any) -> dict[str, Any]:
