@@ -171,7 +171,7 @@ async def test_coming_unlocks_stand_by_day(me: Account, indexed: Context) -> Non
     token, holder = Address("0x" + "7e" * 20), Address(STRANGER)
     await me.do("create_rule", rule=f"any buying on {token}")
     assert "We know of no unlock within 30 days" in await me.get("/account/unlocks")
-    at = (NOW_S + 5 * 86_400, NOW_S + 6 * 86_400)
+    at = (int(NOW_S) + 5 * 86_400, int(NOW_S) + 6 * 86_400)
     locked = [Unlock(token, holder, number, holder, at_s, 3_000) for number, at_s in enumerate(at)]
     async with indexed.pool.acquire() as connection:
         await put_unlocks(connection, token, [locked[0], locked[1]._replace(share_bps=None)], 1)
