@@ -385,13 +385,14 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
     assert "wallets hold it" not in told
 
 
-async def test_a_token_and_who_holds_it_are_two_calls(indexed: Context, built: Built) -> None:
-    token = built.tokens["plain"]
-    async with service(indexed, Settings(anon_per_minute=2)) as url, aiohttp.ClientSession() as browser:
+async def test_a_token_with_all_that_it_asks_is_one_view(indexed: Context, built: Built) -> None:
+    token, other = built.tokens["plain"], built.tokens["owner_only_sell"]
+    async with service(indexed, Settings(views_per_minute=1)) as url, aiohttp.ClientSession() as browser:
         reader = Reader(url, browser)
         await reader.token(token)
-        await reader.page(f"/token/{token}/holders")
-        await reader.page("/boards/winners", 429)
+        await reader.page(f"/token/{token}/holders", hx_request="true")
+        await reader.token(token)
+        await reader.page(f"/token/{other}", 429)
 
 
 def buyer(number: int, bought_bps: int, held_bps: int | None) -> dict[str, Any]:
