@@ -437,6 +437,45 @@ def _in_vault(eternal: bool) -> Callable[[LiquidityGround], PutWorld]:
     return put
 
 
+def _in_crowded_vault(ground: LiquidityGround) -> PutWorld:
+    """The sixth lock of the vault. The first is for ever, the others end soon."""
+    vault, me = ground.create("vault_lock"), ground.deployer.account
+    elsewhere, soon_s = ground.pool(), now_s(ground.rpc) + 9000
+    for until_s in (MAX, *range(soon_s, soon_s + 4)):
+        ground.lock_by_id(ground.add(elsewhere, me, 100), vault, until_s)
+    pool = ground.pool()
+    return ground.put(pool, ground.lock_by_id(ground.add(pool, me), vault, now_s(ground.rpc) + LOCKED_S))
+
+
+def _with_operator_first(ground: LiquidityGround) -> PutWorld:
+    """The time lock's code, at an address for which the author was approved before the code was there."""
+    pool, author = ground.pool(), ground.author.account
+    position = ground.add(pool, ground.deployer.account)
+    code = ground.rpc.call("eth_getCode", ground.create("time_lock"), "latest")
+    approve = calldata("setApprovalForAll(address,bool)", author, True)
+    locker = ground.author.create(calling_first(position.owner, approve, code)).lower()
+    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
+    return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
+
+
+def calling_first(to: str, data: str, code: str) -> str:
+    """Creation code that makes a call, and then leaves ``code``."""
+    call, left = bytes.fromhex(data[2:]), bytes.fromhex(code[2:])
+    size, start = len(call), 52
+    program = (
+        # Copy the call's data to memory, call, drop the answer.
+        f"61{size:04x}61{start:04x}5f39" + f"5f5f61{size:04x}5f5f73{to[2:]}5af150"
+        # Copy the code to memory, return it.
+        f"61{len(left):04x}61{start + size:04x}5f39" + f"61{len(left):04x}5ff3"
+    )
+    assert len(program) == 2 * start
+    return f"0x{program}{call.hex()}{left.hex()}"
+
+
+def _move(position: PutPosition, holder: str, to: str) -> str:
+    return calldata(_TRANSFER, holder, to, position.number)
+
+
 def _behind_back_door(plan: PoolPlan) -> Callable[[LiquidityGround], PutWorld]:
     def put(ground: LiquidityGround) -> PutWorld:
         pool, author = ground.pool(plan), ground.author.account
@@ -453,8 +492,7 @@ def _with_operator(ground: LiquidityGround) -> PutWorld:
     """The NFT's manager lets the author move what the locker keeps."""
     pool, author = ground.pool(), ground.author.account
     locker, position = ground.create("operator_lock"), ground.add(pool, ground.deployer.account)
-    move = calldata(_TRANSFER, locker, author, position.number)
-    way = Exit(author, author, (Act(author, position.owner, move),))
+    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
     return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
 
@@ -569,6 +607,8 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "time lock that is over": _over,
     "vault": _in_vault(eternal=False),
     "vault for ever": _in_vault(eternal=True),
+    "vault of many locks": _in_crowded_vault,
+    "operator before its code": _with_operator_first,
     "back door": _behind_back_door(V3),
     "back door, v4": _behind_back_door(V4),
     "operator of the NFTs": _with_operator,
@@ -616,6 +656,8 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "time lock that is over": (_free("deployer"),),
     "vault": (_LOCKED,),
     "vault for ever": (Expected("locked"),),
+    "vault of many locks": (_LOCKED,),
+    "operator before its code": (_free("author"),),
     "back door": (_free("author"),),
     "back door, v4": (_free("author"),),
     "operator of the NFTs": (_free("author"),),

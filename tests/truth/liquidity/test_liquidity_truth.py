@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from roundtrip.chain.liquidity import position_logs
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.node import NodeOptions
@@ -145,6 +146,14 @@ async def test_what_could_not_be_tried_is_unknown(
     answer = await stood.asked(name)
     assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
     assert "this is no pass" in answer.text
+
+
+async def test_a_lock_is_none_where_the_node_does_not_tell_who_is_approved(
+    stood: Stood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(position_logs, "read_operators", lambda answer: None)
+    answer = await stood.asked("time lock")
+    assert told_of(answer, stood.worlds["time lock"].positions[0]).held_by == "contract"
 
 
 async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
