@@ -558,6 +558,18 @@ def _one_sided(ground: LiquidityGround) -> PutWorld:
     return ground.put(pool, ground.add(pool, ground.roles["other"]), aside)
 
 
+def _narrow_burned(ground: LiquidityGround) -> PutWorld:
+    """All that is in range is a narrow position of a thousandth, at a burn address. The rest lies on both
+    sides of it in the deployer's positions."""
+    pool, me = ground.pool(), ground.deployer.account
+    at = round(2 * logarithm(pool.sqrt_price_x96() / 2**96, 1.0001)) // SPACING * SPACING
+    narrow = ground.give(ground.add(pool, me, 10, (at, at + SPACING)), BURN_ADDRESS)
+    # The first currency lies above the price, the second below it.
+    low, high = pool.sides()
+    above, below = ((at + SPACING, EDGE), low), ((-EDGE, at), high)
+    return ground.put(pool, narrow, *(ground.add(pool, me, 9000, *side) for side in (above, below)))
+
+
 def _graduated(ground: LiquidityGround) -> PutWorld:
     """What the launchpad's locker keeps for ever."""
     launched = _launch(ground, "Dean", "DEAN")
@@ -620,6 +632,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "ownerOf reverts": _direct("owner_of_reverts"),
     "two hundred wallets": _crowded,
     "one-sided": _one_sided,
+    "narrow position burned": _narrow_burned,
     "taxed quote": _against_taxed,
     "graduated": _graduated,
     "on its curve": _on_curve,
@@ -669,6 +682,7 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "ownerOf reverts": (_free("author"),),
     "two hundred wallets": (),
     "one-sided": (_free("other"), _free("deployer")),
+    "narrow position burned": (Expected("burned"), _free("deployer"), _free("deployer")),
     "taxed quote": (_free("deployer"),),
     "graduated": (Expected("launchpad"),),
     "on its curve": (),

@@ -26,7 +26,7 @@ from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
-from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
+from truth.liquidity_reality import BPS, active_liquidity, holds_money, in_range, loss_if_it_left
 from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, compiled, now_s
 
 SHARE_BPS, LOSS_BPS = 1, 100
@@ -217,10 +217,13 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
 
 
 def free_by_wallet(ground: LiquidityGround, put: PutWorld) -> dict[str, list[PutPosition]]:
-    """The positions in range that each wallet can really take out now."""
+    """What each wallet can really take out now that can take out some of the money."""
     found: dict[str, list[PutPosition]] = {}
     for position in put.positions:
         for wallet in position.free_to(now_s(ground.rpc) + 1):
-            if in_range(ground, position):
-                found.setdefault(wallet, []).append(position)
-    return found
+            found.setdefault(wallet, []).append(position)
+    return {
+        wallet: positions
+        for wallet, positions in found.items()
+        if any(holds_money(ground, one) for one in positions)
+    }
