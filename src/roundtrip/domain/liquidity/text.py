@@ -79,13 +79,11 @@ def _dangers(
 
 
 def _share(depth_bps: int, money_bps: int, whose: str = "the") -> str:
-    """A share of the liquidity; where it holds much more money than its depth shows, that too."""
+    """A share of the liquidity; of the money, where that is much more than its depth shows."""
     if money_bps <= depth_bps + _APART_BPS:
         return f"{format_percent(depth_bps)} of {whose} liquidity"
-    return (
-        f"{format_percent(depth_bps)} of {whose} liquidity in range, with {format_percent(money_bps)} of the "
-        "money in its pools,"
-    )
+    share = f"{format_percent(depth_bps)} of the liquidity in range"
+    return f"{format_percent(money_bps)} of the money in its pools ({share})"
 
 
 _APART_BPS = 500
@@ -116,7 +114,8 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
     party = exit_after.party
     whose = next((_WHOSE[tag] for tag in tags.get(party.wallet, ()) if tag in _WHOSE), party.wallet)
     through = next((held.withdrawal.function for _, held in party.positions if held.withdrawal), "")
-    by = f" through {through}" if through else ""
+    via = "the contract's function " if "(" in through else ""
+    by = f" through {via}{through}" if through else ""
     text = f"{who}, {whose}, can withdraw {_share(party.share_bps, party.money_bps)} at any moment{by}"
     if exit_after.missing:
         return f"{text}; we could not find out what you would then get back: {exit_after.missing}."
@@ -129,15 +128,17 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
 
 
 def _kept_sentences(depth: TokenDepth) -> list[str]:
-    totals, texts = depth.totals_bps, []
+    totals, texts = depth.totals_bps, list[str]()
+    is_apart = any(bps > totals[held_by] + _APART_BPS for held_by, bps in depth.money_bps.items())
+    liquidity = "the liquidity in range" if is_apart else "the liquidity"
     if totals["burned"]:
-        texts.append(f"{format_percent(totals['burned'])} of the liquidity is at a burn address.")
+        texts.append(f"{format_percent(totals['burned'])} of {liquidity} is at a burn address.")
     if totals["launchpad"]:
-        texts.append(f"The launchpad keeps {format_percent(totals['launchpad'])} of the liquidity.")
+        texts.append(f"The launchpad keeps {format_percent(totals['launchpad'])} of {liquidity}.")
     if totals["locked"]:
         locks = [held.lock for held in _positions_held_by(depth, "locked") if held.lock]
-        until = f" until {format_time(min(lock.at_s for lock in locks))}" if locks else ""
-        texts.append(f"{format_percent(totals['locked'])} of the liquidity is locked{until}.")
+        until = f"until {format_time(min(lock.at_s for lock in locks))}" if locks else "for ever"
+        texts.append(f"{format_percent(totals['locked'])} of {liquidity} is locked {until}.")
     return texts
 
 

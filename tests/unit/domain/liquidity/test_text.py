@@ -91,14 +91,15 @@ def test_money_out_of_range_is_told_with_what_is_in_range() -> None:
     aside = replace(held(10**6, "free", _WALLET, is_active=False), money_wei=99 * 10**16)
     narrow = replace(held(100, "burned"), money_wei=10**16)
     depth = TokenDepth.of([pool(100, 10**18, narrow, aside)])
-    assert describe(depth, _exit(depth, 9000), {})[0] == (
-        f"One wallet, {_WALLET}, can withdraw 0.00 % of the liquidity in range, with 99.00 % of the money in "
-        "its pools, at any moment; you would then get 10.00 % of your money back."
+    assert describe(depth, _exit(depth, 9000), {}) == (
+        f"One wallet, {_WALLET}, can withdraw 99.00 % of the money in its pools (0.00 % of the liquidity in "
+        "range) at any moment; you would then get 10.00 % of your money back.",
+        "100.00 % of the liquidity in range is at a burn address.",
     )
     hidden = replace(aside, held_by="contract", withdrawal=None)
     assert describe(TokenDepth.of([pool(100, 10**18, narrow, hidden)]), None, {})[0] == (
-        "0.00 % of the liquidity in range, with 99.00 % of the money in its pools, is in contracts that we "
-        "do not know: nobody that we tried can withdraw it now. This is no pass."
+        "99.00 % of the money in its pools (0.00 % of the liquidity in range) is in contracts that we do not "
+        "know: nobody that we tried can withdraw it now. This is no pass."
     )
 
 
