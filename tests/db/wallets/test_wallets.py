@@ -16,6 +16,7 @@ from support.tables import all_rows, appended, begun, emptied
 from support.told_blocks import START_S, Chain, MadeUp
 from unit.venues.logs import NETWORK
 
+DAY_S = 86_400
 SEEDS = st.integers(0, 2**20)
 few = settings(
     max_examples=12,
@@ -85,6 +86,7 @@ async def test_a_record_is_the_sum_of_its_rows(
         closed = await wallets.closings(index, wallet, since_s)
         assert (closed.all, closed.recent) == (summed(ended), summed(recent))
         assert (closed.best, closed.worst) == ends_of(ended)
+        assert await wallets.profit_days(index, wallet) == by_day(ended)
         assert await wallets.list_held(index, wallet) == biggest(own)
 
 
@@ -93,6 +95,13 @@ def summed(ended: list[Row]) -> wallets.WalletClosings:
     won = sum(row["got_wei"] > row["spent_wei"] for row in ended)
     spent, got = (int(sum(row[name] for row in ended)) for name in ("spent_wei", "got_wei"))
     return wallets.WalletClosings(len(ended), won, spent, got, False)
+
+
+def by_day(ended: list[Row]) -> list[wallets.ProfitDay]:
+    days: dict[int, list[int]] = {}
+    for row in ended:
+        days.setdefault(row["at_s"] // DAY_S * DAY_S, []).append(int(row["got_wei"] - row["spent_wei"]))
+    return [wallets.ProfitDay(day_s, len(gains), sum(gains)) for day_s, gains in sorted(days.items())]
 
 
 def ends_of(ended: list[Row]) -> tuple[wallets.WalletClosing | None, wallets.WalletClosing | None]:
@@ -124,6 +133,40 @@ def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
         )
         for row in left[: wallets.MOST_HELD_SHOWN]
     ]
+
+
+@few
+@given(seed=SEEDS, window=st.sampled_from([0, 3, 30]))
+async def test_whoever_buys_anothers_launch_in_its_window_is_its_sniper(
+    index: Connection, seed: int, window: int
+) -> None:
+    await grown(index, seed, 60, 0)
+    launches, pools = await rows_of(index, "launch"), await rows_of(index, "pool")
+    buys = [trade for trade in await trades_of(index) if trade["buys"]]
+    for wallet in await traders(index):
+        sniped = set()
+        for launch in launches:
+            at = {pool["id"] for pool in pools if pool["at"] == launch["at"]}
+            sniped |= {
+                launch["token_id"]
+                for trade in buys
+                if trade["trader_id"] == wallet != launch["deployer_id"] and trade["pool_id"] in at
+                and trade["block_number"] <= launch["block_number"] + window
+                and launch["at_s"] <= trade["at_s"] <= launch["at_s"] + 60
+            }  # fmt: skip
+        assert await wallets.count_sniped(index, wallet, window) == len(sniped)
+
+
+async def test_the_nearest_board_is_the_shortest_with_a_profit(index: Connection) -> None:
+    for span, rank, profit in (("24h", 9, 0), ("30d", 2, 5), ("7d", 3, 4)):
+        await index.execute(
+            "INSERT INTO facts.winner (span, rank, wallet_id, profit_wei, spent_wei, closed, won,"
+            " best_token_id, best_spent_wei, best_got_wei, best_s)"
+            " VALUES ($1, $2, 7, $3, 1, 1, 1, 1, 1, 1, 1)",
+            span, rank, profit,
+        )  # fmt: skip
+    assert await wallets.nearest_board(index, 7) == wallets.BoardPlace("7d", 3)
+    assert await wallets.nearest_board(index, 8) is None
 
 
 @few

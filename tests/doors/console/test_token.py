@@ -419,12 +419,15 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
     page = Templates({}).render("launch_piece.html", held=held, launched=launched, graphs=[drawn])
     for node in drawn["nodes"]:
         assert node["radius"] < node["x"] < 360 - node["radius"]
-        assert 12 <= node["label"] < drawn["height"] - 12
+        assert node["radius"] < node["y"] < drawn["height"] - node["radius"]
+    # A line ends at the rim of its circle, and names are on its other side.
+    ends = [float(end) for end in re.findall(r'<path d="M61 \d+H112V\d+H([\d.]+)" class="tie"/>', page)]
+    assert ends == [node["x"] - node["radius"] for node in drawn["nodes"]]
     circles = re.findall(r'<a href="/wallet/0x[0-9a-f]{40}"><circle [^>]*class="(?:node|gone)"', page)
     assert len(circles) == min(count, 8)
     assert ("4 more wallets are in the table only" in page) is (count == 12)
     assert (f'<a href="/wallet/{funder}"><circle' in page) is (funder is not None)
     assert ('<a href="/transaction/0xee' in page.split("<svg")[1].split("</svg>")[0]) is (funder is None)
-    assert page.count("<tr><td>") == count
+    assert page.count("<tr><td ") == count
     assert "We do not know who funded 1 buyer." in page
     assert "holds None" not in page

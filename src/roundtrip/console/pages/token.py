@@ -166,17 +166,15 @@ async def show_liquidity(visit: Visit) -> Response:
 
 
 def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:
-    """A group of launch buyers with its first wallets arranged around what ties them: x and y in a drawing
-    360 wide, and a radius that grows with what each bought."""
+    """A group of launch buyers with its first wallets in rows beside what ties them: x and y in a drawing 360
+    wide, and a radius that grows with what each bought."""
     drawn = group["wallets"][:_MOST_DRAWN]
     most_bps = max([wallet["boughtBps"] for wallet in drawn], default=0) or 1
     nodes = []
     for index, wallet in enumerate(drawn):
-        angle = 2 * math.pi * index / len(drawn) - math.pi / 2
-        x, y = round(180 + 132 * math.cos(angle), 1), round(130 + 84 * math.sin(angle), 1)
         radius = round(5 + 9 * math.sqrt(wallet["boughtBps"] / most_bps), 1)
-        # The label is on the outside, away from the lines in the middle.
-        label = round(y + radius + 12 if y >= 130 else y - radius - 17, 1)
-        nodes.append(wallet | {"x": x, "y": y, "radius": radius, "label": label})
-    height = max([node["label"] + 18 for node in nodes] + [166])
-    return group | {"nodes": nodes, "notDrawn": group["count"] - len(nodes), "height": round(height)}
+        nodes.append(wallet | {"x": 160, "y": 24 + 38 * index, "radius": radius})
+    height = max(38 * len(nodes) + 10, 110)
+    return group | {
+        "nodes": nodes, "notDrawn": group["count"] - len(nodes), "height": height, "middle": height // 2 - 4
+    }  # fmt: skip

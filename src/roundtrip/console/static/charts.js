@@ -95,8 +95,8 @@ function asked(kind, unit, names, times, width) {
     cursor: { drag: { x: false, y: false } },
     scales: { x: { range: () => [bars ? first : first - pad, last + pad] }, y: { range: range(kind) } },
     axes: [
-      axis({ space: 70, values: (_, splits, __, ___, by) => splits.map((at) => clock(at, by)) }),
-      axis({ size: 62, values: (_, splits) => splits.map(said), incrs: bars ? WHOLE : undefined }),
+      axis({ space: 70, incrs: SPANS, values: (_, splits, __, ___, by) => once(splits.map((at) => clock(at, by))) }),
+      axis({ size: 62, values: (_, splits) => once(splits.map(said)), incrs: bars ? WHOLE : undefined }),
     ],
     series: [
       { label: names[0], value: (_, at) => (at == null ? "–" : moment(at)) },
@@ -105,7 +105,15 @@ function asked(kind, unit, names, times, width) {
   };
 }
 
+// Seconds between two ticks: the clock shows no part of a second.
+const SPANS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600,
+  604800, 1209600, 2592000, 7776000, 31536000];
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1e6, 1e7, 1e8, 1e9];
+
+// A label that repeats the one before it says nothing.
+function once(texts) {
+  return texts.map((text, number) => (text === texts[number - 1] ? "" : text));
+}
 
 function moment(at) {
   return new Date(at * 1000).toISOString().slice(0, 16).replace("T", " ");

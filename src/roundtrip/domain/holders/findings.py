@@ -32,14 +32,16 @@ Tag = Literal["deployer", "creator", "sniper", "bundle", "fresh", "winner", "con
 @dataclass(frozen=True, slots=True)
 class KnownWallet:
     """What is known of a wallet apart from the token. ``first_s``: when anything first reached it; None: not
-    known. ``funder``: the wallet that sent its first eth in a plain transfer, ``funded_tx``, where that is
-    known; ``funder_known``: whether None means that no wallet did. ``is_contract`` None: not known."""
+    known. ``funder``: the wallet that sent its first eth in a plain transfer, ``funded_tx``, at ``funded_s``,
+    where that is known; ``funder_known``: whether None means that no wallet did. ``is_contract`` None: not
+    known."""
 
     first_s: int | None = None
     funder: Address | None = None
     funder_known: bool = False
     is_contract: bool | None = None
     funded_tx: TxHash | None = None
+    funded_s: int | None = None
 
 
 UNKNOWN = KnownWallet()
@@ -287,20 +289,21 @@ def launch_groups(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_
     funders = {}
     for buy in launch.buys:
         funder = inputs.wallets.get(buy.wallet, UNKNOWN).funder
-        if funder is not None and _may_group(inputs, funder):
+        if funder is not None and may_group(inputs, funder):
             funders[buy.wallet] = funder
     return group_buyers(launch.buys, funders, inputs.never_group, min_size)
 
 
-def _may_group(inputs: HolderInputs, funder: Address) -> bool:
+def may_group(inputs: HolderInputs, funder: Address) -> bool:
     """A funder may group once it is known to have funded few wallets. The deployer may group however many he
     funded: he is not an exchange."""
     family = inputs.families.get(funder)
     is_few = family is not None and family <= MOST_FUNDED
-    return (is_few or _is_deployer(inputs, funder)) and not _is_shared_funder(inputs, funder)
+    return (is_few or is_deployer(inputs, funder)) and not _is_shared_funder(inputs, funder)
 
 
-def _is_deployer(inputs: HolderInputs, wallet: Address) -> bool:
+def is_deployer(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether the wallet deployed the token."""
     return inputs.maker is not None and wallet == inputs.maker.deployer
 
 
@@ -315,7 +318,7 @@ def busy_funders(inputs: HolderInputs, launch: LaunchBuys) -> list[tuple[Address
     counts = [
         (funder, len(wallets))
         for funder, wallets in paid.items()
-        if len(wallets) >= MIN_BUNDLE and not _may_group(inputs, funder)
+        if len(wallets) >= MIN_BUNDLE and not may_group(inputs, funder)
     ]
     return sorted(counts, key=lambda count: (-count[1], count[0]))
 

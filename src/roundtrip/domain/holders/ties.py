@@ -9,6 +9,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 
 from .book import HolderColumns, LaunchBuys
 from .findings import UNKNOWN, HolderInputs, is_funded_by_deployer, launch_groups
+from .purses import funder_groups
 
 TieKind = Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"]
 
@@ -45,7 +46,11 @@ def ties(inputs: HolderInputs, launch: LaunchBuys | None) -> list[HolderTie]:
             if is_funded_by_deployer(inputs, wallet)
         ]
     if launch is not None:
-        all_ties += [*_bundle_ties(inputs, launch), *_sniper_ties(inputs, launch)]
+        all_ties += _bundle_ties(inputs, launch)
+    tied = {(tie.wallet, tie.to) for tie in all_ties}
+    all_ties += [tie for tie in _funder_ties(inputs) if (tie.wallet, tie.to) not in tied]
+    if launch is not None:
+        all_ties += _sniper_ties(inputs, launch)
     return all_ties
 
 
@@ -61,6 +66,13 @@ def _bundle_ties(inputs: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie
                 yield HolderTie(
                     wallet, "same_funder", group.funder, inputs.wallets.get(wallet, UNKNOWN).funded_tx
                 )
+
+
+def _funder_ties(inputs: HolderInputs) -> Iterator[HolderTie]:
+    for group in funder_groups(inputs):
+        for wallet in group.wallets:
+            if wallet != group.funder:
+                yield HolderTie(wallet, "same_funder", group.funder, inputs.wallets[wallet].funded_tx)
 
 
 def _sniper_ties(inputs: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:

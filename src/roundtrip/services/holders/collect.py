@@ -22,7 +22,6 @@ from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
-    MIN_BUNDLE,
     TOP,
     UNKNOWN,
     Concentration,
@@ -33,6 +32,8 @@ from roundtrip.domain.holders.findings import (
     is_funded_by_deployer,
     launch_groups,
 )
+from roundtrip.domain.holders.launch_groups import BuyerGroup
+from roundtrip.domain.holders.purses import funder_groups
 from roundtrip.domain.holders.read_state import ReadStatus, read_status
 from roundtrip.domain.holders.ties import disagreement
 from roundtrip.services.runtime.book_cache import OpenBook
@@ -267,11 +268,16 @@ async def _add_origins(
     never_group, unknown = await _find_never_group(ctx, inputs, launch, balances.at, meter)
     hidden = {
         wallet: replace(inputs.wallets.get(wallet, UNKNOWN), funder=None, funder_known=False)
-        for group in launch_groups(inputs, launch)
+        for group in _tied_groups(inputs, launch)
         if {group.funder, group.tx_hash} & unknown
         for wallet in group.wallets
     }
     return replace(inputs, wallets={**inputs.wallets, **hidden}, never_group=never_group)
+
+
+def _tied_groups(inputs: HolderInputs, launch: LaunchBuys) -> list[BuyerGroup]:
+    """Everything that may tie two wallets."""
+    return [*launch_groups(inputs, launch, MIN_TIED), *funder_groups(inputs)]
 
 
 async def _find_never_group(
@@ -279,7 +285,7 @@ async def _find_never_group(
 ) -> tuple[frozenset[str], frozenset[str | None]]:
     """Funders that are contracts, a deployer as busy as an exchange, and transactions of entry points; and
     those that could not be decided, which do not group either and leave open who belongs together."""
-    groups = launch_groups(inputs, launch)
+    groups = _tied_groups(inputs, launch)
     funders = sorted({group.funder for group in groups if group.funder is not None})
     txs = sorted({group.tx_hash for group in groups if group.tx_hash is not None})
     never: set[str] = set()
@@ -309,11 +315,10 @@ async def _verify_fundings(
     before that payment was funded by another, and a tiny payment is no funding."""
     # The most important ties come first, as the number of blocks read is limited.
     tied = [wallet for wallet in inputs.wallets if is_funded_by_deployer(inputs, wallet)]
-    for min_size in (MIN_BUNDLE, MIN_TIED):
-        groups = launch_groups(inputs, launch, min_size)
-        tied += [wallet for group in groups if group.funder is not None for wallet in group.wallets]
+    groups = [*launch_groups(inputs, launch), *_tied_groups(inputs, launch)]
+    tied += [wallet for group in groups if group.funder is not None for wallet in group.wallets]
     fundings = [
-        FirstFunding(funder, wallet, families.funded[wallet])
+        FirstFunding(funder, wallet, families.funded[wallet].block_number)
         for wallet in dict.fromkeys(tied)
         if wallet in families.funded and (funder := inputs.wallets[wallet].funder) is not None
     ]

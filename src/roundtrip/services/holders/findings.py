@@ -18,6 +18,7 @@ from roundtrip.domain.holders.findings import (
     Shares,
     Snipers,
 )
+from roundtrip.domain.holders.purses import Purse, purses
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import Disagreement
 
@@ -154,8 +155,14 @@ class HolderFindings:
     smart: SmartFindings | None = None
     fresh_in_top: int = 0
     aged_in_top: int = 0
+    purses: tuple[Purse, ...] | None = None
     tags: Mapping[Address, tuple[findings.Tag, ...]] = field(default_factory=dict)
     """Of launch buyers."""
+
+    def purse_number(self, wallet: Address) -> int | None:
+        """The place of its purse among all, from 1; None: it has none that is known."""
+        numbered = enumerate(self.purses or (), 1)
+        return next((number for number, purse in numbered if wallet in purse.wallets), None)
 
 
 def summarize(record: HolderRecord) -> HolderFindings:
@@ -180,6 +187,7 @@ def summarize(record: HolderRecord) -> HolderFindings:
         smart=_smart(record, full_inputs),
         fresh_in_top=sum(1 for holder in top if "fresh" in holder.tags),
         aged_in_top=sum(1 for first_s in ages if first_s is not None),
+        purses=tuple(purses(full_inputs, launch)),
         tags=tags,
     )
 

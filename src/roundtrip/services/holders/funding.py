@@ -24,6 +24,7 @@ from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
+from roundtrip.store.wallets.linked import FirstEth
 
 from .sources import reading_node
 
@@ -51,12 +52,12 @@ seen."""
 @dataclass(frozen=True, slots=True)
 class FunderFamilies:
     """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first
-    eth, at least; above ``MOST_FUNDED`` also if he may have. ``funded``: the block of the first eth, by
-    wallet."""
+    eth, at least; above ``MOST_FUNDED`` also if he may have. ``funded``: when each wallet was sent its first
+    eth."""
 
     wallets: Mapping[Address, KnownWallet]
     families: Mapping[Address, int] = field(default_factory=dict)
-    funded: Mapping[Address, int] = field(default_factory=dict)
+    funded: Mapping[Address, FirstEth] = field(default_factory=dict)
 
 
 async def trace_wallets(
@@ -89,27 +90,29 @@ async def trace_wallets(
             origins_by_wallet,
             [wallet for wallet in unknown if wallet not in index.origins],
         )
+    funded = _list_fundings(index, origins_by_wallet)
     wallets = {
-        wallet: _known_wallet(book, wallet, origins_by_wallet, aged, contracts.get(wallet))
+        wallet: _known_wallet(
+            book, wallet, origins_by_wallet, aged, contracts.get(wallet), funded.get(wallet)
+        )
         for wallet in wallets_to_trace
     }
     funders = {known.funder for known in wallets.values() if known.funder is not None}
     families = await _read_families(ctx, index.cursor, funders, head, meter)
-    return FunderFamilies(wallets, families, _funding_blocks(index, origins_by_wallet))
+    return FunderFamilies(wallets, families, funded)
 
 
-def _funding_blocks(index: "_IndexedOrigins", origins_by_wallet: Origins) -> dict[Address, int]:
-    """The block in which its funder sent each wallet its first eth; an archive's answer is older than the
-    index's."""
+def _list_fundings(index: "_IndexedOrigins", origins_by_wallet: Origins) -> dict[Address, FirstEth]:
+    """When its funder sent each wallet its first eth; an archive's answer is older than the index's."""
     start_number = 0 if index.cursor is None else index.cursor.start_number
-    numbers = {}
+    funded = {}
     for wallet, origin in origins_by_wallet.items():
         if origin is None or origin.funder is None:
             continue
         is_older = index.origins.get(wallet) is not origin or origin.first_number < start_number
-        number = None if is_older else index.funded.get(wallet)
-        numbers[wallet] = origin.first_number if number is None else number
-    return numbers
+        first_eth = None if is_older else index.funded.get(wallet)
+        funded[wallet] = first_eth or FirstEth(origin.first_number, origin.first_s)
+    return funded
 
 
 async def _had_before(
@@ -131,6 +134,7 @@ def _known_wallet(
     origins_by_wallet: Origins,
     aged: Collection[Address],
     is_contract: bool | None,
+    first_eth: FirstEth | None,
 ) -> KnownWallet:
     """The token itself may be the first thing that reached the wallet. ``aged``: wallets of known
     age."""
@@ -141,23 +145,29 @@ def _known_wallet(
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
     first_s = min(times, default=None) if wallet in aged else None
-    return KnownWallet(first_s, None if origin is None else origin.funder, True, is_contract)
+    return KnownWallet(
+        first_s,
+        None if origin is None else origin.funder,
+        True,
+        is_contract,
+        funded_s=None if first_eth is None else first_eth.at_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexedOrigins:
-    """The origins that the index knows. ``funded``: the block of each wallet's first eth, where a wallet sent
-    it."""
+    """The origins that the index knows. ``funded``: when each wallet was sent its first eth, where a wallet
+    sent it."""
 
     cursor: Cursor | None
     origins: Origins
-    funded: Mapping[Address, int]
+    funded: Mapping[Address, FirstEth]
 
 
 async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Address]) -> _IndexedOrigins:
     async with looking(ctx) as (connection, cursor):
         known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wallets))
-        funded = await linked.funded_numbers(connection, wallets)
+        funded = await linked.first_eth(connection, wallets)
     if cursor is not None and cursor.start_number == 0:
         # A wallet that an index of the whole chain never met was empty at its newest block. That is an
         # origin only if the token had reached the wallet by then.

@@ -14,10 +14,12 @@ from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
 
 from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from .present import MOST_LISTED, common_fields, launch_answer
-from .schema import Bps, LaunchTime, OfHolders
+from .schema import Bps, LaunchTime, OfHolders, PurseNumber
 from .text import (
     bundle_text,
     busy_funder_text,
+    deployer_is_among,
+    launch_buyers,
     launch_text,
     no_buyers_text,
     percent,
@@ -70,6 +72,7 @@ class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     tags: Annotated[list[Tag], msgspec.Meta(description="What is known of the wallet.")]
+    purse: PurseNumber = None
 
 
 class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
@@ -204,6 +207,7 @@ def _buyer(record: HolderRecord, summary: HolderFindings, buy: LaunchBuy) -> Lau
         funder=known.funder,
         funder_known=known.funder is not None or known.funder_known,
         tags=list(summary.tags.get(buy.wallet, ())),
+        purse=summary.purse_number(buy.wallet),
     )
 
 
@@ -244,7 +248,8 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
     bought = percent(record, sum(buy.bought_raw for buy in launch.buys))
     held_raw = _held_raw(record, (buy.wallet for buy in launch.buys))
     held = "" if held_raw is None else f"; together they now have {percent(record, held_raw)}"
-    sentences.append(f"In its launch window {count} bought {bought} of the supply{held}.")
+    among = ", its deployer among them," if deployer_is_among(record, launch_buyers(record)) else ""
+    sentences.append(f"In its launch window {count}{among} bought {bought} of the supply{held}.")
     if summary.bundles is None:
         return [*sentences, "Which of them belong together is not known yet."], []
     if not summary.bundles:

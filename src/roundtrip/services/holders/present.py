@@ -11,6 +11,7 @@ from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.findings import HolderInputs, RankedHolder
+from roundtrip.domain.holders.purses import count_purses
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import ties
 from roundtrip.services.support.index_reader import eth, when
@@ -35,6 +36,8 @@ from .schema import (
     HoldersCounted,
     LaunchTime,
     Link,
+    PurseAnswer,
+    Purses,
     RepeatCrowd,
     SmartMoneyAnswer,
     SmartWallet,
@@ -63,7 +66,7 @@ def present(record: HolderRecord) -> TokenHolders:
         token=held_token(record),
         market_cap_usd=market_cap_usd(record),
         holders=_present_counts(record, summary),
-        top=[_top_holder(record, holder) for holder in summary.top],
+        top=[_top_holder(record, summary, holder) for holder in summary.top],
         launch=launch_answer(record),
         snipers=_snipers(record, summary),
         bundle=_bundle(record, summary),
@@ -154,7 +157,7 @@ def _present_counts(record: HolderRecord, summary: HolderFindings) -> HoldersCou
     )
 
 
-def _top_holder(record: HolderRecord, holder: RankedHolder) -> TopHolder:
+def _top_holder(record: HolderRecord, summary: HolderFindings, holder: RankedHolder) -> TopHolder:
     known = record.inputs.wallets.get(holder.address, findings.UNKNOWN) if record.inputs else findings.UNKNOWN
     first_s = known.first_s
     entry_usd, multiple = entry_cap(record, holder.entry_cap_micro_usd)
@@ -169,6 +172,7 @@ def _top_holder(record: HolderRecord, holder: RankedHolder) -> TopHolder:
         sold_bps=holder.sold_bps,
         tags=list(holder.tags),
         scam_marks=record.scams.get(holder.address, 0),
+        purse=summary.purse_number(holder.address),
     )
 
 
@@ -283,7 +287,25 @@ def _forensics(record: HolderRecord, summary: HolderFindings) -> Forensics:
         drift=_drift(record),
         funders_unknown=len(funders_unknown(record)),
         links=[Link(tie.wallet, tie.kind, tie.to, tie.tx_hash) for tie in links],
+        purses=_present_purses(record, summary),
     )
+
+
+def _present_purses(record: HolderRecord, summary: HolderFindings) -> Purses | None:
+    if summary.purses is None or record.full_inputs is None:
+        return None
+    count = count_purses(record.full_inputs, summary.purses)
+    rows = [
+        PurseAnswer(
+            wallets=len(purse.wallets),
+            holding=purse.holding,
+            held_bps=record.bps(purse.held_raw),
+            funder=purse.funder,
+            has_deployer=purse.has_deployer,
+        )
+        for purse in summary.purses
+    ]
+    return Purses(count.wallets, count.purses, count.unknown, rows)
 
 
 def _count_holding(record: HolderRecord, wallets: tuple[Address, ...]) -> int:

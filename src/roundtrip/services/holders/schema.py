@@ -16,6 +16,13 @@ from roundtrip.services.support.wallet_params import read_address
 
 Bps = Annotated[int, msgspec.Meta(description="Hundredths of a percent of the total supply.")]
 Window = Literal["24h", "7d", "30d", "all"]
+PurseNumber = Annotated[
+    int | None,
+    msgspec.Meta(
+        description="Place of its purse in token_holders' forensics.purses.rows, from 1. null: no tie to "
+        "another traced wallet is known."
+    ),
+]
 
 
 class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +113,7 @@ class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     scam_marks: Annotated[
         int, msgspec.Meta(description="People who mark it as a scam; 0: none, or too few to count.")
     ]
+    purse: PurseNumber = None
 
 
 class LaunchTime(msgspec.Struct, frozen=True, rename="camel"):
@@ -377,6 +385,37 @@ class Link(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
+class PurseAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Traced wallets that are tied: by who sent their first eth, or by one launch transaction."""
+
+    wallets: Annotated[int, msgspec.Meta(description="Its wallets, as far as they were traced.")]
+    holding: Annotated[int, msgspec.Meta(description="Those of them that hold the token.")]
+    held_bps: Annotated[
+        Bps, msgspec.Meta(description="What they hold, in hundredths of a percent of the total supply.")
+    ]
+    funder: Annotated[
+        str | None,
+        msgspec.Meta(description="The wallet that funded most of them. null: a transaction ties them."),
+    ]
+    has_deployer: Annotated[bool, msgspec.Meta(description="Whether the deployer is one of them.")]
+
+
+class Purses(msgspec.Struct, frozen=True, rename="camel"):
+    """The wallets that were traced (the ten biggest, the launch buyers, the deployer), by purse."""
+
+    wallets: Annotated[int, msgspec.Meta(description="Traced wallets that hold the token.")]
+    count: Annotated[
+        int, msgspec.Meta(description="Purses that they have at most; a wallet without a known tie is one.")
+    ]
+    unknown: Annotated[
+        int, msgspec.Meta(description="Those of them whose funder, or his other wallets, are not known.")
+    ]
+    rows: Annotated[
+        list[PurseAnswer],
+        msgspec.Meta(description="Purses of two wallets or more, the one that holds most first."),
+    ]
+
+
 class Forensics(msgspec.Struct, frozen=True, rename="camel"):
     """Measures of concentration, ties between wallets, and doubts about the token's own figures."""
 
@@ -431,6 +470,9 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
     links: Annotated[
         list[Link], msgspec.Meta(description="Ties between wallets, at most 200, the most telling first.")
     ]
+    purses: Annotated[
+        Purses | None, msgspec.Meta(description="Which wallets have one purse. null: not read yet.")
+    ] = None
 
 
 class TokenHolders(Holders, frozen=True, rename="camel"):

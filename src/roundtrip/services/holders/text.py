@@ -1,7 +1,9 @@
 """Formats who holds a token as plain sentences, warnings first."""
 
+from collections.abc import Iterable
+
 from roundtrip.domain.base.figures import format_count, format_percent
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
@@ -69,6 +71,7 @@ def text_of(record: HolderRecord, summary: HolderFindings) -> str:
         [
             *sentences,
             *_suspicious_text(record, summary),
+            *_purse_text(record, summary),
             *smart_text(record, summary),
             *_crowd_text(record, summary),
         ]
@@ -238,10 +241,22 @@ def _snipers_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
         return ["Only its deployer bought in its launch window."]
     count = len(summary.snipers.wallets)
     bought, held = percent(record, summary.snipers.bought_raw), percent(record, summary.snipers.held_raw)
+    besides = "Besides its deployer, " if deployer_is_among(record, launch_buyers(record)) else ""
     return [
-        f"{format_count(count, 'wallet')} bought {bought} in its launch window and now "
+        f"{besides}{format_count(count, 'wallet')} bought {bought} in its launch window and now "
         f"{'has' if count == 1 else 'have'} {held}; {summary.snipers.sold_out or 'none'} sold everything."
     ]
+
+
+def launch_buyers(record: HolderRecord) -> list[Address]:
+    """Who bought in the launch window; empty also where that is not known."""
+    return [] if record.launch is None else [buy.wallet for buy in record.launch.buys]
+
+
+def deployer_is_among(record: HolderRecord, wallets: Iterable[Address]) -> bool:
+    """False also where the deployer is not known."""
+    maker = None if record.inputs is None else record.inputs.maker
+    return maker is not None and maker.deployer in wallets
 
 
 def no_buyers_text(record: HolderRecord) -> str:
@@ -306,9 +321,10 @@ def bundle_text(record: HolderRecord, bundle: Bundle) -> str:
     links = [f"funded by {bundle.funder}"] if bundle.funder else []
     links += ["filled in one transaction"] if bundle.tx_hash else []
     bought, held = percent(record, bundle.bought_raw), percent(record, bundle.held_raw)
+    among = ", its deployer among them," if deployer_is_among(record, bundle.wallets) else ""
     return (
-        f"{len(bundle.wallets):,} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} of "
-        f"the supply and now hold {held}."
+        f"{len(bundle.wallets):,} launch buyers{among} are a bundle, {' or '.join(links)}: they bought "
+        f"{bought} of the supply and now hold {held}."
     )
 
 
@@ -324,6 +340,18 @@ def _suspicious_text(record: HolderRecord, summary: HolderFindings) -> list[str]
     *first, last = [kind for kind in kinds if kind is not None]
     subject = f"{', '.join(first)} and {last}" if first else last
     return [f"{subject[0].upper()}{subject[1:]} hold {percent(record, raw)} together."]
+
+
+def _purse_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
+    """What the deployer's wallets hold that a common purse ties to him."""
+    own = next((purse for purse in summary.purses or () if purse.has_deployer and purse.held_raw), None)
+    if own is None:
+        return []
+    funder = f" from {own.funder}" if own.funder else ""
+    return [
+        f"{len(own.wallets):,} wallets, its deployer among them, seem to have one purse{funder}: they hold "
+        f"{percent(record, own.held_raw)}."
+    ]
 
 
 # --- winners and the crowd -------------------------------------------------------------------------

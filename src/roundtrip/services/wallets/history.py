@@ -1,5 +1,8 @@
 """Reads a wallet's history: age and funder, launches and their ends, trading record, and holdings."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
@@ -20,21 +23,39 @@ from .history_answer import WalletBeginning, WalletHistory, WalletRecord, presen
 from .origins import DATABASE_S, JOB, origin_of
 
 RECENT_S = 30 * 86_400
+T = TypeVar("T")
 
 
 async def wallet_history(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletHistory]:
     """The history of one wallet. Fields that the node does not answer are null, and the text says so. Raises
     CallerFault (bad_address), ServiceFull (busy)."""
+    answered, _ = await read_history(ctx, params, _read_nothing)
+    return answered
+
+
+async def _read_nothing(connection: Connection, wallet_id: int) -> None:
+    return None
+
+
+async def read_history(
+    ctx: Context, params: WalletParams, read_beside: Callable[[Connection, int], Awaitable[T]]
+) -> tuple[UseCaseAnswer[WalletHistory], T]:
+    """The history, and what ``read_beside`` finds of the wallet's id in the same state of the index. Raises
+    as ``wallet_history``."""
     wallet = params.wallet()
     beginning = await _read_origin(ctx, wallet)
     async with reading(ctx) as (connection, index_cursor):
-        record = await _read_record(connection, ctx, wallet, index_cursor, beginning.origin)
+        # 0 is the id of no address: a wallet in no indexed fact gets empty results.
+        wallet_id = await addresses.id_of(connection, wallet) or 0
+        record = await _read_record(connection, ctx, wallet, wallet_id, index_cursor, beginning.origin)
+        beside = await read_beside(connection, wallet_id)
     head, views = await _read_views(ctx, wallet, record)
     answer = present(
         ctx.chain_id, wallet, beginning, record, None if head is None else head.block.number, views
     )
     policy = ctx.policy
-    return UseCaseAnswer(answer, policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms)
+    ttl_ms = policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms
+    return UseCaseAnswer(answer, ttl_ms), beside
 
 
 async def _read_origin(ctx: Context, wallet: Address) -> WalletBeginning:
@@ -50,12 +71,15 @@ async def _read_origin(ctx: Context, wallet: Address) -> WalletBeginning:
 
 
 async def _read_record(
-    connection: Connection, ctx: Context, wallet: Address, index_cursor: Cursor, origin: StoredOrigin | None
+    connection: Connection,
+    ctx: Context,
+    wallet: Address,
+    wallet_id: int,
+    index_cursor: Cursor,
+    origin: StoredOrigin | None,
 ) -> WalletRecord:
     now_s = index_cursor.block.timestamp_s
     since_s = now_s - RECENT_S
-    # 0 is the id of no address: a wallet in no indexed fact gets empty results.
-    wallet_id = await addresses.id_of(connection, wallet) or 0
     family = 0
     if origin is not None and origin.funder is not None:
         funder_id = await addresses.id_of(connection, origin.funder) or 0

@@ -70,9 +70,17 @@ class _FundedCountRow(NamedTuple):
     family: int
 
 
-class _FundedNumberRow(NamedTuple):
+class FirstEth(NamedTuple):
+    """The block in which a wallet was sent its first eth, and its time in seconds since 1970."""
+
+    block_number: int
+    at_s: int
+
+
+class _FirstEthRow(NamedTuple):
     address: bytes
     funded_number: int
+    funded_s: int
 
 
 class _TokensTradedRow(NamedTuple):
@@ -122,18 +130,18 @@ async def count_funded_by_address(connection: Connection, funders: Collection[Ad
     return {funder: counted[ids[funder]] if funder in ids else 0 for funder in funders}
 
 
-async def funded_numbers(connection: Connection, wallets: Collection[Address]) -> dict[Address, int]:
-    """The block in which each wallet was sent its first eth, as of the blocks that were read. A wallet is
-    missing where the index saw no plain transfer to it."""
+async def first_eth(connection: Connection, wallets: Collection[Address]) -> dict[Address, FirstEth]:
+    """When each wallet was sent its first eth, as of the blocks that were read. A wallet is missing where the
+    index saw no plain transfer to it."""
     rows = await fetch(
         connection,
-        _FundedNumberRow,
-        "SELECT address.address, origin.funded_number FROM facts.address AS address"
+        _FirstEthRow,
+        "SELECT address.address, origin.funded_number, origin.funded_s FROM facts.address AS address"
         " JOIN facts.origin AS origin ON origin.wallet_id = address.id"
         " WHERE address.address = ANY($1::bytea[]) AND origin.funder_id IS NOT NULL",
         [as_bytes(wallet) for wallet in set(wallets)],
     )
-    return {as_address(row.address): row.funded_number for row in rows}
+    return {as_address(row.address): FirstEth(row.funded_number, row.funded_s) for row in rows}
 
 
 async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:

@@ -6,14 +6,16 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, optional_int
 from roundtrip.venues.base import Contracts
 
 MOST_ROWS = 4_000
 """Positions and closings of a wallet that are summed up, the newest: a bot has half a million."""
 MOST_LAUNCHES_SHOWN = 10
 MOST_HELD_SHOWN = 20
+MOST_LAUNCHES_LOOKED_AT = 50
 PRICES_BACK_S = (86_400, 9 * 86_400, 90 * 86_400)
 """How far back a token's last trade is looked for, in turn: most tokens traded on the last day, and each day
 more is one more partition to read."""
@@ -363,3 +365,69 @@ async def last_trades(
             trades[row.token_id] = LastTrade(row.last_s, int(row.last_token_raw), int(row.last_eth_wei))
         end_s = now_s - back_s
     return trades
+
+
+class ProfitDay(NamedTuple):
+    """The closings of one day (UTC) in which there were any. ``at_s``: its start, in seconds since 1970."""
+
+    at_s: int
+    closed: int
+    profit_wei: int
+
+
+_PROFIT_DAYS = """
+SELECT at_s / 86400 * 86400 AS at_s, count(*) AS closed, sum(got_wei - spent_wei) AS profit_wei
+FROM (SELECT at_s, spent_wei, got_wei FROM facts.closing WHERE wallet_id = $1 ORDER BY at_s DESC LIMIT $2)
+    AS newest
+GROUP BY 1 ORDER BY 1
+"""
+
+
+async def profit_days(connection: Connection, wallet_id: int) -> list[ProfitDay]:
+    """The days of its ``MOST_ROWS`` newest closings, the oldest first."""
+    rows = await fetch(connection, _ProfitDayRow, _PROFIT_DAYS, wallet_id, MOST_ROWS)
+    return [ProfitDay(row.at_s, row.closed, int(row.profit_wei)) for row in rows]
+
+
+class _ProfitDayRow(NamedTuple):
+    at_s: int
+    closed: int
+    profit_wei: Decimal
+
+
+class BoardPlace(NamedTuple):
+    """A wallet's rank by profit on the winners board of a span."""
+
+    span: str
+    rank: int
+
+
+async def nearest_board(connection: Connection, wallet_id: int) -> BoardPlace | None:
+    """Its place on the board of the shortest span in which it ranks with a profit; None: on none."""
+    return await fetch_row(
+        connection,
+        BoardPlace,
+        "SELECT span, rank FROM facts.winner WHERE wallet_id = $1 AND profit_wei > 0"
+        " ORDER BY array_position($2::text[], span) LIMIT 1",
+        wallet_id,
+        list(SPANS),
+    )
+
+
+# The minute bounds what is read of a busy launch: a window of thirty blocks is shorter.
+_SNIPED = """
+SELECT count(*) FROM (
+    SELECT token_id FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2
+) AS newest JOIN facts.launch AS launch USING (token_id)
+WHERE launch.deployer_id <> $1 AND EXISTS (
+    SELECT FROM facts.pool AS pool JOIN facts.trade AS trade ON trade.pool_id = pool.id
+    WHERE pool.at = launch.at AND trade.at_s BETWEEN launch.at_s AND launch.at_s + 60
+        AND trade.block_number <= launch.block_number + $3 AND trade.trader_id = $1 AND trade.buys
+)
+"""
+
+
+async def count_sniped(connection: Connection, wallet_id: int, window_blocks: int) -> int:
+    """Of its ``MOST_LAUNCHES_LOOKED_AT`` newest tokens, how many of others' launches it bought in their first
+    ``window_blocks``."""
+    return await fetch_value(connection, int, _SNIPED, wallet_id, MOST_LAUNCHES_LOOKED_AT, window_blocks)

@@ -82,7 +82,10 @@ def test_a_launch_bundle() -> None:
     assert [(one.address, one.funder_known) for one in answer.others] == [(DEPLOYER, False)]
     assert (answer.buyers, answer.bought_bps, answer.held_bps) == (6, 652, 1390)
     assert (answer.not_listed, answer.funders_unknown) == (0, 3)
-    assert "6 wallets bought 6.52 % of the supply; together they now have 13.90 %." in answer.text
+    assert (
+        "6 wallets, its deployer among them, bought 6.52 % of the supply; together they now have 13.90 %."
+        in answer.text
+    )
     assert "The funders of 3 of them are not known: a bundle may be bigger than shown" in answer.text
 
 
@@ -126,5 +129,5 @@ def test_a_launch_that_nobody_bought_in_or_knows(launched: LaunchBuys | None) ->
 def test_launch_buyers_that_were_left_out_are_counted() -> None:
     answer = present_launch_bundle(gathered(launch=replace(LAUNCHED, left_out=7)))
     assert (answer.buyers, answer.not_listed) == (11, 7)
-    assert "In its launch window 11 wallets bought" in answer.text
+    assert "In its launch window 11 wallets, its deployer among them, bought" in answer.text
     assert "7 more bought and are not listed." in answer.text

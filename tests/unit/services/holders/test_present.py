@@ -19,6 +19,8 @@ from roundtrip.services.holders.schema import (
     Growth,
     Holders,
     HoldersCounted,
+    PurseAnswer,
+    Purses,
     RepeatCrowd,
     SnipersAnswer,
     TokenHolders,
@@ -321,6 +323,21 @@ def test_a_closer_look() -> None:
     assert kinds[0] == (DEPLOYER, "deployed", None, tx(1))
     assert (A, "same_funder", FUNDER, tx(0xFA)) in kinds
     assert (B, "sniped", None, tx(9)) in kinds
+    # C bought by a transaction of its own; only its funder ties it. D is a contract that nobody ties.
+    assert look.purses == Purses(3, 2, 1, [PurseAnswer(3, 2, 350, FUNDER, has_deployer=False)])
+
+
+def test_a_holder_of_the_deployers_purse_is_told() -> None:
+    known = the_told()
+    paid = {one: replace(known.wallets[A], funded_s=AT_S) for one in (A, DEPLOYER)}
+    answer = present(gathered(inputs=replace(known, wallets={**known.wallets, **paid})))
+    assert answer.forensics.purses is not None
+    assert answer.forensics.purses.rows == [PurseAnswer(4, 3, 390, FUNDER, has_deployer=True)]
+    assert [(one.address, one.purse) for one in answer.top] == [
+        (D, None), (A, 1), (C, 1), (DEPLOYER, 1),
+    ]  # fmt: skip
+    said = f"4 wallets, its deployer among them, seem to have one purse from {FUNDER}: they hold 3.90 %."
+    assert said in answer.text
 
 
 def test_growth_is_not_known_where_transfers_are_missing_or_lie() -> None:
