@@ -66,7 +66,6 @@ _HOLDERS = replace(
     path_answer=None,
     on_mcp=False,
 )
-_CHECK_SHOWN = replace(_CHECK, counts="never")
 # The check beside it counts. A refused check asks for no holders.
 _HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
 _HISTORY = replace(_ROWS["check_history"], counts="never")
@@ -79,6 +78,8 @@ _AT_SIZE = replace(
     on_mcp=False,
 )
 _USUAL_AMOUNT = "0.1"
+_AFTER = "hx-trigger-after-settle"
+"""The event of a piece that came: what to know before buying loads again, with what that piece knows."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
 _MOST_VERDICTS, _LEAST_WIDTH = 20, 6.0
@@ -115,14 +116,15 @@ async def show_token(visit: Visit) -> Response:
     deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
     params = CheckParams(visit.path["address"], deep, amount)
     is_usual = params.probe_wei() is None
-    if is_usual:
-        # The page that loads a piece again has counted the answer that it shows.
-        is_shown = visit.is_piece() and _find_shared(visit, f"check_token:{params.shared_as()}") is not None
-        row = _CHECK_SHOWN if is_shown else _CHECK
-        check, sized_card = await visit.ask(row, address=params.address, deep=deep), None
-    else:
-        sized = await visit.ask(_AT_SIZE, address=params.address, deep=deep, amount=amount)
-        check, sized_card = sized["check"], sized["card"]
+    row = _CHECK if is_usual else _AT_SIZE
+    if visit.is_piece():
+        # A piece belongs to the page of an answer that was counted, and is shared for as long.
+        if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
+            return Response(status_code=204)
+        row = replace(row, counts="never")
+    size = {} if is_usual else {"amount": amount}
+    answer = await visit.ask(row, address=params.address, deep=deep, **size)
+    check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
     card, look_alike, history, holders = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
@@ -130,7 +132,7 @@ async def show_token(visit: Visit) -> Response:
         _read_holders(visit, check),
     )
     verdict, catch = check["verdict"], card["catch"] if card else None
-    query = urlencode(({"deep": 1} if params.asks_deep() else {}) | ({} if is_usual else {"amount": amount}))
+    query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
     url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     held = None if holders is None else holders["held"]
@@ -264,8 +266,7 @@ async def show_holders(visit: Visit) -> Response:
     template = "holders_piece.html" if visit.is_piece() else "holders.html"
     response = visit.show(template, **answer, **_draw_holders(answer))
     if answer["held"]["status"] != "reading":
-        # What to know before buying loads again, with what this answer knows.
-        response.headers["hx-trigger-after-settle"] = "holders-read"
+        response.headers[_AFTER] = "holders-read"
     return response
 
 
@@ -299,7 +300,9 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
     found = await visit.ask("token_liquidity", address=visit.path["address"])
-    return visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    response = visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    response.headers[_AFTER] = "liquidity-read"
+    return response
 
 
 def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:

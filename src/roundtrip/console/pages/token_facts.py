@@ -41,7 +41,7 @@ def list_facts(
     facts = [
         *_holders(held),
         *_flags(check),
-        *_outlook(card),
+        *_outlook(check, card),
         *_cost(card),
         *_deployer(check),
         *_age(check, held),
@@ -104,13 +104,21 @@ _MINDED = {(topic, standing) for topic in ("owner", "code") for standing in ("ma
 }
 
 
-def _outlook(card: Answer | None) -> Iterator[TokenFact]:
-    """Who can change the token. Nothing found is no promise, so only a burned owner speaks for it."""
-    for prospect in [] if card is None else card["outlook"]:
-        if prospect["standing"] == "can":
-            yield TokenFact("bad", prospect["text"], "outlook")
-        elif (prospect["topic"], prospect["standing"]) in _MINDED:
-            yield TokenFact("mind", prospect["text"], "outlook")
+def _outlook(check: Answer, card: Answer | None) -> Iterator[TokenFact]:
+    """Who can change the token. Nothing found is no promise, and speaks for nothing."""
+    outlook = [] if card is None else card["outlook"]
+    owner_harms = ("owner", "can") in {(prospect["topic"], prospect["standing"]) for prospect in outlook}
+    for prospect in outlook:
+        topic, standing, text = prospect["topic"], prospect["standing"], prospect["text"]
+        if standing == "can":
+            yield TokenFact("bad", text, "outlook")
+        elif (topic, standing) == ("owner", "may") and check["token"]["owner"]:
+            untried = "" if card is None or card["deep"] else "; what it can do was not tried"
+            if not owner_harms:
+                text = f"Its owner {check['token']['owner']} can still act{untried}."
+                yield TokenFact("mind", text, "outlook")
+        elif (topic, standing) in _MINDED:
+            yield TokenFact("mind", text, "outlook")
 
 
 def _cost(card: Answer | None) -> Iterator[TokenFact]:

@@ -7,7 +7,12 @@ import pytest
 from roundtrip.console.pages.token import amount_back, colour_loss, draw_history
 from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, list_facts
 
-CHECK: dict[str, Any] = {"flags": [], "launchpad": None, "checkedAt": "2026-01-05T12:00:00Z"}
+CHECK: dict[str, Any] = {
+    "flags": [],
+    "launchpad": None,
+    "checkedAt": "2026-01-05T12:00:00Z",
+    "token": {"owner": None},
+}
 HELD: dict[str, Any] = {
     "status": "complete",
     "holders": {"top10Bps": 1200},
@@ -30,7 +35,7 @@ OWNER = {"topic": "owner", "standing": "may", "text": "It has an owner."}
 
 
 def card(*outlook: dict[str, str], **cost: Any) -> dict[str, Any]:
-    return {"cost": COST | cost, "outlook": list(outlook)}
+    return {"cost": COST | cost, "outlook": list(outlook), "deep": False}
 
 
 def facts(
@@ -123,6 +128,14 @@ def test_what_the_owner_did_in_a_trial_is_bad() -> None:
     found = facts(card=card(OWNER | {"standing": "can", "text": "Its owner can stop you from selling."}))
     assert found[0] == TokenFact("bad", "Its owner can stop you from selling.", "outlook")
     assert signs(facts(card=card(OWNER | {"standing": "not_found"}))) == ["mind", "mind", "good"]
+
+
+def test_an_owner_is_told_once() -> None:
+    owned = CHECK | {"token": {"owner": "0x" + "0a" * 20}}
+    (found,) = [fact for fact in facts(owned, card(OWNER)) if "owner" in fact.text]
+    assert found.text == f"Its owner 0x{'0a' * 20} can still act; what it can do was not tried."
+    harms = OWNER | {"standing": "can", "text": "Its owner can stop you from selling."}
+    assert [fact.sign for fact in facts(owned, card(harms, OWNER)) if "owner" in fact.text] == ["bad"]
 
 
 def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
