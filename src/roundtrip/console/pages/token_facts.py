@@ -76,6 +76,13 @@ def _holders(held: Answer | None) -> Iterator[TokenFact]:
         if sign != "good" or is_complete:
             of_them = f": {', '.join(parts)}" if parts else ""
             yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders")
+    purses = held["forensics"].get("purses")
+    for purse in [] if purses is None else purses["rows"][:1]:
+        sign = _sign(purse["heldBps"], _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
+        if sign != "good":
+            who = ", the deployer among them," if purse["hasDeployer"] else ""
+            text = f"{format_count(purse['wallets'], 'wallet')} of one purse{who} hold"
+            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders")
     top_bps = held["holders"]["top10Bps"]
     sign = _sign(top_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
     if sign != "good" or is_complete:

@@ -130,6 +130,13 @@ def test_what_the_owner_did_in_a_trial_is_bad() -> None:
     assert signs(facts(card=card(OWNER | {"standing": "not_found"}))) == ["mind", "mind", "good"]
 
 
+def test_wallets_of_one_purse_are_told() -> None:
+    rows = [{"wallets": 4, "heldBps": 3679, "hasDeployer": True}, {"wallets": 2, "heldBps": 900}]
+    held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": rows}}}
+    text = "4 wallets of one purse, the deployer among them, hold 36.79 %."
+    assert TokenFact("bad", text, "holders") in facts(held=held)
+
+
 def test_an_owner_is_told_once() -> None:
     owned = CHECK | {"token": {"owner": "0x" + "0a" * 20}}
     (found,) = [fact for fact in facts(owned, card(OWNER)) if "owner" in fact.text]
