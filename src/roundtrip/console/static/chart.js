@@ -192,10 +192,10 @@
     }
   }
 
-  function say(section, isLive) {
+  function say(section, isLive, isHeld) {
     const lamp = section.querySelector("[data-state]");
     lamp.hidden = false;
-    lamp.textContent = isLive ? "Live" : "Not live now: this is older";
+    lamp.textContent = isHeld ? "Live; waits while you use it" : isLive ? "Live" : "Not live now: this is older";
     lamp.className = isLive ? "lamp is-live" : "lamp is-cut";
   }
 
@@ -205,8 +205,9 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.querySelector("section[data-live]");
       if (!answer.ok || !fresh) throw new Error("no piece");
-      if (!isUsed(section)) put(section, fresh);
-      say(section, true);
+      const isHeld = isUsed(section);
+      if (!isHeld) put(section, fresh);
+      say(section, true, isHeld);
     } catch {
       say(section, false);
     }
