@@ -15,7 +15,7 @@ from roundtrip.console.pages.trade import simulation_word
         ("ok", False, False, ("warn", "Allows a spender")),
         ("ok", True, False, ("danger", "Allows everything")),
         ("ok", True, True, ("danger", "Allows everything")),
-        ("danger", True, True, ("danger", "Danger")),
+        ("danger", True, True, ("danger", "Very high fees")),
         ("unknown", None, False, ("unknown", "Not known")),
     ],
 )
