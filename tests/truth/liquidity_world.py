@@ -514,17 +514,35 @@ def _shortened(alone: bool) -> Callable[[LiquidityGround], PutWorld]:
     return put
 
 
-def _upgradable(ground: LiquidityGround) -> PutWorld:
+def _upgradable(name: str) -> Callable[[LiquidityGround], PutWorld]:
     """The author replaces the logic; the deployer then takes the position out."""
-    pool, me, author = ground.pool(), ground.deployer.account, ground.author.account
-    locker = ground.create("upgradable_lock", ground.create("time_lock"))
-    position, opened = ground.add(pool, me), ground.create("open_lock")
-    acts = (
-        Act(author, locker, calldata("upgradeTo(address)", opened)),
-        ground.withdraws(position, locker),
-    )
-    until_s = now_s(ground.rpc) + LOCKED_S
-    return ground.put(pool, ground.lock(position, locker, until_s, Exit(author, me, acts)))
+
+    def put(ground: LiquidityGround) -> PutWorld:
+        pool, me, author = ground.pool(), ground.deployer.account, ground.author.account
+        locker = ground.create(name, ground.create("time_lock"))
+        position, opened = ground.add(pool, me), ground.create("open_lock")
+        acts = (
+            Act(author, locker, calldata("upgradeTo(address)", opened)),
+            ground.withdraws(position, locker),
+        )
+        until_s = now_s(ground.rpc) + LOCKED_S
+        return ground.put(pool, ground.lock(position, locker, until_s, Exit(author, me, acts)))
+
+    return put
+
+
+def _clone(ground: LiquidityGround) -> PutWorld:
+    """A minimal proxy (EIP-1167) of the back door, whose first slots name the author."""
+    pool, author = ground.pool(), ground.author.account
+    code = f"363d3d373d3d3d363d73{ground.create('back_door')[2:]}5af43d82803e903d91602b57fd5bf3"
+    stores = "".join(f"73{author[2:]}60{slot:02x}55" for slot in range(4))
+    size, start = len(code) // 2, len(stores) // 2 + 10
+    locker = ground.author.create(f"0x{stores}60{size:02x}60{start:02x}5f3960{size:02x}5ff3{code}").lower()
+    position = ground.add(pool, ground.deployer.account)
+    move = "migrateVault(address,uint256,address)"
+    act = Act(author, locker, calldata(move, position.owner, position.number, author))
+    way = Exit(author, author, (act,))
+    return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
 
 def _stuck(ground: LiquidityGround) -> PutWorld:
@@ -626,7 +644,9 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "operator of the NFTs": _with_operator,
     "short lock": _shortened(alone=True),
     "short lock of two": _shortened(alone=False),
-    "upgradable lock": _upgradable,
+    "upgradable lock": _upgradable("upgradable_lock"),
+    "proxy of its own kind": _upgradable("owned_proxy"),
+    "clone of a back door": _clone,
     "stuck": _stuck,
     "direct position": _direct("direct_position"),
     "ownerOf reverts": _direct("owner_of_reverts"),
@@ -677,6 +697,8 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "short lock": (_free("deployer"),),
     "short lock of two": (_free("deployer"),),
     "upgradable lock": (_free("author"),),
+    "proxy of its own kind": (_free("author"),),
+    "clone of a back door": (_free("author"),),
     "stuck": (_STAYS,),
     "direct position": (_free("author"),),
     "ownerOf reverts": (_free("author"),),

@@ -41,6 +41,8 @@ TIME_VIEWS = (
 )  # fmt: skip
 """Views of usual lockers, by the NFT's number, or by its manager and its number."""
 OWNER = "0x8da5cb5b"
+UPGRADE = "an upgrade of the contract's code"
+"""A withdrawal's function, where new code can do anything as the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class HeldByContract:
     """Numbers that the contract names beside the position."""
     operators: tuple[Address, ...] | None = None
     """Whom the NFTs' manager lets act for the contract; None: not known."""
+    admin: Address | None = None
+    """Who can replace the contract's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +232,14 @@ def _steps(
 
 def _datas(held: HeldByContract, function: Setter, actor: Address, environment: Environment) -> list[str]:
     """The function's calldata with each choice of arguments: addresses are the account or the NFT's manager,
-    numbers the NFT's or a small one, and bytes the NFT's transfer."""
+    numbers the NFT's or a small one, and bytes the NFT's transfer; of an upgrade nothing, which calls the new
+    code."""
+    payload: int | str = positions.plan_take(held.position, held.holder, actor).data
+    choices = list(_arguments(held, function.types, actor))
     if function.upgrades():
-        choices: list[tuple[int | str | bool, ...]] = [(environment.receiver,)]
-    else:
-        choices = list(_arguments(held, function.types, actor))
+        payload, choices = 0, [(environment.receiver,)]
     datas = [
-        function.selector + encode(function.types, _fill(function.types, choice, held, actor))
+        function.selector + encode(function.types, _fill(function.types, choice, actor, payload))
         for choice in choices
     ]
     return list(dict.fromkeys(datas))[:_MOST_VARIANTS]
@@ -261,11 +266,10 @@ def _arguments(
 
 
 def _fill(
-    types: tuple[str, ...], choice: tuple[int | str | bool, ...], held: HeldByContract, actor: Address
+    types: tuple[str, ...], choice: tuple[int | str | bool, ...], actor: Address, payload: int | str
 ) -> list[int | str | bool]:
     addresses = [value for value in choice if isinstance(value, str)]
     numbers = [value for value in choice if not isinstance(value, str)]
-    payload = positions.plan_take(held.position, held.holder, actor).data
     values: list[int | str | bool] = []
     for part in types:
         if part.startswith("address"):
@@ -298,9 +302,17 @@ def _reads(
 def read_now(
     held: HeldByContract, results: Results, plan: Plan, contracts: Contracts, now_s: int
 ) -> TakenOut | None:
-    """What took the position out now; None: nothing did."""
+    """What took the position out now, or replaced the contract's code; None: nothing did."""
     if not _is_out(held, results, contracts, "end"):
-        return None
+        upgrading = {function.selector for function in held.functions if function.upgrades()}
+        senders = (
+            step.sender
+            for block in plan.blocks
+            for step in block.steps
+            if step.label.partition("-")[0] in upgrading and results[step.label].ok
+        )
+        upgrader = next(senders, None)
+        return None if upgrader is None else TakenOut(Withdrawal(upgrader, UPGRADE), (), now_s)
     steps = [step for block in plan.blocks for step in block.steps if results[step.label].ok]
     steps = [step for step in steps if not step.label.startswith("read-")]
     return _read_taking(held, steps, results, now_s)

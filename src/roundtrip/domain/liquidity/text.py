@@ -42,6 +42,8 @@ class ExitAfterWithdrawal:
     loss_bps: int | None
     reason: str | None = None
     missing: str = ""
+    is_refused: bool = False
+    """Whether the party's withdrawal itself is refused now, by a hook or by the token."""
 
 
 def describe(
@@ -117,6 +119,10 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
     via = "the contract's function " if "(" in through else ""
     by = f" through {via}{through}" if through else ""
     text = f"{who}, {whose}, can withdraw {_share(party.share_bps, party.money_bps)} at any moment{by}"
+    if exit_after.is_refused:
+        share = _share(party.share_bps, party.money_bps)
+        told = "We simulated its withdrawal, which is refused now: a hook or the token may let it pass later."
+        return f"{who}, {whose}, has {share}. {told}"
     if exit_after.missing:
         return f"{text}; we could not find out what you would then get back: {exit_after.missing}."
     if exit_after.loss_bps is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from roundtrip.chain.liquidity.lock_plans import UPGRADE
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
 from roundtrip.chain.simulate.legs import VenuePlace, cast
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep
@@ -16,7 +17,7 @@ from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.session import PlanResult, VenueTrial
 from roundtrip.venues import positions
 
-from .locks import UPGRADE, LockResult
+from .locks import LockResult
 
 _MOST_WITHDRAWN = 24
 """Positions that a party withdraws, the largest first."""
@@ -58,7 +59,11 @@ async def run_exit(
     withdrawn = count_withdrawn(between, [results["left", n] for n in range(len(places))])
     if withdrawn < min(len(party.positions), _MOST_WITHDRAWN):
         # The loss would be that of a smaller withdrawal.
-        return ExitAfterWithdrawal(party, None, None, missing="not all of the withdrawal could be simulated")
+        is_refused = not withdrawn and not any(
+            held.withdrawal.function for _, held in party.positions if held.withdrawal
+        )
+        missing = "not all of the withdrawal could be simulated"
+        return ExitAfterWithdrawal(party, None, None, missing=missing, is_refused=is_refused)
     losses: dict[str, list[int | Missing | str | None]] = {"now": [], "left": []}
     for (name, n), (out, plan) in plans.items():
         result = results[name, n]

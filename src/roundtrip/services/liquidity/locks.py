@@ -16,6 +16,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate import token_facts
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
@@ -141,13 +142,24 @@ class LockTrials:
             calls[f"views {n}"] = position_reads.views_call(views, self._contracts, block)
             manager, holder = place.position.owner, place.holder.address
             calls[f"operators {n}"] = position_logs.operators_call(manager, holder, block)
+            calls[f"proxy {n}"] = token_facts.proxy_call(holder, block)
         if not holders:
             return []
         slots = named_accounts.slots_plan(environment, holders)
         calls["slots"] = run.request(slots)
         answers = dict(zip(calls, await run.means.node.batch(list(calls.values()), run.meter), strict=True))
         stored = run.results(slots, answers["slots"])
-        functions = await asyncio.gather(*(_functions_of(place.holder) for place in tried))
+        proxies = [
+            token_facts.read_proxy(answers[f"proxy {n}"], place.holder.address, place.holder.code)
+            for n, place in enumerate(tried)
+        ]
+        codes = await self._read_codes(
+            [
+                (place.holder.code, _logic_of(place.holder, proxy, stored))
+                for place, proxy in zip(tried, proxies, strict=True)
+            ]
+        )
+        functions = await asyncio.gather(*(_functions_of(own) for own in codes))
         held: list[HeldByContract | None] = []
         for n, (place, setters) in enumerate(zip(tried, functions, strict=True)):
             count = len(lock_plans.view_calls(place.holder.address, place.position))
@@ -168,9 +180,30 @@ class LockTrials:
                     None if locker is None else lock_plans.read_end(said, locker),
                     lock_plans.lock_ids_in(said, place.position),
                     position_logs.read_operators(answers[f"operators {n}"]),
+                    _admin_of(place.holder, proxies[n]),
                 )
             )
         return held
+
+    async def _read_codes(
+        self, places: Sequence[tuple[bytes | Missing, Address | Missing | None]]
+    ) -> list[tuple[bytes | Missing, ...]]:
+        """The code of each place, with that of the contract whose code it runs: of a proxy's, which may be a
+        minimal proxy in turn. One trip for each of the two, none where there are no proxies."""
+        codes: list[tuple[bytes | Missing, ...]] = [
+            (own, logic) if isinstance(logic, Missing) else (own,) for own, logic in places
+        ]
+        wanted = {n: logic for n, (_, logic) in enumerate(places) if isinstance(logic, str)}
+        for _ in range(_MOST_PROXIES):
+            if not wanted:
+                break
+            calls = [token_facts.code_call(one, self._run.head.block) for one in wanted.values()]
+            answers = await self._run.means.node.batch(calls, self._run.meter)
+            read = dict(zip(wanted, map(token_facts.read_code, answers), strict=True))
+            codes = [(*own, read[n]) if n in read else own for n, own in enumerate(codes)]
+            behind = {n: token_facts.implementation_of(code, _NO_PROXY) for n, code in read.items()}
+            wanted = {n: logic for n, logic in behind.items() if isinstance(logic, str)}
+        return codes
 
     async def _with_senders(self, tried: Sequence[ContractPosition]) -> list[ContractPosition]:
         """Positions that are no NFT with who sent the first transaction that added to them: nothing else may
@@ -300,15 +333,43 @@ class LockTrials:
 _READ_AT_ONCE = asyncio.Semaphore(2)
 
 
-async def _functions_of(holder: Holder) -> tuple[Setter, ...] | None:
-    """The functions of the contract; None: they cannot be read."""
-    if isinstance(holder.code, Missing):
-        return None
-    async with _READ_AT_ONCE:
-        try:
-            return await asyncio.to_thread(owner_setters.list_changing, holder.code)
-        except UnreadableCode:
+async def _functions_of(codes: Sequence[bytes | Missing]) -> tuple[Setter, ...] | None:
+    """The functions of a contract with these codes; None: they cannot be read."""
+    functions: dict[str, Setter] = {}
+    for code in codes:
+        if isinstance(code, Missing):
             return None
+        async with _READ_AT_ONCE:
+            try:
+                found = await asyncio.to_thread(owner_setters.list_changing, code)
+            except UnreadableCode:
+                return None
+        functions |= {one.selector: one for one in found if one.selector not in functions}
+    return tuple(functions.values())
+
+
+_NO_PROXY = ProxyFacts(None, None)
+_MOST_PROXIES = 2
+_SMALL_CODE = 256
+"""Bytes. A proxy of its own kind is smaller, and has its implementation in its first slot."""
+
+
+def _logic_of(
+    holder: Holder, proxy: ProxyFacts | Missing, stored: Results | Missing
+) -> Address | Missing | None:
+    """The contract whose code the holder runs; None: it runs its own."""
+    logic = token_facts.implementation_of(holder.code, _NO_PROXY if isinstance(proxy, Missing) else proxy)
+    is_small = isinstance(holder.code, bytes) and len(holder.code) < _SMALL_CODE
+    if logic is not None or not is_small or isinstance(stored, Missing):
+        return logic
+    first = abi.address_at(stored[f"slots-{holder.address}"].data, 0)
+    return None if first in BURN_ADDRESSES else first
+
+
+def _admin_of(holder: Holder, proxy: ProxyFacts | Missing) -> Address | None:
+    """Who can replace the contract's code, also by its beacon."""
+    admin = holder.admin or (None if isinstance(proxy, Missing) else proxy.admin)
+    return None if admin in BURN_ADDRESSES else admin
 
 
 def _waits(times_s: Sequence[int], now_s: int) -> tuple[int, ...]:
@@ -348,8 +409,9 @@ def _result(
     locker = None if known is None else known.name
     if isinstance(taken, TakenOut):
         return LockResult("free", taken.withdrawal, None, locker, taken)
-    if holder.admin is not None:
-        return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
+    admin = holder.admin if one is None else one.admin
+    if admin is not None:
+        return LockResult("free", Withdrawal(admin, lock_plans.UPGRADE), None, locker)
     if one is not None and one.operators:
         return LockResult("free", Withdrawal(one.operators[0]), None, locker)
     if one is None or taken is not None:
@@ -371,6 +433,3 @@ def _is_locked(one: HeldByContract, lock: Lock | None, now_s: int) -> bool:
     if lock is None:
         return lock_plans.is_for_ever(one.end_s, now_s)
     return lock.is_exact and lock.at_s == one.end_s
-
-
-UPGRADE = "an upgrade of the contract's code"

@@ -44,6 +44,15 @@ def test_a_refused_sell_and_a_missing_one_differ() -> None:
     )
 
 
+def test_a_refused_withdrawal_is_told_as_one() -> None:
+    depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
+    refused = replace(_exit(depth, None, missing="not all of it could be simulated"), is_refused=True)
+    assert describe(depth, refused, {_WALLET: ("deployer",)}) == (
+        "One wallet, the deployer's, has 100.00 % of the liquidity. We simulated its withdrawal, which is "
+        "refused now: a hook or the token may let it pass later.",
+    )
+
+
 def test_what_is_not_known_is_no_pass() -> None:
     part = TokenDepth.of([pool(100, 10**18, held(70, "burned"))])
     assert describe(part, None, {})[0] == (
