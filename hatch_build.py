@@ -1,4 +1,4 @@
-"""What a wheel carries beside the package: our contracts, npm's lock file, what pages load, and fonts."""
+"""What a wheel carries beside the package: contracts, npm's lock file, what pages load and show, fonts."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _LOADED = ("*.min.js", "*.min.css")
+_EXPLORER = ("LICENSE", "NOTICE", "swagger-ui-bundle.js", "swagger-ui.css")
 _FONTS = ("LICENSE", "ttf/DejaVuSans.ttf", "ttf/DejaVuSans-Bold.ttf")
 
 
@@ -24,6 +25,8 @@ class Carried(BuildHookInterface[Any]):
         for library in sorted(path.parent for path in libraries.glob("[a-z]*/dist")):
             loaded = (one for kind in _LOADED for one in sorted((library / "dist").glob(kind)))
             carried += [library / "LICENSE", *loaded]
+        carried += [libraries / "swagger-ui-dist" / name for name in _EXPLORER]
         carried += [libraries / "dejavu-fonts-ttf" / name for name in _FONTS]
+        carried += sorted((root / "docs").rglob("*.md"))
         for path in carried:
             build_data["force_include"][str(path)] = f"{into}/{path.relative_to(root)}"

@@ -167,7 +167,10 @@ async def main(folder: Path, runs: int) -> None:
     """Serves in this process, and asks."""
     async with contextlib.AsyncExitStack() as stack:
         ctx, rpc = await stack.enter_async_context(house(folder / "postgres"))
-        app = build_application(Settings(anon_per_minute=10**6, key_per_minute=10**6, key_per_day=10**6), ctx)
+        app = build_application(
+            Settings(anon_per_minute=10**6, views_per_minute=10**6, key_per_minute=10**6, key_per_day=10**6),
+            ctx,
+        )
 
         async def constant(request: Request) -> Response:
             return Response(b"x" * 12_000, media_type="text/html")

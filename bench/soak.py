@@ -276,6 +276,7 @@ def environment(folder: Path, port: int, database_url: str, metrics: int) -> dic
         "ROUNDTRIP_DATABASE_URL": database_url,
         "ROUNDTRIP_METRICS_PORT": str(metrics),
         "ROUNDTRIP_ANON_PER_MINUTE": "600",
+        "ROUNDTRIP_VIEWS_PER_MINUTE": "600",
         "ROUNDTRIP_KEY_PER_MINUTE": "6000",
         "ROUNDTRIP_KEY_PER_DAY": str(10**9),
     }

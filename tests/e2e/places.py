@@ -68,6 +68,9 @@ def _values(ground: Ground) -> dict[str, list[str]]:
         "/token/{address}": [*tokens, ground.built.tokens["paused"]],
         "/wallet/{address}": [ground.buyer, ground.built.accounts[0], ground.fair],
         "/transaction/{hash}": [ground.transaction],
+        "/tools/{tool}": ["check-token", "smart-money"],
+        "/docs/decisions/{page}": ["0010-dialects.md"],
+        "/docs/{page}": ["keys.md", "verdicts.md"],
         "/boards/{board}": [board.tool for board in BOARDS],
         "/account/{room}": [room.name for room in ROOMS],
     }

@@ -122,7 +122,7 @@ async def test_by_keyboard_alone(newcomer: Visitor, ground: Ground) -> None:
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("() => document.activeElement.textContent.trim()"))
     assert reached == wanted
-    assert {"Boards", "Status", "Sign in"} <= set(links)
+    assert {"Board", "Alerts", "Practice", "Docs", "Sign in"} <= set(links)
     await newcomer.open("/status")
     for _ in range(3):
         await page.keyboard.press("Tab")

@@ -199,6 +199,7 @@ class Service:
             "ROUNDTRIP_REDIS_URL": self.valkey.url,
             "ROUNDTRIP_VAR": str(self.folder),
             "ROUNDTRIP_ANON_PER_MINUTE": "100000",
+            "ROUNDTRIP_VIEWS_PER_MINUTE": "100000",
             "ROUNDTRIP_KEY_PER_MINUTE": "100000",
             "ROUNDTRIP_KEY_PER_DAY": "100000",
             "ROUNDTRIP_WEBHOOK_LOOPBACK": json.dumps([self.hook.at.at]),

@@ -18,7 +18,7 @@ async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterat
     with contextlib.suppress(*DATABASE_FAULTS):
         # Calls outlive the service that counted them, and all tests call from one address.
         await ctx.pool.execute("DELETE FROM accounts.call")
-    settings = settings or Settings(anon_per_minute=10_000)
+    settings = settings or Settings(anon_per_minute=10_000, views_per_minute=10_000)
     async with served(build_application(settings, ctx), settings.most_connections) as url:
         yield url
 

@@ -32,7 +32,7 @@ from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, rai
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
-from roundtrip.config.resources import LIBRARIES
+from roundtrip.config.resources import DOCUMENTS, LIBRARIES
 from roundtrip.config.settings import Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
@@ -150,12 +150,12 @@ def _register_gauges(measures: Measures, gate: Gate, shared: SharedAnswers, stor
 
 
 def build_pages(
-    dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES
+    dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES, documents: Path = DOCUMENTS
 ) -> tuple[list[Route], NotFoundPage | None]:
     """The console's routes and its not-found page; none if the browser libraries are not installed, as
     programs do not need pages."""
     try:
-        return console_routes(dispatch, callers, libraries)
+        return console_routes(dispatch, callers, libraries, documents)
     except LibraryMissing as error:
         log.warning("serving no pages", error=str(error))
         return [], None

@@ -170,6 +170,7 @@ async def _run_demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
         ROUNDTRIP_PORT=str(free_port()),
         ROUNDTRIP_RPC_PORT=str(free_port()),
         ROUNDTRIP_ANON_PER_MINUTE="1000",
+        ROUNDTRIP_VIEWS_PER_MINUTE="1000",
         ROUNDTRIP_KEY_PER_MINUTE="1000",
         ROUNDTRIP_WEBHOOK_LOOPBACK=json.dumps([receiver_url.split("/")[2]]),
         ROUNDTRIP_PAY_TO=PAY_TO,

@@ -2,7 +2,8 @@
 pages.
 
 In a checkout they are in its folders, installed by ``make run`` with npm. A wheel contains the contracts,
-npm's lock file and the pages' libraries; npm installs the node at the first start of a local chain.
+npm's lock file, the pages' libraries and the documentation; npm installs the node at the first start of a
+local chain.
 """
 
 import hashlib
@@ -18,6 +19,8 @@ _CARRIED = Path(__file__).resolve().parents[1] / "carried"
 IS_WHEEL = _CARRIED.is_dir()
 LIBRARIES = (_CARRIED if IS_WHEEL else _CHECKOUT) / "node_modules"
 """The folder of the pages' libraries."""
+DOCUMENTS = (_CARRIED if IS_WHEEL else _CHECKOUT) / "docs"
+"""The folder of the documentation, which the pages show."""
 NPM = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
@@ -38,7 +41,7 @@ def lay_out_project(carried: Path, folder: Path, report: Callable[[str], None]) 
     if stamp.is_file() and stamp.read_text() == digest:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(carried, folder, ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copytree(carried, folder, ignore=shutil.ignore_patterns("node_modules", "docs"))
     report("installing the local chain's node")
     try:
         result = subprocess.run(NPM, cwd=folder, capture_output=True, text=True)

@@ -17,6 +17,7 @@ from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
 from roundtrip.console.pages.boards import board_events
+from roundtrip.console.support.doc_pages import DocPages
 from roundtrip.console.support.live_stream import MOST, LiveBoards
 from roundtrip.console.support.page_request import (
     Console,
@@ -140,17 +141,21 @@ def _show_error(visit: Visit, error: RoundtripError) -> Response:
     return response
 
 
-def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], NotFoundPage]:
+def console_routes(
+    dispatch: Dispatch, callers: Callers, libraries: Path, documents: Path
+) -> tuple[list[Route], NotFoundPage]:
     """The routes of pages and static files, and a function that renders the page of an error. ``libraries``:
-    the folder into which npm installed the browser's libraries. Raises LibraryMissing."""
+    the folder into which npm installed the browser's libraries; ``documents``: that of the documentation.
+    Raises LibraryMissing."""
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
     live = LiveBoards(functools.partial(board_events, dispatch, templates))
     dispatch.ctx.measures.watch("streams", "open", live.count_streams)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
+    pictures, doc_pages = Pictures(libraries), DocPages(documents)
     console = Console(
-        dispatch, callers, templates, secure, live, Pictures(libraries), PageViews(dispatch.gate)
+        dispatch, callers, templates, secure, live, pictures, doc_pages, PageViews(dispatch.gate)
     )
     by_path: dict[str, dict[str, PageRoute]] = {}
     for page in (*PAGES, *PICTURES):
@@ -158,8 +163,8 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     pages = {path: PageEndpoint(console, by_method) for path, by_method in by_path.items()}
     routes = [Route("/", LandingPage(pages.pop("/")), methods=["GET", "OPTIONS"])]
     routes += [Route(path, page, methods=[*page.by_method]) for path, page in pages.items()]
-    documents: Mapping[str, ASGIApp] = static.documents
-    routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
+    files: Mapping[str, ASGIApp] = static.documents
+    routes += [Route(path, file, methods=["GET"]) for path, file in files.items()]
 
     def show_not_found(scope: Scope, fault: CallerFault) -> Response:
         return _with_security_headers(

@@ -42,6 +42,9 @@ def pages_of(built: Built) -> dict[str, str]:
         "{address}": token,
         "{board}": "graduating_soon",
         "{hash}": "0x" + "1" * 64,
+        "{tool}": "check-token",
+        "decisions/{page}": "decisions/0010-dialects.md",
+        "{page}": "keys.md",
     }
     found = {}
     for page in PAGES:
@@ -102,11 +105,18 @@ async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: st
 async def test_what_programs_may_ask_can_be_read_by_people(house: House) -> None:
     _, front, _ = await house.get("/status")
     assert re.findall('<a href="([^"]+)">(?:HTTP API|Tools)</a>', front) == ["/operations", "/tools"]
+    _, docs, _ = await house.get("/docs")
+    assert all(f'href="/operations#{one.name}"' in docs for one in OPERATIONS if one.path is not None)
     _, page, _ = await house.get("/operations")
     for one in OPERATIONS:
         assert (f"<code>{one.method} {one.path}</code>" in page) is (one.path is not None)
     _, page, _ = await house.get("/tools")
-    assert [f"<code>{one.name}</code>" in page for one in tools()] == [True] * 36
+    paths = {one.name: f"/tools/{one.name.replace('_', '-')}" for one in tools()}
+    assert [f'<a href="{path}">' in page for path in paths.values()] == [True] * 36
+    for one in tools():
+        status, page, _ = await house.get(paths[one.name])
+        assert (status, f"<code>{one.name}</code>" in page) == (200, True)
+    assert (await house.get("/tools/nothing"))[0] == 404
 
 
 async def test_what_pages_load_is_ours_and_kept_for_ever(house: House) -> None:
@@ -252,7 +262,7 @@ async def test_a_visitors_pages_may_be_shown_from_memory_and_a_members_not(house
 async def test_without_what_browsers_load_there_are_no_pages(
     indexed: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_server.build_pages, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(http_server.build_pages, "__defaults__", (tmp_path, tmp_path))
     async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
         async with browser.get(url, headers=BROWSER) as response:
             assert (response.status, response.content_type) == (200, "application/json")

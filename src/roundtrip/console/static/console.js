@@ -10,6 +10,25 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// Code that is made to be copied gets a button.
+for (const block of document.querySelectorAll("pre.copyable")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    const code = block.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2500);
+  });
+  block.append(button);
+}
+
 // "/" goes to the search, as in many programs.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -23,6 +23,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.cards.pictures import Pictures
 
+from .doc_pages import DocPages
 from .live_stream import LiveBoards
 from .read_once import BriefCache
 from .render import Templates
@@ -54,6 +55,7 @@ class Console:
     """Live boards."""
     pictures: Pictures
     """Draws cards."""
+    documents: DocPages
     views: PageViews
     """Counts what people look at."""
     status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)

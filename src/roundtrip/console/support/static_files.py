@@ -33,6 +33,11 @@ _LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "sse.js": "htmx-ext-sse/di
               "uplot.css": "uplot/dist/uPlot.min.css"}  # fmt: skip
 
 
+_EXPLORER = {"swagger.js": "swagger-ui-dist/swagger-ui-bundle.js",
+             "swagger.css": "swagger-ui-dist/swagger-ui.css"}  # fmt: skip
+"""Files of the API explorer, which the documentation works without."""
+
+
 class LibraryMissing(Exception):
     """A browser library is not installed."""
 
@@ -48,6 +53,9 @@ class StaticFiles:
                 files[name] = (libraries / path).read_bytes()
             except OSError as error:
                 raise LibraryMissing(f"{libraries / path} is missing: make run installs it") from error
+        for name, path in _EXPLORER.items():
+            if (libraries / path).is_file():
+                files[name] = (libraries / path).read_bytes()
         for font in font_files(libraries):
             if not font.is_file():
                 raise LibraryMissing(f"{font} is missing: make run installs it")

@@ -1,0 +1,101 @@
+"""The documentation: how a program makes its first call, every tool with its schemas, and the pages of
+``docs/``."""
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
+from roundtrip.api.operations import catalog
+from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import STATUS_BY_CODE, CallerFault, RoundtripError
+
+# By the name in their path, which has no underscores: "rt_" begins a key, and keys are taken out of paths.
+_TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
+_PLACEHOLDER = "0xTOKEN"
+
+
+async def show_docs(visit: Visit) -> Response:
+    """GET /docs: the first call in three languages, with a token that moves now, and where the rest is."""
+    url = visit.console.dispatch.ctx.public_url
+    check_url = f"{url}/v1/check/{await _find_token(visit)}"
+    return visit.show(
+        "docs.html",
+        examples=_write_examples(check_url),
+        is_made_up=check_url.endswith(_PLACEHOLDER),
+        claude=f"claude mcp add --transport http roundtrip {url}/mcp",
+        cursor=json.dumps({"mcpServers": {"roundtrip": {"url": f"{url}/mcp"}}}),
+        pages=visit.console.documents.list_for_readers(),
+        operations=[operation for operation in catalog.OPERATIONS if operation.path is not None],
+        tools=len(_TOOLS),
+        statuses=sorted((status, code) for code, status in STATUS_BY_CODE.items()),
+    )
+
+
+async def _find_token(visit: Visit) -> str:
+    try:
+        rows = (await visit.ask("moving_now"))["tokens"]
+    except RoundtripError:
+        return _PLACEHOLDER
+    return str(rows[0]["token"]["address"]) if rows else _PLACEHOLDER
+
+
+def _write_examples(check_url: str) -> list[tuple[str, str]]:
+    """The first call by language."""
+    python = f"""\
+import json, urllib.request
+
+with urllib.request.urlopen("{check_url}") as response:
+    check = json.load(response)
+print(check["verdict"]["level"], check["verdict"]["text"])"""
+    typescript = f"""\
+const response = await fetch("{check_url}");
+const check = await response.json();
+console.log(check.verdict.level, check.verdict.text);"""
+    return [("curl", f"curl -s '{check_url}'"), ("Python", python), ("TypeScript", typescript)]
+
+
+async def show_doc_page(visit: Visit) -> Response:
+    """GET /docs/{page}: one page of the documentation."""
+    page = visit.console.documents.find(visit.scope["path"].removeprefix("/docs/"))
+    if page is None:
+        raise CallerFault("not_found", "There is no such page. GET /docs lists the documentation.")
+    return visit.show("docs_page.html", page=page, pages=visit.console.documents.list_for_readers())
+
+
+async def show_tool(visit: Visit) -> Response:
+    """GET /tools/{tool}: one tool, with its schemas and a call."""
+    tool = _TOOLS.get(visit.path["tool"])
+    if tool is None:
+        raise CallerFault("not_found", "There is no such tool. GET /tools lists them.")
+    return visit.show(
+        "tool.html",
+        tool=tool,
+        errors=[f"{STATUS_BY_CODE[code]} {code}" for code in tool.codes()],
+        parameters=_to_json(params_schema(tool)),
+        answer=_to_json(answer_schema(tool)),
+        call=_write_call(visit.console.dispatch.ctx.public_url, tool),
+    )
+
+
+def _write_call(url: str, tool: AnyOperation) -> str:
+    schema = params_schema(tool)
+    arguments = {name: _sample(schema["properties"][name]) for name in schema.get("required", ())}
+    call = {"name": tool.name, "arguments": arguments}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    key = ' \\\n  -H "authorization: Bearer $KEY"' if tool.key else ""
+    headers = "-H 'content-type: application/json' -H 'accept: application/json, text/event-stream'"
+    return f"curl -s {url}/mcp {headers}{key} \\\n  -d '{body}'"
+
+
+def _sample(schema: dict[str, Any]) -> Any:
+    """A value that shows a parameter's kind."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    return {"integer": 1, "number": 1, "boolean": True, "array": []}.get(str(schema.get("type")), "…")
+
+
+def _to_json(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False)

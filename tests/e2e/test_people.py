@@ -1,0 +1,58 @@
+"""What all pages have for people: times that stay current, a search at a key, limits that pass by themselves,
+and the documentation's explorer."""
+
+import re
+
+from playwright.async_api import Route, expect
+
+from e2e.browser import Visitor
+from e2e.ground import Ground
+
+
+async def test_times_are_told_as_people_tell_them_and_exact_on_a_click(
+    newcomer: Visitor, ground: Ground
+) -> None:
+    await newcomer.open(f"/transaction/{ground.transaction}")
+    time = newcomer.page.locator("time[data-ago]").first
+    await expect(time).to_have_text(re.compile(r"^(now|\d+\s(s|min|h)\sago)$"))
+    await expect(time).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · "))
+    await time.click()
+    await expect(time).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
+
+
+async def test_a_slash_goes_to_the_search_and_is_a_slash_there(newcomer: Visitor) -> None:
+    await newcomer.open("/status")
+    await newcomer.page.keyboard.press("/")
+    search = newcomer.page.get_by_role("searchbox")
+    await expect(search).to_be_focused()
+    await newcomer.page.keyboard.press("/")
+    await expect(search).to_have_value("/")
+
+
+async def test_a_piece_beyond_a_limit_keeps_what_is_there_and_comes_by_itself(
+    newcomer: Visitor, ground: Ground
+) -> None:
+    newcomer.expected.append("429 (Too Many Requests)")
+    refused: list[str] = []
+
+    async def refuse_once(route: Route) -> None:
+        if refused:
+            await route.continue_()
+        else:
+            refused.append(route.request.url)
+            await route.fulfill(status=429, headers={"retry-after": "2"}, body="too fast")
+
+    await newcomer.page.route("**/linked", refuse_once)
+    await newcomer.open(f"/wallet/{ground.buyer}")
+    before = newcomer.page.get_by_text("Searching for linked wallets…")
+    await expect(newcomer.page.get_by_text("This part comes back by itself")).to_be_visible()
+    await expect(before).to_be_visible()
+    await expect(before).to_have_count(0)
+    await expect(newcomer.page.get_by_text("This part comes back by itself")).to_have_count(0)
+
+
+async def test_the_explorer_opens_within_the_pages_own_policy(newcomer: Visitor) -> None:
+    await newcomer.open("/docs")
+    await expect(newcomer.page.locator("#explorer")).to_be_empty()
+    await newcomer.page.get_by_role("button", name="Open the API explorer").click()
+    await expect(newcomer.page.locator("#explorer").get_by_text("/v1/check/{address}").first).to_be_visible()
