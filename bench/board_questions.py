@@ -163,7 +163,7 @@ async def _one_row(ctx: Context, at: Address) -> object:
 async def _places(ctx: Context, at: Address) -> object:
     # Begun at block 1: what was before it the index tells.
     book = VenueIndex(ctx.contracts, 0)
-    await read_known_venues(book, ctx.pool, ctx.contracts, at)
+    await read_known_venues(book, ctx.pool, ctx.contracts, at, ctx.index_patience_s)
     return book
 
 

@@ -3,7 +3,8 @@
 """
 @title A locker of v3 positions by lock number
 @notice It keeps an NFT until its owner's date, and pays its fees meanwhile to whom the
-        owner named. The owner can put the date off and hand the lock on.
+        owner named. The owner can put the date off and hand the lock on. Only the newest
+        lock of an NFT opens, whatever storage the contract was made with.
 """
 
 from ethereum.ercs import IERC721
@@ -41,12 +42,23 @@ ETERNAL: constant(uint256) = max_value(uint256)
 
 lockCount: public(uint256)
 _locks: HashMap[uint256, Lock]
+# The number of an NFT's lock, by its manager and its own number.
+_lockOf: HashMap[address, HashMap[uint256, uint256]]
 
 
 @external
 @view
 def getLock(lockId: uint256) -> Lock:
     return self._locks[lockId]
+
+
+@external
+@view
+def locks(manager: address, nftId: uint256) -> Lock:
+    """
+    @notice The lock of an NFT.
+    """
+    return self._locks[self._lockOf[manager][nftId]]
 
 
 @external
@@ -62,6 +74,7 @@ def lock(manager: address, nftId: uint256, owner: address, collector: address, u
     self._locks[lockId] = Lock(
         lockId=lockId, manager=manager, nftId=nftId, owner=owner, collector=collector, unlockDate=unlockDate
     )
+    self._lockOf[manager][nftId] = lockId
     extcall IERC721(manager).transferFrom(msg.sender, self, nftId)
     log LockOpened(lockId=lockId, manager=manager, nftId=nftId, owner=owner, unlockDate=unlockDate)
     return lockId
@@ -100,6 +113,7 @@ def collect(
 def withdraw(lockId: uint256, receiver: address):
     self._only_owner(lockId)
     found: Lock = self._locks[lockId]
+    assert self._lockOf[found.manager][found.nftId] == lockId, "not its lock"
     assert found.unlockDate != ETERNAL, "locked for ever"
     assert block.timestamp >= found.unlockDate, "not yet"
     self._locks[lockId] = empty(Lock)

@@ -51,4 +51,4 @@ def test_pictures_are_small_said_in_words_and_there_for_light_and_dark() -> None
         re.findall(r"docs/pictures/[\w.]+", told)
     )
     (alt,) = re.findall('<img [^>]*alt="([^"]*)"', told)
-    assert "Trap, cannot_sell" in alt
+    assert "Honeypot: you cannot sell" in alt

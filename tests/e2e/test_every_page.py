@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Response
 
-from e2e.browser import AXE, PHONE, SMALL_PHONE, Visitor, furnish, sign_in, visiting
+from e2e.browser import AXE, DESKTOP, PHONE, SMALL_PHONE, Visitor, furnish, sign_in, visiting
 from e2e.ground import Ground
 from e2e.places import PIECES, WHOLE, Example, examples, is_whole
 from roundtrip.console.support.page_request import COOKIE
@@ -52,18 +52,22 @@ async def test_every_row_of_the_table_is_a_page_or_known_as_a_piece(house: House
 
 @pytest.mark.parametrize("row", WHOLE)
 async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: House, row: str) -> None:
-    """By axe-core, light and dark."""
+    """By axe-core, light and dark, on a desk and on a phone, where tables scroll."""
     found: list[str] = []
     for example in _of(house, row):
         for visitor in house.who(example):
             await visitor.open(example.path)
-            for scheme in ("light", "dark"):
-                await visitor.page.emulate_media(color_scheme=scheme)
-                found += [f"{example.path} {scheme}: {one}" for one in await _violations(visitor)]
+            for width, height in (DESKTOP, PHONE):
+                await visitor.page.set_viewport_size({"width": width, "height": height})
+                await visitor.page.emulate_media(color_scheme="light")
+                found += [f"{example.path} {width} light: {one}" for one in await violations(visitor)]
+                await visitor.page.emulate_media(color_scheme="dark")
+                found += [f"{example.path} {width} dark: {one}" for one in await violations(visitor)]
+            await visitor.page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
     assert not found, "\n".join(found)
 
 
-async def _violations(visitor: Visitor) -> list[str]:
+async def violations(visitor: Visitor) -> list[str]:
     """Each with where it is."""
     result: dict[str, Any] = await visitor.page.evaluate(
         "() => axe.run(document, {resultTypes: ['violations'], elementRef: false})"

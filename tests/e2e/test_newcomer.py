@@ -27,7 +27,7 @@ async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
     await page.wait_for_url(f"**/token/{ground.fair}")
     await newcomer.settled()
     card = page.get_by_role("article")
-    await expect(card.locator(".level")).to_contain_text(re.compile("Sells|Careful"))
+    await expect(card.locator(".word")).to_contain_text(re.compile("[Ss]ell"))
     await expect(card).to_contain_text(re.compile("loss of|round trip"))
     holders = page.get_by_role("region", name="Who holds it")
     await expect(holders.get_by_role("table")).to_be_visible()
@@ -39,8 +39,23 @@ async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
 async def test_a_trap_says_so_in_a_word(newcomer: Visitor, ground: Ground) -> None:
     await newcomer.open(f"/token/{ground.trap}")
     card = newcomer.page.get_by_role("article")
-    await expect(card.locator(".level")).to_contain_text("Trap cannot_sell")
-    await expect(card).to_contain_text("The sell fails:")
+    await expect(card.locator(".word")).to_contain_text("Honeypot: you cannot sell")
+    await expect(card).to_contain_text('The token says "trading not open"')
+
+
+async def test_another_size_is_tried_on_the_page(newcomer: Visitor, ground: Ground) -> None:
+    page = newcomer.page
+    await newcomer.open(f"/token/{ground.fair}")
+    sizes = page.get_by_role("region", name="At your size")
+    await sizes.get_by_role("link", name="0.5 ETH").click()
+    await page.wait_for_url("**?amount=0.5")
+    await expect(sizes).to_contain_text("Put in 0.5 ETH")
+    await sizes.get_by_label("Your amount").fill("0.02")
+    await sizes.get_by_role("button", name="Try").click()
+    await page.wait_for_url("**?amount=0.02")
+    await expect(sizes).to_contain_text("Put in 0.02 ETH")
+    know = page.get_by_role("region", name="Know before you buy")
+    await expect(know).to_contain_text("Insiders hold")
 
 
 async def test_the_front_shows_what_moves(newcomer: Visitor, ground: Ground) -> None:
@@ -126,7 +141,7 @@ async def test_without_scripts_everything_that_needs_no_account_is_there(
         await page.goto(f"{ground.url}/token/{ground.fair}")
         await expect(page.get_by_role("article")).to_contain_text(re.compile("loss of|round trip"))
         await expect(page.get_by_role("table").first).to_be_visible()
-        await page.locator(f'main a[href="/token/{ground.fair}/holders"]').click()
+        await page.locator(f'main p a[href="/token/{ground.fair}/holders"]').click()
         await page.wait_for_url("**/holders")
         await expect(page.get_by_role("heading", name="Who holds it")).to_be_visible()
         await expect(page.get_by_role("table").first).to_be_visible()

@@ -175,6 +175,8 @@ async def context_for(
             rates=Rates(node, contracts),
             now_s=time.time,
             entropy=lambda: next(draws).to_bytes(32, "big"),
+            # A database on a busy machine: a check without its holders would be undecided.
+            index_patience_s=20.0,
         )
 
 

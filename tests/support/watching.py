@@ -23,7 +23,9 @@ from support.cases.base import WALLET
 from support.doors import Came, over_bare_mcp
 from support.keys import NOW_S, Person, account_of_key, key_for
 
-SETTINGS = Settings(anon_per_minute=10_000, key_per_minute=10_000, key_per_day=10_000)
+SETTINGS = Settings(
+    anon_per_minute=10_000, views_per_minute=10_000, key_per_minute=10_000, key_per_day=10_000
+)
 STRANGER = "0x" + "5a" * 20
 
 

@@ -40,14 +40,23 @@ def active_liquidity(ground: LiquidityGround, pool: PutPool) -> int:
 
 def in_range(ground: LiquidityGround, position: PutPosition) -> bool:
     """Whether the position trades at the pool's price."""
-    if position.pool.key is None:
-        to, data = position.pool.address, calldata("slot0()")
+    return position.tick_lower <= _tick(ground, position.pool) < position.tick_upper
+
+
+def holds_money(ground: LiquidityGround, position: PutPosition) -> bool:
+    """Whether some of the position is the pool's money: it lies at the price, or where sales lead."""
+    tick, is_second = _tick(ground, position.pool), position.pool.sides()[1] == position.pool.quote
+    return position.tick_lower <= tick if is_second else tick < position.tick_upper
+
+
+def _tick(ground: LiquidityGround, pool: PutPool) -> int:
+    if pool.key is None:
+        to, data = pool.address, calldata("slot0()")
     else:
         to = ground.contracts["v4StateView"]
-        data = calldata("getSlot0(bytes32)", pool_id(position.pool.key))
+        data = calldata("getSlot0(bytes32)", pool_id(pool.key))
     said = ground.rpc.call("eth_call", {"to": to, "data": data}, "latest")
-    tick = int.from_bytes(bytes.fromhex(said[2 + 64 : 2 + 128]), "big", signed=True)
-    return position.tick_lower <= tick < position.tick_upper
+    return int.from_bytes(bytes.fromhex(said[2 + 64 : 2 + 128]), "big", signed=True)
 
 
 def liquidity_left(ground: LiquidityGround, position: PutPosition) -> int:

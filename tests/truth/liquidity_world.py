@@ -437,6 +437,45 @@ def _in_vault(eternal: bool) -> Callable[[LiquidityGround], PutWorld]:
     return put
 
 
+def _in_crowded_vault(ground: LiquidityGround) -> PutWorld:
+    """The sixth lock of the vault. The first is for ever, the others end soon."""
+    vault, me = ground.create("vault_lock"), ground.deployer.account
+    elsewhere, soon_s = ground.pool(), now_s(ground.rpc) + 9000
+    for until_s in (MAX, *range(soon_s, soon_s + 4)):
+        ground.lock_by_id(ground.add(elsewhere, me, 100), vault, until_s)
+    pool = ground.pool()
+    return ground.put(pool, ground.lock_by_id(ground.add(pool, me), vault, now_s(ground.rpc) + LOCKED_S))
+
+
+def _with_operator_first(ground: LiquidityGround) -> PutWorld:
+    """The time lock's code, at an address for which the author was approved before the code was there."""
+    pool, author = ground.pool(), ground.author.account
+    position = ground.add(pool, ground.deployer.account)
+    code = ground.rpc.call("eth_getCode", ground.create("time_lock"), "latest")
+    approve = calldata("setApprovalForAll(address,bool)", author, True)
+    locker = ground.author.create(calling_first(position.owner, approve, code)).lower()
+    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
+    return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
+
+
+def calling_first(to: str, data: str, code: str) -> str:
+    """Creation code that makes a call, and then leaves ``code``."""
+    call, left = bytes.fromhex(data[2:]), bytes.fromhex(code[2:])
+    size, start = len(call), 52
+    program = (
+        # Copy the call's data to memory, call, drop the answer.
+        f"61{size:04x}61{start:04x}5f39" + f"5f5f61{size:04x}5f5f73{to[2:]}5af150"
+        # Copy the code to memory, return it.
+        f"61{len(left):04x}61{start + size:04x}5f39" + f"61{len(left):04x}5ff3"
+    )
+    assert len(program) == 2 * start
+    return f"0x{program}{call.hex()}{left.hex()}"
+
+
+def _move(position: PutPosition, holder: str, to: str) -> str:
+    return calldata(_TRANSFER, holder, to, position.number)
+
+
 def _behind_back_door(plan: PoolPlan) -> Callable[[LiquidityGround], PutWorld]:
     def put(ground: LiquidityGround) -> PutWorld:
         pool, author = ground.pool(plan), ground.author.account
@@ -453,8 +492,7 @@ def _with_operator(ground: LiquidityGround) -> PutWorld:
     """The NFT's manager lets the author move what the locker keeps."""
     pool, author = ground.pool(), ground.author.account
     locker, position = ground.create("operator_lock"), ground.add(pool, ground.deployer.account)
-    move = calldata(_TRANSFER, locker, author, position.number)
-    way = Exit(author, author, (Act(author, position.owner, move),))
+    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
     return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
 
@@ -520,6 +558,18 @@ def _one_sided(ground: LiquidityGround) -> PutWorld:
     return ground.put(pool, ground.add(pool, ground.roles["other"]), aside)
 
 
+def _narrow_burned(ground: LiquidityGround) -> PutWorld:
+    """All that is in range is a narrow position of a thousandth, at a burn address. The rest lies on both
+    sides of it in the deployer's positions."""
+    pool, me = ground.pool(), ground.deployer.account
+    at = round(2 * logarithm(pool.sqrt_price_x96() / 2**96, 1.0001)) // SPACING * SPACING
+    narrow = ground.give(ground.add(pool, me, 10, (at, at + SPACING)), BURN_ADDRESS)
+    # The first currency lies above the price, the second below it.
+    low, high = pool.sides()
+    above, below = ((at + SPACING, EDGE), low), ((-EDGE, at), high)
+    return ground.put(pool, narrow, *(ground.add(pool, me, 9000, *side) for side in (above, below)))
+
+
 def _graduated(ground: LiquidityGround) -> PutWorld:
     """What the launchpad's locker keeps for ever."""
     launched = _launch(ground, "Dean", "DEAN")
@@ -569,6 +619,8 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "time lock that is over": _over,
     "vault": _in_vault(eternal=False),
     "vault for ever": _in_vault(eternal=True),
+    "vault of many locks": _in_crowded_vault,
+    "operator before its code": _with_operator_first,
     "back door": _behind_back_door(V3),
     "back door, v4": _behind_back_door(V4),
     "operator of the NFTs": _with_operator,
@@ -580,6 +632,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "ownerOf reverts": _direct("owner_of_reverts"),
     "two hundred wallets": _crowded,
     "one-sided": _one_sided,
+    "narrow position burned": _narrow_burned,
     "taxed quote": _against_taxed,
     "graduated": _graduated,
     "on its curve": _on_curve,
@@ -616,6 +669,8 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "time lock that is over": (_free("deployer"),),
     "vault": (_LOCKED,),
     "vault for ever": (Expected("locked"),),
+    "vault of many locks": (_LOCKED,),
+    "operator before its code": (_free("author"),),
     "back door": (_free("author"),),
     "back door, v4": (_free("author"),),
     "operator of the NFTs": (_free("author"),),
@@ -627,6 +682,7 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "ownerOf reverts": (_free("author"),),
     "two hundred wallets": (),
     "one-sided": (_free("other"), _free("deployer")),
+    "narrow position burned": (Expected("burned"), _free("deployer"), _free("deployer")),
     "taxed quote": (_free("deployer"),),
     "graduated": (Expected("launchpad"),),
     "on its curve": (),

@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "services": {"domain", "venues", "chain", "store", "channels"},
     "jobs": {"domain", "venues", "chain", "store", "channels", "sync", "services"},
     "api": {"domain", "venues", "chain", "store", "services", "jobs"},
-    "console": {"domain", "services", "api"},
+    "console": {"domain", "services", "api", "verify"},
     "config": {"domain", "venues"},
     "observability": {"config", "domain", "chain", "services"},
     "app": {

@@ -155,6 +155,17 @@ class Dispatch:
         if isinstance(error, TracedFailure) and not isinstance(error, Unexpected):
             self.failures.write(error, operation.name, door)
 
+    def has_shared(self, operation: AnyOperation, raw: Mapping[str, object]) -> bool:
+        """Whether this process has an answer to share, or is making it. Absences may be made again at each
+        block, so they are none."""
+        if operation.shared_by is None:
+            return False
+        try:
+            key = f"{operation.name}:{operation.shared_by(read_params(operation, raw))}"
+        except RoundtripError:
+            return False
+        return self.shared.has(key)
+
     async def _run(
         self,
         operation: AnyOperation,

@@ -192,6 +192,7 @@ def _read_allowances(settings: Settings) -> Allowances:
             accounts=settings.accounts_per_address,
             loopback=settings.limit_loopback,
         ),
+        views=CallAllowance(settings.views_per_minute, settings.views_per_day),
     )
 
 

@@ -13,6 +13,7 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken, find_listed
+from roundtrip.domain.verdicts.words import level_colour, level_word
 
 if TYPE_CHECKING:
     from roundtrip.services.check.card import CheckCard
@@ -46,16 +47,16 @@ def draw_card(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...
     """Everything that a person needs of one check, the verdict first. ``listed``: tokens that the symbol is
     compared with."""
     level, verdict = answer.verdict.level, answer.verdict
-    title = Text(
-        f"{level.upper()}  {verdict.code.replace('_', ' ')}", style=f"bold white on {_COLOURS[level]}"
-    )
+    colour = _COLOURS[level_colour(level, verdict.code, card.catch)]
+    word = level_word(level, verdict.code, card.catch)
+    title = Text(f"{level.upper()}  {word}", style=f"bold white on {colour}")
     facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
     for name, text in _facts(answer, card, listed):
         facts.add_row(name, Text(_plain(text)))
     parts: list[RenderableType] = [
-        Padding(title, (1, 2), style=f"on {_COLOURS[level]}"),
+        Padding(title, (1, 2), style=f"on {colour}"),
         Padding(Text(_plain(verdict.text), style="bold"), (1, 0)),
         facts,
     ]

@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     var: Path = Field(default_factory=_default_var)
     public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
+    views_per_minute: int = Field(120, ge=1)
+    views_per_day: int = Field(20_000, ge=1, le=10**9)
     key_per_minute: int = Field(60, ge=1)
     key_per_day: int = Field(20_000, ge=1, le=10**9)
     holder_per_minute: int = Field(300, ge=1)

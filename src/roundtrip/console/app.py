@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from roundtrip.api.admission.page_views import PageViews
 from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, add_request_id
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.http.app import NotFoundPage
@@ -43,9 +44,10 @@ _SECURITY_HEADERS = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-    "vary": "accept, cookie",
+    "vary": "accept, cookie, user-agent",
 }
+_FROM_MEMORY = "private, no-cache"
+"""A browser may show the page again on *Back*, and asks for it in any other case."""
 log = structlog.get_logger(__name__)
 
 
@@ -75,6 +77,11 @@ class PageEndpoint:
             failure = Unexpected()
             log.exception("page failed", request=failure.request_id, page=page.path)
             response = _show_error(visit, failure)
+        finally:
+            visit.settle()
+        is_page = page.method == "GET" and not page.streams and response.status_code == 200
+        if is_page and visit.session is None:
+            response.headers.setdefault("cache-control", _FROM_MEMORY)
         await _with_security_headers(response)(scope, receive, send)
 
     async def _answer(self, visit: Visit, page: PageRoute, receive: Receive) -> Response:
@@ -109,6 +116,8 @@ class LandingPage:
 def _with_security_headers(response: Response) -> Response:
     for name, value in _SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
+    # What a session may see must not outlast it on a shared computer.
+    response.headers.setdefault("cache-control", "no-store")
     return response
 
 
@@ -118,14 +127,13 @@ def _show_error(visit: Visit, error: RoundtripError) -> Response:
         response = visit.redirect("/sign-in")
         visit.console.end_cookie(response)
         return response
-    is_piece = visit.is_piece()
-    allowances = visit.console.dispatch.ctx.allowances
+    is_piece, can_repeat = visit.is_piece(), visit.scope["method"] == "GET" and error.code == "rate_limited"
     response = visit.show(
         "fault_piece.html" if is_piece else "fault.html",
-        200 if is_piece else error.status,
+        # A page's script keeps what is there on a 429, and asks again.
+        200 if is_piece and not can_repeat else error.status,
         error=error,
-        free=allowances.anonymous.per_minute,
-        keyed=allowances.key.per_minute,
+        comes_back_s=error.retry_after_s if can_repeat else None,
     )
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
@@ -141,7 +149,9 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     live = LiveBoards(functools.partial(board_events, dispatch, templates))
     dispatch.ctx.measures.watch("streams", "open", live.count_streams)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
-    console = Console(dispatch, callers, templates, secure, live, Pictures(libraries))
+    console = Console(
+        dispatch, callers, templates, secure, live, Pictures(libraries), PageViews(dispatch.gate)
+    )
     by_path: dict[str, dict[str, PageRoute]] = {}
     for page in (*PAGES, *PICTURES):
         by_path.setdefault(page.path, {})[page.method] = page

@@ -118,10 +118,13 @@ def read_position(
     state: PoolState,
     answers: tuple[bytes | None, ...],
 ) -> PositionState | None:
-    """The position's state; None: its liquidity could not be read."""
+    """The position's state; None: its liquidity could not be read, or the NFT is of another pool."""
     nft = is_nft(position, venue, contracts)
     own, *rest = answers
     is_v3 = venue.pool is not None
+    if is_v3 and nft and _place_of(own or b"", contracts) != (venue.pool, *position[2:4]):
+        # Whoever mints in two pools at once can have logs name the NFT of the other one.
+        return None
     # The manager's own record of a v3 NFT has seven words before the liquidity.
     first = 7 if is_v3 and nft else 0
     liquidity = abi.uint_at(own or b"", first, 128)
@@ -148,6 +151,15 @@ def read_position(
         return PositionState(liquidity, None, None, fees)
     holder, approved = (abi.address_at(answer or b"", 0) for answer in rest[-2:])
     return PositionState(liquidity, holder, None if approved == ZERO_ADDRESS else approved, fees)
+
+
+def _place_of(record: bytes, contracts: Contracts) -> tuple[Address, int, int] | None:
+    """The pool and the ticks of a v3 NFT, by the manager's record of it; None: not read."""
+    low, high, fee_pips = abi.address_at(record, 2), abi.address_at(record, 3), abi.uint_at(record, 4, 24)
+    lower, upper = abi.int_at(record, 5, 24), abi.int_at(record, 6, 24)
+    if low is None or high is None or fee_pips is None or lower is None or upper is None:
+        return None
+    return amm_v3.pool_address(contracts.v3_factory, low, high, fee_pips), lower, upper
 
 
 def _growth_inside(

@@ -42,7 +42,9 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
 
 async def known(ctx: Context, token: Address) -> Candidates:
     """As a check begins."""
-    venues = await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
+    venues = await read_known_venues(
+        ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s
+    )
     return list_candidates(venues, ctx.contracts, token, ctx.policy.most_scouted)
 
 

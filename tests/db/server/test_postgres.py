@@ -386,7 +386,9 @@ async def test_a_planted_fallback_is_refused(tmp_path: Path, make: Make) -> None
     async with server:
         home = server.home
     os.chown(home, 12345, 12345)
-    with pytest.raises(EmbeddedPostgresError, match="is not a directory of user id 0"):
+    with pytest.raises(
+        EmbeddedPostgresError, match=r"is not a directory of user id 0\. If this .* copied .*, remove "
+    ):
         await server.start()
 
 

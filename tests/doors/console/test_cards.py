@@ -57,7 +57,7 @@ async def test_the_tokens_page_fills_the_card(
     checks = await count_checks(indexed)
     async with client.get(f"/t/{token}/card.svg") as response:
         said, headers = shown(await response.text()), response.headers
-    assert said[2:5] == ["Trap", f'"{check["token"]["symbol"]}"', token.lower()]
+    assert said[2:5] == ["Honeypot: you cannot sell", f'"{check["token"]["symbol"]}"', token.lower()]
     assert re.fullmatch(r"As of block [\d,]+, 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", said[-1])
     assert headers["cache-control"] == "public, max-age=60"
     assert headers["cross-origin-resource-policy"] == "cross-origin"
@@ -98,7 +98,7 @@ async def test_the_tokens_page_names_its_card(client: aiohttp.ClientSession, bui
     link = f"http://127.0.0.1:8463/t/{token}"
     assert tags["og:url"] == link
     assert tags["og:image"] == tags["twitter:image"] == f"{link}/card.png"
-    assert tags["og:title"] == tags["twitter:title"] == f"Sells: {token}"
+    assert tags["og:title"] == tags["twitter:title"] == f"Can sell: {token}"
     assert tags["twitter:card"] == "summary_large_image"
     assert (tags["og:image:width"], tags["og:image:height"]) == ("1200", "630")
     assert tags["og:description"].startswith("As of block ")

@@ -228,13 +228,13 @@ async def test_an_address_has_four_streams(url: str, browser: aiohttp.ClientSess
                     break
 
 
-async def test_to_look_counts_as_one_call(indexed: Context, browser: aiohttp.ClientSession) -> None:
-    settings = SETTINGS.model_copy(update={"anon_per_minute": 2})
+async def test_to_look_counts_as_one_view(indexed: Context, browser: aiohttp.ClientSession) -> None:
+    settings = SETTINGS.model_copy(update={"views_per_minute": 1})
     async with service(random_context(indexed, Clock()), settings) as url, stream(browser, url) as found:
         await found.until(lambda told: told.keys() == {"rows", "said", "as-of", "state"})
-        async with browser.get(f"{url}/boards/{BOARD}/rows") as second:
-            assert second.status == 200
-        async with browser.get(f"{url}/boards/{BOARD}/live") as third:
+        async with browser.get(f"{url}/boards/{BOARD}/rows") as shared:
+            assert shared.status == 200
+        async with browser.get(f"{url}/boards/signals/live") as third:
             assert (third.status, (await third.json())["error"]["code"]) == (429, "rate_limited")
 
 

@@ -13,10 +13,12 @@ from roundtrip.console.pages.account_sections.inbox import PAGE
 from roundtrip.console.pages.account_sections.watch import compose_rule
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.watch.alerts import Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
+from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
@@ -160,6 +162,27 @@ async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
     found = re.search(r"This rule would have sent ([\d,]+) alert", page)
     assert found is not None
     assert sum(drawn(page)) == int(found.group(1).replace(",", "")) > 0
+
+
+# --- unlocks ---------------------------------------------------------------------------------------
+
+
+async def test_coming_unlocks_stand_by_day(me: Account, indexed: Context) -> None:
+    token, holder = Address("0x" + "7e" * 20), Address(STRANGER)
+    await me.do("create_rule", rule=f"any buying on {token}")
+    assert "We know of no unlock within 30 days" in await me.get("/account/unlocks")
+    at = (int(NOW_S) + 5 * 86_400, int(NOW_S) + 6 * 86_400)
+    locked = [Unlock(token, holder, number, holder, at_s, 3_000) for number, at_s in enumerate(at)]
+    async with indexed.pool.acquire() as connection:
+        await put_unlocks(connection, token, [locked[0], locked[1]._replace(share_bps=None)], 1)
+        page = await me.get("/account/unlocks")
+        # Other tests read this index.
+        await put_unlocks(connection, token, [], 2)
+    days = [f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}" for at_s in at]
+    assert re.findall("<h2>(.*?)</h2>", page) == days
+    assert "30.00 % of the liquidity" in page
+    assert "A share that we do not know" in page
+    assert f"/token/{token}/liquidity" in page
 
 
 # --- rules -----------------------------------------------------------------------------------------

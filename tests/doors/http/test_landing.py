@@ -41,6 +41,36 @@ async def test_people_are_shown_a_page_that_asks_nobody_else(
 
 
 @pytest.mark.parametrize(
+    "agent",
+    [
+        "TelegramBot (like TwitterBot)",
+        "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+        "facebookexternalhit/1.1",
+        "WhatsApp/2.23.20.0 A",
+    ],
+)
+async def test_a_link_preview_that_accepts_anything_is_shown_a_page(
+    base_url: str, session: aiohttp.ClientSession, agent: str
+) -> None:
+    for path, status in (("/", 200), ("/nowhere", 404)):
+        async with session.get(base_url + path, headers={"accept": "*/*", "user-agent": agent}) as response:
+            assert (response.status, response.content_type) == (status, "text/html")
+    # Scripts of pages ask so, too, and read JSON.
+    asked = {"accept": "*/*", "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0"}
+    async with session.get(f"{base_url}/nowhere", headers=asked) as response:
+        assert (response.status, response.content_type) == (404, "application/json")
+
+
+async def test_well_known_files_are_there(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.get(f"{base_url}/favicon.ico") as response:
+        assert (response.status, response.content_type) == (200, "image/x-icon")
+        assert (await response.read()).startswith(b"\0\0\1\0")
+    async with session.get(f"{base_url}/robots.txt") as response:
+        assert (response.status, response.content_type) == (200, "text/plain")
+        assert "Disallow: /account" in await response.text()
+
+
+@pytest.mark.parametrize(
     "accept", [None, "*/*", "application/json", "text/html;q=0", "text/html;q=0.1,application/json", "x;q=y"]
 )
 async def test_programs_are_told_in_json(
@@ -49,7 +79,7 @@ async def test_programs_are_told_in_json(
     headers = {"accept": accept} if accept else {}
     async with session.get(base_url, headers=headers) as response:
         assert response.status == 200
-        assert response.headers["vary"] == "accept"
+        assert response.headers["vary"] == "accept, user-agent"
         told = await response.json()
     assert (told["name"], told["version"]) == ("roundtrip", roundtrip.__version__)
     for name, path in told["links"].items():

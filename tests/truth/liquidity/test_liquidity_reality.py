@@ -58,10 +58,11 @@ def test_each_position_leaves_by_the_ways_it_has_and_no_sooner(ground: Liquidity
 def test_nobody_else_goes_these_ways(ground: LiquidityGround, name: str) -> None:
     with undone(ground):
         put = WORLDS[name](ground)
-        (way, *_), stranger = put.positions[0].exits, put.roles["stranger"]
+        taken, stranger = next(one for one in put.positions if one.exits), put.roles["stranger"]
+        way = taken.exits[0]
         acts = tuple(act._replace(sender=stranger) for act in way.acts)
-        assert not withdraw(ground, put.positions[0], way._replace(takes=way.takes and stranger, acts=acts))
-        assert liquidity_left(ground, put.positions[0]) == put.positions[0].liquidity
+        assert not withdraw(ground, taken, way._replace(takes=way.takes and stranger, acts=acts))
+        assert liquidity_left(ground, taken) == taken.liquidity
 
 
 @pytest.mark.parametrize(

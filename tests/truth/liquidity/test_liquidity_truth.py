@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from roundtrip.chain.liquidity import position_logs
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.node import NodeOptions
@@ -25,7 +26,7 @@ from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
-from truth.liquidity_reality import BPS, active_liquidity, in_range, loss_if_it_left
+from truth.liquidity_reality import BPS, active_liquidity, holds_money, in_range, loss_if_it_left
 from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, compiled, now_s
 
 SHARE_BPS, LOSS_BPS = 1, 100
@@ -147,6 +148,14 @@ async def test_what_could_not_be_tried_is_unknown(
     assert "this is no pass" in answer.text
 
 
+async def test_a_lock_is_none_where_the_node_does_not_tell_who_is_approved(
+    stood: Stood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(position_logs, "read_operators", lambda answer: None)
+    answer = await stood.asked("time lock")
+    assert told_of(answer, stood.worlds["time lock"].positions[0]).held_by == "contract"
+
+
 async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "could not read" not in (await stood.asked("burned")).text
 
@@ -208,10 +217,13 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
 
 
 def free_by_wallet(ground: LiquidityGround, put: PutWorld) -> dict[str, list[PutPosition]]:
-    """The positions in range that each wallet can really take out now."""
+    """What each wallet can really take out now that can take out some of the money."""
     found: dict[str, list[PutPosition]] = {}
     for position in put.positions:
         for wallet in position.free_to(now_s(ground.rpc) + 1):
-            if in_range(ground, position):
-                found.setdefault(wallet, []).append(position)
-    return found
+            found.setdefault(wallet, []).append(position)
+    return {
+        wallet: positions
+        for wallet, positions in found.items()
+        if any(holds_money(ground, one) for one in positions)
+    }

@@ -52,6 +52,11 @@ def test_a_line_shows_strangers_words_as_words() -> None:
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
 
 
+def test_a_card_begins_with_level_and_word() -> None:
+    assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
+    assert "WARN  You cannot sell at once" in printed(draw_card(*answered(hour=True)))
+
+
 def test_a_card_has_the_grid_of_what_was_tried() -> None:
     text = printed(draw_card(*answered(hour=True)))
     assert "0.1 eth, all of it" in text

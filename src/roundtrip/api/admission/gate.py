@@ -101,7 +101,9 @@ class Gate:
     async def admit(self, asking: CallerRequest, counts: Counts, needs_key: bool) -> Admitted:
         """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
         busy."""
-        if counts == "never" and not needs_key:
+        if asking.in_view:
+            counts = "never"
+        if counts == "never" and not needs_key and not (asking.in_view and asking.key):
             return Admitted(self.allowances.anonymous)
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
@@ -119,13 +121,14 @@ class Gate:
                 raise CallRefused(error, self.minutes.refund(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
-    async def look_at(self, asking: CallerRequest) -> None:
-        """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
+    async def look_at(self, asking: CallerRequest) -> Account | None:
+        """Only whose live key is shown, if any; one that is not live counts. Raises CallRefused: bad_key,
         busy."""
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
-            await self._look_up(asking, await self._hash_key(asking, asking.key))
+            return await self._look_up(asking, await self._hash_key(asking, asking.key))
+        return None
 
     def refund(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""

@@ -1,5 +1,6 @@
 """GET / for programs: a short JSON document. Browsers get a page of the console."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -16,7 +17,9 @@ LINKS = {
     "health": "/v1/health",
     "mcp": "/mcp",
 }
-_VARY = (b"vary", b"accept")
+_VARY = (b"vary", b"accept, user-agent")
+_PREVIEWS = re.compile(rb"bot\b|externalhit|whatsapp|preview", re.IGNORECASE)
+"""User agents that show people what a link leads to. Most of them accept anything."""
 
 
 def front_json() -> bytes:
@@ -26,11 +29,17 @@ def front_json() -> bytes:
 
 
 def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the Accept headers name text/html with at least JSON's weight."""
+    """Whether the Accept headers name text/html with at least JSON's weight, or name neither where a link
+    preview asks."""
     weights: dict[str, float] = {}
+    is_preview = False
     for name, value in headers:
         if name == b"accept":
             weights.update(_parse_weights(value.decode("latin-1")))
+        elif name == b"user-agent":
+            is_preview = _PREVIEWS.search(value) is not None
+    if weights.keys().isdisjoint({"text/html", "application/json"}):
+        return is_preview
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get("application/json", 0.0)
 

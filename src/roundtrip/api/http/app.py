@@ -461,7 +461,7 @@ async def _reply_http_error(
         fault = CallerFault(
             "not_found", "There is nothing at this path. GET /v1/openapi.json lists all paths."
         )
-    headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept"}
+    headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept, user-agent"}
     if not_found_page is not None and prefers_html(request.headers.raw):
         page = not_found_page(request.scope, fault)
         page.headers.update(headers)

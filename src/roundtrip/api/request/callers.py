@@ -19,7 +19,8 @@ class CallerRequest:
     """The caller of a request, unauthenticated. ``name``: what its calls are counted under without a key.
     ``key``: unvalidated. ``two_keys``: the request has different keys, and none of them counts.
     ``by_cookie``: the key is a session's, which is valid in cookies only. ``networks``: the networks around
-    its address, each with how many addresses' calls it may make. ``is_local``: it calls from this machine."""
+    its address, each with how many addresses' calls it may make. ``is_local``: it calls from this machine.
+    ``in_view``: the call is part of a page, whose view is counted instead."""
 
     name: str
     key: str | None = field(default=None, repr=False)
@@ -27,6 +28,7 @@ class CallerRequest:
     by_cookie: bool = False
     networks: tuple[tuple[str, int], ...] = ()
     is_local: bool = False
+    in_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,11 @@ class SharedAnswers:
             return None
         return entry[1]
 
+    def has(self, key: str) -> bool:
+        """Whether an answer is stored that is no absence, or a run is under way."""
+        answer = self.find_fresh(key)
+        return key in self._flights if answer is None else not answer.is_absence
+
     async def get(
         self, key: str, make: MakeAnswer, asker: FlightCaller = FlightCaller()
     ) -> tuple[SharedAnswer, bool]:

@@ -16,6 +16,7 @@ from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment
 from roundtrip.domain.liquidity.depth import Withdrawal
+from roundtrip.domain.liquidity.lockers import KnownLocker
 from roundtrip.domain.liquidity.positions import Position
 from roundtrip.venues import abi, positions
 from roundtrip.venues.base import Call, Contracts
@@ -23,6 +24,7 @@ from roundtrip.venues.base import Call, Contracts
 MOST_FUNCTIONS = 16
 MOST_ACTORS = 4
 _MOST_VARIANTS = 12
+_MOST_TIMES = 4
 _LOCK_IDS = range(4)
 """Numbers that a locker of its own count may have given to one of its first locks."""
 _CALL_GAS, _READ_GAS = 500_000, 200_000
@@ -53,8 +55,12 @@ class HeldByContract:
     functions: tuple[Setter, ...]
     actors: tuple[Address, ...]
     times_s: tuple[int, ...]
-    never: bool = False
-    """Whether the contract names a time beyond all that are tried."""
+    end_s: int | None = None
+    """When the position's lock ends, as a contract says whose code is known."""
+    lock_ids: tuple[int, ...] = ()
+    """Numbers that the contract names beside the position."""
+    operators: tuple[Address, ...] | None = None
+    """Whom the NFTs' manager lets act for the contract; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +106,41 @@ def read_words(answers: Sequence[bytes | None]) -> tuple[int, ...]:
     )
 
 
-def times_in(words: Sequence[int], now_s: int) -> tuple[int, ...]:
-    """The words that may be times to come, in order."""
-    return tuple(sorted({word for word in words if now_s < word <= now_s + _FOREVER_S}))
+def times_in(answers: Sequence[bytes | None], position: Position, now_s: int) -> tuple[int, ...]:
+    """At most four words that may be times to come, in order; those of answers about this position first."""
+    own = [word for words in _own_words(answers, position) for word in words]
+    coming = (word for word in (*own, *read_words(answers)) if now_s < word <= now_s + _FOREVER_S)
+    return tuple(sorted(list(dict.fromkeys(coming))[:_MOST_TIMES]))
 
 
-def names_no_end(words: Sequence[int]) -> bool:
-    """Whether a word is a time that never comes: the largest number of its width."""
-    return any(word in _NEVER for word in words)
+def read_end(answers: Sequence[bytes | None], locker: KnownLocker) -> int | None:
+    """When the position's lock ends, as a known locker says; None: it does not."""
+    answer = answers[1 + TIME_VIEWS.index(locker.end_view)]
+    return abi.uint_at(answer or b"", locker.end_word)
 
 
-_NEVER = frozenset(2**bits - 1 for bits in (32, 40, 48, 64, 128, 256))
+def is_for_ever(end_s: int, now_s: int) -> bool:
+    """Whether nobody lives to see the time."""
+    return end_s > now_s + _FOREVER_S
+
+
+def lock_ids_in(answers: Sequence[bytes | None], position: Position) -> tuple[int, ...]:
+    """Small numbers beside this position in the answers to ``view_calls``: one may be its lock's."""
+    words = [word for found in _own_words(answers, position) for word in found if word < _LEAST_TIME]
+    return tuple(dict.fromkeys(word for word in words if word != position.number))[:_MOST_LOCK_IDS]
+
+
+_MOST_LOCK_IDS, _LEAST_TIME = 2, 10**9
+
+
+def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[tuple[int, ...]]:
+    """The words of each answer that is about this position: it was asked for by manager and number, or names
+    both."""
+    own = {int(position.owner, 16), position.number}
+    for n, answer in enumerate(answers[1:]):
+        words = read_words((None, answer))
+        if own.issubset(words) or "(address," in "".join(TIME_VIEWS[n : n + 1]):
+            yield words
 
 
 def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
@@ -223,7 +253,7 @@ def _arguments(
     if numbers:
         rest = len(numbers) - 1
         counted = [(number, *[0] * rest), (number, *[number] * rest)]
-        counted += [(lock_id, *[0] * rest) for lock_id in _LOCK_IDS]
+        counted += [(lock_id, *[0] * rest) for lock_id in dict.fromkeys((*held.lock_ids, *_LOCK_IDS))]
         if rest:
             counted.append((number, *[held.liquidity] * rest))
     for some_numbers, some_addresses in product(counted, named):

@@ -17,6 +17,7 @@ from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.positions import manager_of
 
 MOST_LOGS = 5000
+_APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
 MOST_RECEIPTS = 50
 """Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
 
@@ -52,6 +53,25 @@ def log_call(venue: Venue, contracts: Contracts, head: BlockRef, owner: Address 
     topics += [] if owner is None else ["0x" + abi.word(owner)]
     emitter = venue.pool or contracts.v4_pool_manager
     return RpcCall("eth_getLogs", [{"address": emitter, "topics": topics, **blocks}])
+
+
+def operators_call(manager: Address, holder: Address, head: BlockRef) -> RpcCall:
+    """Reads whom the holder of NFTs let act for it, since the first block."""
+    blocks = {"fromBlock": "0x0", "toBlock": hex(head.number)}
+    topics = [_APPROVAL_FOR_ALL, "0x" + abi.word(holder)]
+    return RpcCall("eth_getLogs", [{"address": manager, "topics": topics, **blocks}])
+
+
+def read_operators(answer: msgspec.Raw | RpcError) -> tuple[Address, ...] | None:
+    """Who may move all NFTs of the holder, from the answer to ``operators_call``; None: not known."""
+    logs = read_logs(answer)
+    if logs is None:
+        return None
+    may_move: dict[Address | None, bool] = {}
+    for log in logs:
+        decoded = log.decode()
+        may_move[abi.topic_address(decoded.topics, 2)] = bool(abi.uint_at(decoded.data, 0))
+    return None if None in may_move else tuple(one for one, may in may_move.items() if may and one)
 
 
 def transaction_call(tx_hash: str) -> RpcCall:

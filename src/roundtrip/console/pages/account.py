@@ -12,9 +12,9 @@ from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .account_sections import bag, channels, inbox, keys, marks, overview, practice, watch
+from .account_sections import bag, channels, inbox, keys, marks, overview, practice, unlocks, watch
 
-_SECTIONS = (overview, inbox, watch, channels, bag, practice, marks, keys)
+_SECTIONS = (overview, inbox, watch, channels, bag, unlocks, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(section.ROOM for section in _SECTIONS)
 ACTS: tuple[AccountForm, ...] = tuple(act for section in _SECTIONS for act in section.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})

@@ -1,22 +1,36 @@
 """The token's page: whether it can be sold, what that costs, what could change it, and who holds it."""
 
+import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.figures import format_amount
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
+from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
+from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
+from roundtrip.services.support.cancel_on_error import at_once
+
+from .token_facts import list_facts
 
 _ROWS = {row.name: row for row in OPERATIONS}
 # Pages pass ``deep`` as a parameter, not in a query string.
@@ -52,6 +66,23 @@ _HOLDERS = replace(
     path_answer=None,
     on_mcp=False,
 )
+# The check beside it counts. A refused check asks for no holders.
+_HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
+_HISTORY = replace(_ROWS["check_history"], counts="never")
+_AT_SIZE = replace(
+    _CHECK,
+    name="check_at_size",
+    answer=CheckAtSize,
+    handler=lambda call: check_at_size(call.ctx, call.params),
+    path=None,
+    on_mcp=False,
+)
+_USUAL_AMOUNT = "0.1"
+_AFTER = "hx-trigger-after-settle"
+"""The event of a piece that came: what to know before buying loads again, with what that piece knows."""
+_HOLDERS_S = 0.25
+"""How long the page waits for its holders: it may show the verdict that much later."""
+_MOST_VERDICTS, _LEAST_WIDTH = 20, 6.0
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _CHANGE_STATES = {
     "can": "Can change",
@@ -81,28 +112,129 @@ async def search(visit: Visit) -> Response:
 
 
 async def show_token(visit: Visit) -> Response:
-    """GET /token/{address}: the verdict card, from a check of this moment."""
-    address, deep = visit.path["address"], visit.query.get("deep", "0")
-    check = await visit.ask(_CHECK, address=address, deep=deep)
+    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size."""
+    deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
+    params = CheckParams(visit.path["address"], deep, amount)
+    is_usual = params.probe_wei() is None
+    row = _CHECK if is_usual else _AT_SIZE
+    if visit.is_piece():
+        # A piece belongs to the page of an answer that was counted, and is shared for as long.
+        if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
+            return Response(status_code=204)
+        row = replace(row, counts="never")
+    size = {} if is_usual else {"amount": amount}
+    answer = await visit.ask(row, address=params.address, deep=deep, **size)
+    check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
+    card, look_alike, history, holders = await at_once(
+        _read_card(visit, check, sized_card),
+        _read_look_alike(visit, check),
+        _ask_or_none(visit, _HISTORY, check),
+        _read_holders(visit, check),
+    )
+    verdict, catch = check["verdict"], card["catch"] if card else None
+    query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
     url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
+    held = None if holders is None else holders["held"]
+    liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
+    says_liquidity = params.asks_deep() and is_usual
+    facts = list_facts(check, card, held, liquidity, says_liquidity)
     return visit.show(
-        "token.html",
+        "know_piece.html" if visit.is_piece() else "token.html",
         check=check,
-        card=await _read_card(visit, check),
-        look_alike=await _read_look_alike(visit, check),
+        card=card,
+        word=level_word(verdict["level"], verdict["code"], catch),
+        colour=level_colour(verdict["level"], verdict["code"], catch),
+        is_tradable=is_tradable(verdict["code"]),
+        facts=facts if is_tradable(verdict["code"]) else [],
+        catch=catch,
+        amount=amount,
+        is_usual=is_usual,
+        back=amount_back(check["trade"]),
+        loss_colour=colour_loss,
+        query=f"?{query}" if query else "",
+        shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
+        strip=draw_history(history, catch),
+        holders=None if holders is None else holders | _draw_holders(holders),
+        look_alike=look_alike,
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
-        curl=f"curl -s '{url}{'?deep=1' if deep in ('1', 'true') else ''}'",
+        curl=f"curl -s '{url}{f'?{query}' if query else ''}'",
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
         public_url=visit.console.dispatch.ctx.public_url,
     )
 
 
-async def _read_card(visit: Visit, check: Mapping[str, Any]) -> Any:
-    """The stored card of the check that is shown (no further call is counted); None: there is none, or the
-    database is unavailable."""
+def amount_back(trade: Mapping[str, Any] | None) -> str | None:
+    """What the sell brings back of what the buy paid, as a plain decimal cut to four digits; None: not
+    measured."""
+    if trade is None or trade["roundTripLossBps"] is None:
+        return None
+    back = Decimal(trade["paid"]["amount"]) * (BPS - trade["roundTripLossBps"]) / BPS
+    return format_amount(max(0, int(back * 10**18)), 18)
+
+
+def colour_loss(loss_bps: int) -> str:
+    """The level whose colour a loss has."""
+    if loss_bps >= POLICY.danger_loss_bps:
+        return "danger"
+    return "warn" if loss_bps >= MARKED_LOSS_BPS else "ok"
+
+
+def draw_history(history: Mapping[str, Any] | None, catch: Catch | None) -> list[dict[str, Any]]:
+    """The token's verdicts from the oldest on, for a strip 600 wide: each with its colour and word, where it
+    begins and how wide it is. ``catch``: of the newest. Empty: fewer than two are known."""
+    changes = [] if history is None else history["changes"][:_MOST_VERDICTS]
+    if len(changes) < 2:
+        return []
+    starts = [datetime.fromisoformat(change["checkedAt"]) for change in reversed(changes)]
+    end = datetime.fromisoformat(changes[0]["lastCheckedAt"])
+    whole_s = max(1.0, (end - starts[0]).total_seconds())
+    strip = []
+    for number, change in enumerate(reversed(changes)):
+        until = starts[number + 1] if number + 1 < len(starts) else end
+        of_newest = catch if change is changes[0] else None
+        shown = level_colour(change["level"], change["code"], of_newest)
+        x = 600 * (starts[number] - starts[0]).total_seconds() / whole_s
+        width = max(_LEAST_WIDTH, 600 * (until - starts[number]).total_seconds() / whole_s)
+        word = level_word(change["level"], change["code"], of_newest)
+        strip.append(change | {"colour": shown, "word": word, "x": round(min(x, 600 - _LEAST_WIDTH), 1),
+                               "width": round(width, 1)})  # fmt: skip
+    return strip
+
+
+async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str, Any]) -> Any:
+    """The answer about the token of ``check``; None: an error, which the part's own page shows."""
+    try:
+        return await visit.ask(operation, address=check["address"])
+    except RoundtripError:
+        return None
+
+
+async def _read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:
+    """The answer for the holders' part if it is there at once; None: the part loads by itself. The reading
+    goes on for that: it is shared."""
+    if not is_tradable(check["verdict"]["code"]):
+        return None
+    try:
+        async with asyncio.timeout(_HOLDERS_S):
+            return await _ask_or_none(visit, _HOLDERS_AT_ONCE, check)
+    except TimeoutError:
+        return None
+
+
+def _find_shared(visit: Visit, key: str) -> Any:
+    """An answer that was just given, if it is still shared; None: not known now. Asks nobody."""
+    found = visit.console.dispatch.shared.find_fresh(key)
+    return None if found is None else msgspec.json.decode(found.body)
+
+
+async def _read_card(visit: Visit, check: Mapping[str, Any], sized_card: Any) -> Any:
+    """``sized_card``, or else the stored card of the check that is shown (no further call is counted); None:
+    there is none, or the database is unavailable."""
+    if sized_card is not None:
+        return sized_card
     try:
         answer = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
     except RoundtripError as fault:
@@ -131,10 +263,16 @@ async def _read_look_alike(visit: Visit, check: Mapping[str, Any]) -> Any:
 async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
     answer = await visit.ask(_HOLDERS, address=visit.path["address"])
-    graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    lines = draw_growth(answer["grown"]["points"])
     template = "holders_piece.html" if visit.is_piece() else "holders.html"
-    return visit.show(template, graphs=graphs, lines=lines, **answer)
+    response = visit.show(template, **answer, **_draw_holders(answer))
+    if answer["held"]["status"] != "reading":
+        response.headers[_AFTER] = "holders-read"
+    return response
+
+
+def _draw_holders(answer: Mapping[str, Any]) -> dict[str, Any]:
+    graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
+    return {"graphs": graphs, "lines": draw_growth(answer["grown"]["points"])}
 
 
 def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:
@@ -162,7 +300,9 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
     found = await visit.ask("token_liquidity", address=visit.path["address"])
-    return visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    response = visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    response.headers[_AFTER] = "liquidity-read"
+    return response
 
 
 def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:

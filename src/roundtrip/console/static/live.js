@@ -24,6 +24,13 @@
     return points || selects || rows.contains(document.activeElement);
   }
 
+  // A row's text, with its times as they were sent: the page shows how long ago they are.
+  function read(row) {
+    const copy = row.cloneNode(true);
+    for (const time of copy.querySelectorAll("time")) time.textContent = time.dateTime;
+    return copy.textContent;
+  }
+
   function put(html) {
     const fresh = document.createElement("template");
     fresh.innerHTML = html;
@@ -31,7 +38,7 @@
     for (const row of rows.querySelectorAll("[data-row]")) before.set(row.dataset.row, row);
     for (const row of fresh.content.querySelectorAll("[data-row]")) {
       const was = before.get(row.dataset.row);
-      if (was && was.textContent === row.textContent) {
+      if (was && read(was) === read(row)) {
         was.classList.remove("changed");
         row.replaceWith(was);
       } else row.classList.add("changed");

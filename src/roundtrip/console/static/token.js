@@ -1,5 +1,5 @@
 "use strict";
-// The token's page: shows the age of the check, and the copy buttons.
+// The token's page: shows the age of the check, when a new one may be made, and the copy buttons.
 
 const NOTE_MS = 2500;
 
@@ -42,9 +42,32 @@ async function copy(button) {
   }, NOTE_MS);
 }
 
+// An answer is shared for some seconds: until then the same one would come back.
+function tellNext() {
+  const age = document.querySelector("[data-age-of]");
+  for (const link of document.querySelectorAll("[data-again-after]")) {
+    const seconds = (Date.now() - Date.parse(age.dataset.ageOf)) / 1000;
+    const left = Math.ceil(Number(link.dataset.againAfter) - seconds);
+    // A wrong clock of the reader must not hold the link back for long.
+    const waits = left > 0 && seconds >= 0;
+    link.nextElementSibling.textContent = waits ? `(a new check in ${left}\u00a0s)` : "";
+    if (waits) link.setAttribute("aria-disabled", "true");
+    else link.removeAttribute("aria-disabled");
+  }
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-again-after][aria-disabled]")) event.preventDefault();
+});
+
 for (const button of document.querySelectorAll("[data-copy-of]")) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
-tellAges();
-setInterval(tellAges, 1000);
+function tick() {
+  tellAges();
+  tellNext();
+}
+
+tick();
+setInterval(tick, 1000);

@@ -5,6 +5,7 @@ import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -12,7 +13,8 @@ import msgspec
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
-from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.admission.page_views import PageViews, ViewTicket
+from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.http.app import read_body
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
@@ -31,9 +33,11 @@ SECURE_COOKIE = f"__Host-{COOKIE}"
 neither another host of the domain nor plain HTTP can replace the session."""
 _MOST_FIELDS = 50
 _PREFILLED_LINK = re.compile(
-    r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400})"
+    r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400}"
+    r"|practice|watch)"
 )
-"""Links of the console that prefill a form: the only paths to which signing in redirects."""
+"""Links of the console that prefill a form or open its room: the only paths to which signing in
+redirects."""
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
@@ -50,6 +54,8 @@ class Console:
     """Live boards."""
     pictures: Pictures
     """Draws cards."""
+    views: PageViews
+    """Counts what people look at."""
     status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)
     """The answers of ``health`` and ``service_status``."""
 
@@ -65,7 +71,8 @@ class Console:
 
 @dataclass(slots=True)
 class Visit:
-    """One request to a page. ``session``: the session key in the cookie; None: not signed in."""
+    """One request to a page. ``session``: the session key in the cookie; None: not signed in. It counts as
+    one view, however much it asks, unless all of that is shared; ``view``: that view."""
 
     console: Console
     scope: Scope
@@ -73,18 +80,39 @@ class Visit:
     path: Mapping[str, str]
     query: Mapping[str, str]
     form: Mapping[str, str] = field(default_factory=dict)
+    view: ViewTicket | None = None
+    is_free: bool = True
+    """Whether all answers so far were shared ones, or failed through no fault of the visitor."""
 
     async def ask(self, operation: str | AnyOperation, **params: Any) -> Any:
         """Calls an operation; returns the answer as decoded JSON. A ``once`` operation takes its idempotency
-        key from the form. Raises RoundtripError."""
+        key from the form. What only reads is part of the view; all else counts as a call. Raises
+        RoundtripError."""
         row = _BY_NAME[operation] if isinstance(operation, str) else operation
         idempotency_keys = (self.form.get("once", ""),) if row.once else ()
+        caller = self._identify()
+        in_view = row.method == "GET" and row.counts != "never"
+        if in_view:
+            caller = replace(caller, in_view=True)
+            if not self.console.dispatch.has_shared(row, params):
+                await self._count_view(caller)
         reply = await self.console.dispatch.run(
-            row, params, self._identify(), idempotency_keys=idempotency_keys, door="pages"
+            row, params, caller, idempotency_keys=idempotency_keys, door="pages"
         )
+        self.is_free &= not in_view or _is_free(reply)
         if reply.error is not None:
             raise reply.error
         return msgspec.json.decode(reply.body)
+
+    async def _count_view(self, caller: CallerRequest) -> None:
+        if self.view is None:
+            self.view = await self.console.views.take(caller, self.is_piece())
+
+    def settle(self) -> None:
+        """Uncounts the view at the end of the request, if it was free."""
+        if self.view is not None and self.is_free:
+            self.console.views.refund(self.view)
+            self.view = None
 
     def _identify(self) -> CallerRequest:
         """The caller: the session's key, else the address. Pages ignore API keys in headers."""
@@ -96,8 +124,9 @@ class Visit:
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """Renders a page, or a piece of one."""
+        made = datetime.fromtimestamp(self.console.dispatch.ctx.now_s(), UTC).isoformat(timespec="seconds")
         body = self.console.templates.render(
-            template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, **values
+            template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, made=made, **values
         )
         return Response(body, status, media_type="text/html")
 
@@ -126,6 +155,12 @@ class Visit:
         return hmac.compare_digest(self.form.get("csrf", "").encode(), self.csrf().encode())
 
 
+def _is_free(reply: DoorReply) -> bool:
+    if reply.error is not None:
+        return not reply.error.counts
+    return reply.headers.get("x-cache") == "hit"
+
+
 Handler = Callable[[Visit], Awaitable[Response]]
 
 
@@ -143,7 +178,8 @@ class PageRoute:
 
 def sign_in_path(scope: Scope) -> str:
     """The sign-in page's path; it carries the requested path if that is a link that prefills a form."""
-    wanted = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+    query = scope.get("query_string", b"").decode("latin-1")
+    wanted = f"{scope['path']}?{query}" if query else str(scope["path"])
     return f"/sign-in?{urlencode({'to': wanted})}" if _PREFILLED_LINK.fullmatch(wanted) else "/sign-in"
 
 

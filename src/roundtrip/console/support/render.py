@@ -120,11 +120,21 @@ def usd(value: float | None) -> str:
 
 
 def moment(text: str | None) -> Markup:
-    """A UTC time as a ``time`` element; the page's script adds the reader's local time as tooltip."""
+    """A UTC time as a ``time`` element. The page's script shows how long ago it is, with the exact time as
+    tooltip; where a sentence needs the time itself, use ``exact``."""
+    return _render_time(text, Markup(" data-ago"))
+
+
+def exact(text: str | None) -> Markup:
+    """A UTC time as a ``time`` element that stays exact."""
+    return _render_time(text, Markup(""))
+
+
+def _render_time(text: str | None, attribute: Markup) -> Markup:
     if text is None:
         return Markup("–")
     time = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, time)
+    return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, attribute, time)
 
 
 _FILTERS = {
@@ -137,6 +147,7 @@ _FILTERS = {
     "usd": usd,
     "decimal": decimal,
     "moment": moment,
+    "exact": exact,
 }
 
 

@@ -12,7 +12,22 @@ _CACHE_FOREVER = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
     (b"x-content-type-options", b"nosniff"),
 )
-_KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_KINDS = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "ico": "image/x-icon",
+}
+_CACHE_A_DAY = ((b"cache-control", b"public, max-age=86400"), (b"x-content-type-options", b"nosniff"))
+_ROBOTS = b"""User-agent: *
+Disallow: /v1/
+Disallow: /mcp
+Disallow: /account
+Disallow: /sign-in
+Disallow: /search
+Disallow: /boards/*/live
+Disallow: /boards/*/rows
+"""
 _LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "sse.js": "htmx-ext-sse/dist/sse.min.js",
               "uplot.js": "uplot/dist/uPlot.iife.min.js",
               "uplot.css": "uplot/dist/uPlot.min.css"}  # fmt: skip
@@ -38,9 +53,14 @@ class StaticFiles:
                 raise LibraryMissing(f"{font} is missing: make run installs it")
         self.paths: Mapping[str, str] = {name: _hashed_path(name, body) for name, body in files.items()}
         """Paths by file name."""
-        self.documents: Mapping[str, Document] = {
+        self.documents: dict[str, Document] = {
             self.paths[name]: Document(body, _KINDS[name.rpartition(".")[2]], _CACHE_FOREVER, cors=False)
             for name, body in files.items()
+        }
+        # Programs ask for these by their well-known paths.
+        self.documents |= {
+            "/favicon.ico": Document(files["favicon.ico"], _KINDS["ico"], _CACHE_A_DAY, cors=False),
+            "/robots.txt": Document(_ROBOTS, "text/plain; charset=utf-8", _CACHE_A_DAY, cors=False),
         }
 
 

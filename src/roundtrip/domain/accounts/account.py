@@ -41,12 +41,14 @@ class AddressAllowance:
 @dataclass(frozen=True, slots=True)
 class Allowances:
     """``anonymous``: without a key, by address. ``key``: of an account, all its keys together. ``holder``: of
-    an account whose wallet holds enough of the service's own token."""
+    an account whose wallet holds enough of the service's own token. ``views``: pages that people open, by
+    address or account; what scripts ask of them counts apart."""
 
     anonymous: CallAllowance
     key: CallAllowance
     holder: CallAllowance
     address: AddressAllowance = AddressAllowance()
+    views: CallAllowance = CallAllowance(120, 20_000)
 
 
 # Without look-alikes: 0 and o, 1, i and l.

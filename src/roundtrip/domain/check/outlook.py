@@ -12,14 +12,16 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 
 from .account_rights import is_complete, rights_sentence
-from .evidence import AccountRights, Curve, Evidence, LaunchRecord, Missing, OwnerCalls
+from .evidence import AccountRights, Curve, Evidence, HolderSells, LaunchRecord, Missing, OwnerCalls
 from .holder_sells import gaps, holder_sentence
 from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
+from .venue_code import takes_sells
 from .verdict import Judgement, shown_index
 from .verdict_text import snipe_left_s
 
 Standing = Literal["can", "may", "not_known", "not_tried", "not_found"]
+Topic = Literal["owner", "code", "pool", "liquidity", "launch", "holders", "time"]
 WORST_FIRST: tuple[Standing, ...] = ("can", "may", "not_known", "not_tried", "not_found")
 _NO_PROMISE = "That is no promise"
 
@@ -29,7 +31,7 @@ class Prospect:
     """One thing that could change, in a sentence. ``can``: it was tried and does. ``may``: an account or
     contract could do it. ``not_found``: a search found nothing."""
 
-    topic: Literal["owner", "code", "pool", "liquidity", "launch", "holders", "time"]
+    topic: Topic
     standing: Standing
     text: str
 
@@ -45,6 +47,31 @@ def prospects(evidence: Evidence, judgement: Judgement, policy: Policy) -> tuple
     if index is not None:
         rows += _time(evidence, index)
     return tuple(sorted(rows, key=lambda prospect: WORST_FIRST.index(prospect.standing)))
+
+
+def describe_deep_round(evidence: Evidence, judgement: Judgement, deep: bool, policy: Policy) -> str:
+    """What the deep round tried, or why there is nothing for it to try. Empty: a plain check, and a deep one
+    may find more."""
+    if judgement.missing is not None:
+        return "This deep check ended before its last round." if deep else ""
+    best = judgement.best
+    if best is None or not takes_sells(judgement.readings[best], policy):
+        reason = "No sell went through" if evidence.venues else "There is no pool"
+        return f"{reason}, so neither the owner's functions nor sells of real holders can be tried."
+    if not deep:
+        return ""
+    calls, held = evidence.owner_calls, evidence.holder_sells
+    called = "could not call its owner's functions"
+    if calls is None:
+        called = "found no owner whose functions it could call"
+    elif isinstance(calls, OwnerCalls):
+        called = f"called {format_count(len(calls.tried), 'function')} of its owner"
+    sold = "could not sell as real holders"
+    if held is None:
+        sold = "knows no real holder to sell as"
+    elif isinstance(held, HolderSells):
+        sold = f"sold as {format_count(len(held.tried), 'real holder')}"
+    return f"This deep check {called} and {sold}."
 
 
 def _acts(address: Address | Missing | None) -> bool:

@@ -51,6 +51,8 @@ class HeldPosition:
     locker: str | None = None
     fees_raw: tuple[int, int] | None = None
     is_contract: bool = False
+    money_wei: int = 0
+    """The worth of the quote that it holds, in range or not."""
 
     def active_liquidity(self) -> int:
         """Its part of the pool's liquidity in range."""
@@ -81,48 +83,57 @@ class PoolDepth:
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A wallet and what it can withdraw now: the share of all depth, and the positions by pool."""
+    """A wallet and what it can withdraw now: the share of all depth, and the positions by pool.
+    ``money_bps``: the share of the quote in all known positions; it tells more where positions are narrow."""
 
     wallet: Address
     share_bps: int
     positions: tuple[tuple[PoolDepth, HeldPosition], ...]
+    money_bps: int = 0
+
+    def largest_bps(self) -> int:
+        """The larger one of the two shares."""
+        return max(self.share_bps, self.money_bps)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenDepth:
     """The depth of a token's venues, the venue of the check first. ``unread``: why positions are not known;
-    empty: they are. ``absence``: the sentence that says why there are no pools; empty: it trades in none."""
+    empty: they are. ``absence``: the sentence that says why there are no pools; empty: it trades in none.
+    ``money_bps``: like the totals, of the quote that known positions hold, in range or not."""
 
     pools: tuple[PoolDepth, ...]
     unread: str = ""
     totals_bps: dict[HeldBy, int] = field(default_factory=dict)
     absence: str = ""
+    money_bps: dict[HeldBy, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pools: Iterable[PoolDepth], unread: str = "", absence: str = "") -> "TokenDepth":
         """The depth with its totals. Pools of which the worth is not known count in none of them."""
         pools = tuple(pools)
-        return cls(pools, unread, _totals_bps(pools), absence)
+        return cls(pools, unread, _totals_bps(pools), absence, _money_bps(pools))
 
     def free_parties(self) -> tuple[Party, ...]:
-        """Wallets that can withdraw something active now, the largest first."""
+        """Wallets that can withdraw something now that is active or holds money, the largest first, with all
+        that they can withdraw."""
         held: dict[Address, list[tuple[PoolDepth, HeldPosition]]] = {}
         for pool in self.pools:
             for position in pool.positions:
-                if position.withdrawal is not None and position.active_liquidity():
+                if position.withdrawal is not None:
                     held.setdefault(position.withdrawal.wallet, []).append((pool, position))
-        whole_wei = self._whole_wei()
+        whole_wei, money_wei = max(1, self._whole_wei()), max(1, _whole_money_wei(self.pools))
         parties = [
             Party(
                 wallet,
-                sum(pool.worth_of(position) for pool, position in positions) * BPS // whole_wei
-                if whole_wei
-                else 0,
+                sum(pool.worth_of(position) for pool, position in positions) * BPS // whole_wei,
                 tuple(positions),
+                sum(position.money_wei for _, position in positions) * BPS // money_wei,
             )
             for wallet, positions in held.items()
+            if any(position.active_liquidity() or position.money_wei for _, position in positions)
         ]
-        return tuple(sorted(parties, key=lambda party: (-party.share_bps, party.wallet)))
+        return tuple(sorted(parties, key=lambda party: (-party.largest_bps(), party.wallet)))
 
     def _whole_wei(self) -> int:
         return sum(pool.worth_wei or 0 for pool in self.pools)
@@ -143,6 +154,21 @@ def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
         for status, liquidity in known.items():
             parts_wei[status] += (pool.worth_wei or 0) * liquidity // max(1, pool.liquidity)
     return {status: part * BPS // whole_wei if whole_wei else 0 for status, part in parts_wei.items()}
+
+
+def _whole_money_wei(pools: tuple[PoolDepth, ...]) -> int:
+    return sum(
+        sum(held.money_wei for held in pool.positions) + ((pool.worth_wei or 0) if pool.is_curve else 0)
+        for pool in pools
+    )
+
+
+def _money_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    parts_wei: dict[HeldBy, int] = dict.fromkeys(HELD_BY, 0)
+    for held in (held for pool in pools for held in pool.positions):
+        parts_wei[held.held_by] += held.money_wei
+    whole_wei = max(1, _whole_money_wei(pools))
+    return {held_by: part * BPS // whole_wei for held_by, part in parts_wei.items()}
 
 
 def quote_along_raw(sqrt_price_x96: int, liquidity: int, token_is_zero: bool) -> int:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check import ticks
 
 
 class Position(NamedTuple):
@@ -25,6 +26,15 @@ class Position(NamedTuple):
     def is_active(self, tick: int) -> bool:
         """Whether the position is part of the pool's depth at this tick."""
         return self.tick_lower <= tick < self.tick_upper
+
+    def amounts(self, sqrt_price_x96: int) -> tuple[int, int]:
+        """What it holds of the pool's two currencies at a price, in base units; nothing where its ticks are
+        those of no pool."""
+        try:
+            low, high = ticks.amounts(sqrt_price_x96, self.tick_lower, self.tick_upper, -self.liquidity)
+        except ValueError:
+            return 0, 0
+        return abs(low), abs(high)
 
 
 @dataclass(frozen=True, slots=True)

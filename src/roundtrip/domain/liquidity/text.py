@@ -52,26 +52,71 @@ def describe(
         return (depth.absence or "It trades in no pool, so there is no liquidity to withdraw.",)
     if not any(pool.worth_wei or pool.liquidity for pool in depth.pools):
         return ("Its pools have no liquidity in range.",)
-    sentences = [free_sentence(exit_after, tags)] if exit_after is not None else []
-    unknown_bps = depth.totals_bps["unknown"]
+    dangers = _dangers(depth, exit_after, tags)
+    if not dangers:
+        locks = [held.lock for held in _positions_held_by(depth, "locked") if held.lock]
+        when = f"before {format_time(min(lock.at_s for lock in locks))}" if locks else "now"
+        dangers = [f"We found nobody who can withdraw any of its liquidity {when}."]
+    return (*dangers, *_kept_sentences(depth))
+
+
+def _dangers(
+    depth: TokenDepth, exit_after: ExitAfterWithdrawal | None, tags: Mapping[Address, tuple[Tag, ...]]
+) -> list[str]:
+    """What is no pass, the largest share first."""
+    totals, money, found = depth.totals_bps, depth.money_bps, list[tuple[int, str]]()
+    if exit_after is not None:
+        found.append((max(totals["free"], money["free"]), _free_sentences(depth, exit_after, tags)))
     if depth.unread:
-        sentences.append(f"{depth.unread}: this is not a pass.")
-    elif unknown_bps:
-        share = format_percent(unknown_bps)
-        sentences.append(f"We could not find out who can withdraw {share} of its liquidity: this is no pass.")
-    elif exit_after is None and not depth.totals_bps["free"]:
-        sentences.append("We found nobody who can withdraw any of its liquidity now.")
-    return (*sentences, *_kept_sentences(depth))
+        # What was not read may be most of it, and is not among the totals.
+        found.append((max(totals["unknown"], BPS // 2), f"{depth.unread}: this is not a pass."))
+    elif largest_bps := max(totals["unknown"], money["unknown"]):
+        share = _share(totals["unknown"], money["unknown"], "its")
+        found.append((largest_bps, f"We could not find out who can withdraw {share}: this is no pass."))
+    if largest_bps := max(totals["contract"], money["contract"]):
+        found.append((largest_bps, _contract_sentence(depth)))
+    return [text for _, text in sorted(found, key=lambda one: -one[0])]
 
 
-def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[Tag, ...]]) -> str:
+def _share(depth_bps: int, money_bps: int, whose: str = "the") -> str:
+    """A share of the liquidity; of the money, where that is much more than its depth shows."""
+    if money_bps <= depth_bps + _APART_BPS:
+        return f"{format_percent(depth_bps)} of {whose} liquidity"
+    share = f"{format_percent(depth_bps)} of the liquidity in range"
+    return f"{format_percent(money_bps)} of the money in its pools ({share})"
+
+
+_APART_BPS = 500
+
+
+def _contract_sentence(depth: TokenDepth) -> str:
+    share = _share(depth.totals_bps["contract"], depth.money_bps["contract"])
+    told = "nobody that we tried can withdraw it now"
+    if (end := _first_lock(_positions_held_by(depth, "contract"))) is not None:
+        when = format_time(end.at_s)
+        told += f"; it can be withdrawn on {when}" if end.is_exact else f", nor before {when}"
+    return f"{share} is in contracts that we do not know: {told}. This is no pass."
+
+
+def _free_sentences(
+    depth: TokenDepth, exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[Tag, ...]]
+) -> str:
+    """What all can withdraw who can, where they are several, and what the largest can."""
+    wallets, share = len(depth.free_parties()), _share(depth.totals_bps["free"], depth.money_bps["free"])
+    if wallets == 1:
+        return free_sentence(exit_after, tags, "One wallet")
+    every = f"{wallets:,} wallets can withdraw {share} at any moment."
+    return f"{every} {free_sentence(exit_after, tags, 'The largest')}"
+
+
+def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[Tag, ...]], who: str) -> str:
     """What the largest party can withdraw, and what a buyer would have left."""
     party = exit_after.party
-    whose = next((_WHOSE[tag] for tag in tags.get(party.wallet, ()) if tag in _WHOSE), "")
-    wallet = f"One wallet, {whose}," if whose else f"One wallet, {party.wallet},"
+    whose = next((_WHOSE[tag] for tag in tags.get(party.wallet, ()) if tag in _WHOSE), party.wallet)
     through = next((held.withdrawal.function for _, held in party.positions if held.withdrawal), "")
-    by = f" through {through}" if through else ""
-    text = f"{wallet} can withdraw {format_percent(party.share_bps)} of the liquidity at any moment{by}"
+    via = "the contract's function " if "(" in through else ""
+    by = f" through {via}{through}" if through else ""
+    text = f"{who}, {whose}, can withdraw {_share(party.share_bps, party.money_bps)} at any moment{by}"
     if exit_after.missing:
         return f"{text}; we could not find out what you would then get back: {exit_after.missing}."
     if exit_after.loss_bps is None:
@@ -83,23 +128,17 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
 
 
 def _kept_sentences(depth: TokenDepth) -> list[str]:
-    totals, texts = depth.totals_bps, []
+    totals, texts = depth.totals_bps, list[str]()
+    is_apart = any(bps > totals[held_by] + _APART_BPS for held_by, bps in depth.money_bps.items())
+    liquidity = "the liquidity in range" if is_apart else "the liquidity"
     if totals["burned"]:
-        texts.append(f"{format_percent(totals['burned'])} of the liquidity is at a burn address.")
+        texts.append(f"{format_percent(totals['burned'])} of {liquidity} is at a burn address.")
     if totals["launchpad"]:
-        texts.append(f"The launchpad keeps {format_percent(totals['launchpad'])} of the liquidity.")
+        texts.append(f"The launchpad keeps {format_percent(totals['launchpad'])} of {liquidity}.")
     if totals["locked"]:
         locks = [held.lock for held in _positions_held_by(depth, "locked") if held.lock]
-        until = f" until {format_time(min(lock.at_s for lock in locks))}" if locks else ""
-        texts.append(f"{format_percent(totals['locked'])} of the liquidity is locked{until}.")
-    if totals["contract"]:
-        text = f"{format_percent(totals['contract'])} of the liquidity is in contracts that we do not know"
-        end = _first_lock(_positions_held_by(depth, "contract"))
-        told = "nobody that we tried can withdraw it now"
-        if end is not None:
-            when = format_time(end.at_s)
-            told += f"; it can be withdrawn on {when}" if end.is_exact else f", nor before {when}"
-        texts.append(f"{text}: {told}.")
+        until = f"until {format_time(min(lock.at_s for lock in locks))}" if locks else "for ever"
+        texts.append(f"{format_percent(totals['locked'])} of {liquidity} is locked {until}.")
     return texts
 
 

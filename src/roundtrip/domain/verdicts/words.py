@@ -1,7 +1,30 @@
-"""Verdicts in words for people."""
+"""Verdicts in words and colours for people."""
 
-_LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
-_CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
+from .catch import Catch
+
+_LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
+_CODE_WORDS = {
+    "cannot_sell": "Honeypot: you cannot sell",
+    "cannot_buy": "Nobody can buy it now",
+    "toll_pool": "The pool keeps a large part",
+    "thin_pool": "Thin pool, large loss",
+    "high_fees": "High fees",
+    "heavy_fees": "Very high fees",
+    "no_pool": "No pool to trade in",
+    "empty_pool": "Nothing to buy now",
+    "no_contract": "No contract here",
+    "not_a_token": "Not a token",
+    "quote_asset": "Money",
+}
+_CATCH_WORDS: dict[Catch, str] = {
+    "hour": "Sells now, not in an hour",
+    "day": "Sells now, not in a day",
+    "later": "You cannot sell at once",
+    "parts": "Sells only in parts",
+    "tax": "Can sell, high tax",
+    "loss": "Can sell, at a high cost",
+}
+_NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
 _CODE_TEXTS = {
     "ok": "it sells",
     "cannot_sell": "selling is blocked or held back",
@@ -19,10 +42,31 @@ _CODE_TEXTS = {
 }
 
 
-def level_word(level: str, code: str) -> str:
-    """One word for a verdict, as colour alone is not accessible. Only cannot_sell is "Trap"; quote assets are
-    "Money", as nothing is proven of them."""
+def level_word(level: str, code: str, catch: Catch | None = None) -> str:
+    """The words for a verdict, as colour alone is not accessible. ``catch``: what its code ok does not say;
+    None: nothing, or it is not known here."""
+    if level == "unknown":
+        return _LEVEL_WORDS[level]
+    if code == "ok":
+        if catch is not None:
+            return _CATCH_WORDS[catch]
+        return {"warn": "Sells, with a warning", "danger": "Sells now, not later"}.get(level, "Can sell")
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
+
+
+def level_colour(level: str, code: str, catch: Catch | None = None) -> str:
+    """The level whose colour and sign a verdict has: never better than ``level``. What sells for an hour or
+    a day only has that of a danger; where nothing can be sold because it is no token, that of unknown."""
+    if code in _NOTHING_TO_SELL:
+        return "unknown"
+    if code != "ok" or catch is None or level in ("danger", "unknown"):
+        return level
+    return "danger" if catch in ("hour", "day") else "warn"
+
+
+def is_tradable(code: str) -> bool:
+    """Whether there is a token to trade at all."""
+    return code not in _NOTHING_TO_SELL
 
 
 def code_text(level: str, code: str) -> str:

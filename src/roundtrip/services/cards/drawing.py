@@ -7,7 +7,7 @@ from html import escape
 from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
-from roundtrip.domain.verdicts.words import level_word
+from roundtrip.domain.verdicts.words import level_colour, level_word
 
 from .newest_check import TokenCard
 
@@ -55,15 +55,18 @@ def describe_card(card: TokenCard) -> CardText:
         return CardText("Not checked yet", "unknown", "", "", sentence, "")
     symbol = f'"{names.reason(check.symbol)}"' if check.symbol else "no symbol"
     as_of = f"As of block {check.block:,}, {check.block_at:%Y-%m-%d %H:%M:%S} UTC"
-    if check.is_old and check.level in ("ok", "warn"):
+    colour = level_colour(check.level, check.code, check.catch)
+    is_good = check.level in ("ok", "warn") and colour != "danger"
+    if check.is_old and is_good:
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
     loss, loss_bps = "", check.round_trip_loss_bps
     # Of what holders cannot sell, a new wallet's loss would mislead.
-    if loss_bps is not None and check.level in ("ok", "warn"):
+    if loss_bps is not None and is_good:
         loss = f"A round trip costs {format_percent(loss_bps)}"
     sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
-    return CardText(level_word(check.level, check.code), check.level, symbol, loss, sentence, as_of)
+    word = level_word(check.level, check.code, check.catch)
+    return CardText(word, colour, symbol, loss, sentence, as_of)
 
 
 def draw_card(card: TokenCard) -> str:

@@ -15,6 +15,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.verdicts.catch import Catch, find_catch
 from roundtrip.services.check.schema import at, present
 from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -39,7 +40,8 @@ _ABSENT_TTL_MS = 2_000
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
-    hour. ``holders``: real holders whose simulated sale gave a result."""
+    hour. ``holders``: real holders whose simulated sale gave a result. ``catch``: what the code ok does not
+    say."""
 
     level: str
     code: str
@@ -51,6 +53,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     is_old: bool
     is_fresh: bool
     holders: int
+    catch: Catch | None = None
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -139,7 +142,8 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
         return None
     with contextlib.suppress(ValueError):
         evidence = canonical_json.load(Evidence, stored.document)
-        answer = present(evidence, judge(evidence, policy), policy, stored.checked_at.timestamp())
+        judgement = judge(evidence, policy)
+        answer = present(evidence, judgement, policy, stored.checked_at.timestamp())
         age_s = now_s - stored.checked_at.timestamp()
         return CheckSummary(
             level=answer.verdict.level,
@@ -152,5 +156,6 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
             is_old=age_s > OLD_S,
             is_fresh=age_s <= FRESH_S,
             holders=stored.holders,
+            catch=find_catch(evidence, judgement, policy),
         )
     return None

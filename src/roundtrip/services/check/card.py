@@ -5,11 +5,13 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.cost import Cost, cost_of
-from roundtrip.domain.check.evidence import Evidence
-from roundtrip.domain.check.outlook import Prospect, Standing, prospects
+from roundtrip.domain.check.evidence import Evidence, Sold, VenueEvidence
+from roundtrip.domain.check.outlook import Prospect, Standing, Topic, describe_deep_round, prospects
 from roundtrip.domain.check.verdict import Judgement, shown_index
+from roundtrip.domain.verdicts.catch import Catch, find_catch
 
 from .probe_grid import CheckGrid, format_size, grid_of
 from .schema import at
@@ -28,17 +30,23 @@ class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
     buy_tax_bps: Share
     sell_tax_bps: Share
     impact_bps: Share
+    gas: Annotated[
+        str | None,
+        msgspec.Meta(description="Gas of the buy and the sell at the block's base fee. null: not measured."),
+    ]
 
 
 class ProspectAnswer(msgspec.Struct, frozen=True):
     """One thing that could change what was found."""
 
+    topic: Topic
     standing: Standing
     text: str
 
 
 class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
-    """``cost`` null: nothing was bought. ``outlook``: what could change it, the worst first."""
+    """``cost`` null: nothing was bought. ``outlook``: what could change it, the worst first. ``catch``: what
+    the code ok does not say. ``deep_round``: what a deep check tried, or why it can try nothing."""
 
     block: int
     block_at: datetime
@@ -46,23 +54,35 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     cost: CostAnswer | None
     grid: CheckGrid
     outlook: list[ProspectAnswer]
+    catch: Catch | None
+    deep_round: str
 
 
 def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Policy) -> CheckCard:
     """The card, read from the evidence and its judgement. ``deep``: of a deep check."""
     index = shown_index(judgement)
     cost = None if index is None else cost_of(evidence, index, judgement.readings[index])
+    gas_wei = None if index is None else _gas_wei(evidence.venues[index], evidence.block_base_fee_wei)
     return CheckCard(
         block=evidence.block.number,
         block_at=at(evidence.block.timestamp_s),
         deep=deep,
-        cost=None if cost is None else _cost(cost, policy),
+        cost=None if cost is None else _cost(cost, gas_wei, policy),
         grid=grid_of(evidence, judgement, policy),
         outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
+        catch=find_catch(evidence, judgement, policy),
+        deep_round=describe_deep_round(evidence, judgement, deep, policy),
     )
 
 
-def _cost(cost: Cost, policy: Policy) -> CostAnswer:
+def _gas_wei(venue: VenueEvidence, base_fee_wei: int) -> int | None:
+    """The gas of the first buy whose sell went through."""
+    sold = (cell.outcome for cell in venue.cells if isinstance(cell.outcome, Sold))
+    first = next(sold, None)
+    return None if first is None else (first.buy_gas + first.sell_gas) * base_fee_wei
+
+
+def _cost(cost: Cost, gas_wei: int | None, policy: Policy) -> CostAnswer:
     return CostAnswer(
         size=None if cost.size is None else format_size(cost.size, policy),
         round_trip_bps=cost.round_trip_bps,
@@ -72,8 +92,9 @@ def _cost(cost: Cost, policy: Policy) -> CostAnswer:
         buy_tax_bps=cost.buy_tax_bps,
         sell_tax_bps=cost.sell_tax_bps,
         impact_bps=cost.impact_bps,
+        gas=None if gas_wei is None else format_eth(gas_wei),
     )
 
 
 def _prospect(prospect: Prospect) -> ProspectAnswer:
-    return ProspectAnswer(prospect.standing, prospect.text)
+    return ProspectAnswer(prospect.topic, prospect.standing, prospect.text)

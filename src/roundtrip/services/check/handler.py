@@ -1,9 +1,10 @@
 """Answers whether a token can be bought and sold, and what a round trip costs. Two batches to the node, one
 more for a deep check."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
+from msgspec import Struct
 from msgspec.structs import replace
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -26,6 +27,7 @@ from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .buy_round import CheckInputs, run_buy_round
+from .card import CheckCard, read_card
 from .deep_round import run_later_rounds
 from .pipeline import prepare_inputs, remember_launch
 from .proof_schema import encode_proof_inputs
@@ -43,24 +45,50 @@ async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
     return await run_check(ctx, params)
 
 
-async def run_check(ctx: Context, params: CheckParams, requested: bool = True) -> UseCaseAnswer[Check]:
-    """Runs a check; ``requested`` False: a job makes it. An absence is only answered at the node's newest
-    block. Raises like ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
+async def run_check(
+    ctx: Context,
+    params: CheckParams,
+    requested: bool = True,
+    keep_card: Callable[[CheckCard], None] | None = None,
+) -> UseCaseAnswer[Check]:
+    """Runs a check; ``requested`` False: a job makes it. ``keep_card`` gets its card, too. An absence is only
+    answered at the node's newest block. Raises like ``check``, and ServiceFull (busy) for an absence on a
+    node that is behind the index."""
     meter, probe_wei = Meter(), params.probe_wei()
     if probe_wei is not None:
         ctx = ctx.at_size(probe_wei)
     head, indexed_block = await head_of_index(ctx)
-    answer = await _check_at(ctx, head, params, requested, meter)
+    answer = await _check_at(ctx, head, params, requested, meter, keep_card)
     if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
         # The token may have been launched since the head was read.
-        answer = await _check_at(ctx, newest, params, requested, meter)
+        answer = await _check_at(ctx, newest, params, requested, meter, keep_card)
     if answer.is_absence and answer.block < indexed_block <= answer.block + MOST_AHEAD:
         raise block_missing_error(indexed_block)
     return answer
 
 
+class CheckAtSize(Struct, frozen=True):
+    """A check at another size than the usual, and its card: its evidence is not stored."""
+
+    check: Check
+    card: CheckCard
+
+
+async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckAtSize]:
+    """Runs a check with its card. Raises like ``run_check``."""
+    cards: list[CheckCard] = []
+    ran = await run_check(ctx, params, keep_card=cards.append)
+    answer = CheckAtSize(ran.answer, cards[-1])
+    return UseCaseAnswer(answer, ran.ttl_ms, ran.counted, ran.meter, ran.block, ran.is_absence)
+
+
 async def _check_at(
-    ctx: Context, head: ChainHead, params: CheckParams, requested: bool, meter: Meter
+    ctx: Context,
+    head: ChainHead,
+    params: CheckParams,
+    requested: bool,
+    meter: Meter,
+    keep_card: Callable[[CheckCard], None] | None,
 ) -> UseCaseAnswer[Check]:
     """Runs a check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
     recorder = CallRecorder(ctx.node)
@@ -74,6 +102,8 @@ async def _check_at(
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
     answer = present(evidence, judgement, ctx.policy, now_s)
+    if keep_card is not None:
+        keep_card(read_card(evidence, judgement, inputs.deep, ctx.policy))
     if params.probe_wei() is None:
         scam_marks = await _store(
             ctx, evidence, judgement, proof, now_s, requested, inputs, _loss_bps(answer)

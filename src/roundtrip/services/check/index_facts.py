@@ -18,17 +18,15 @@ from roundtrip.venues.base import Contracts, quote_name
 
 from .candidates import KnownVenues
 
-_PATIENCE_S = 0.5
-
 
 async def read_known_venues(
-    book: VenueIndex | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
+    book: VenueIndex | None, pool: asyncpg.Pool, contracts: Contracts, token: Address, patience_s: float
 ) -> KnownVenues:
     """The token's venues in this process's venue index. Once per token they are completed from the database
-    with the pools from before this process started; where the database does not answer, they stay
+    with the pools from before this process started; where the database does not answer in time, they stay
     incomplete."""
     if book is not None and book.needs_history(token):
-        await _complete_from_database(book, pool, contracts, token)
+        await _complete_from_database(book, pool, contracts, token, patience_s)
     return known_venues(book, token)
 
 
@@ -40,10 +38,10 @@ def known_venues(book: VenueIndex | None, token: Address) -> KnownVenues:
 
 
 async def _complete_from_database(
-    book: VenueIndex, pool: asyncpg.Pool, contracts: Contracts, token: Address
+    book: VenueIndex, pool: asyncpg.Pool, contracts: Contracts, token: Address, patience_s: float
 ) -> None:
     try:
-        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+        async with asyncio.timeout(patience_s), pool.acquire() as connection:
             synced = await cursor.cursor(connection)
             if synced is None:
                 return
@@ -56,13 +54,18 @@ async def _complete_from_database(
 
 
 async def read_index_facts(
-    pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
+    pool: asyncpg.Pool,
+    contracts: Contracts,
+    token: Address,
+    seed: bytes,
+    most_holders: int,
+    patience_s: float,
 ) -> IndexInputs:
     """The token's deployer, the results of its launches, and at most ``most_holders`` wallets that hold the
     token, some of them drawn by ``seed`` (32 bytes). Empty where the token is not indexed. Where the database
     does not answer in time, ``unread`` is True, which differs from no holders."""
     try:
-        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+        async with asyncio.timeout(patience_s), pool.acquire() as connection:
             token_id = await addresses.id_of(connection, token)
             if token_id is None:
                 return NOTHING

@@ -38,11 +38,13 @@ async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bo
     seed = ctx.entropy()
     if role_of(token, ctx.contracts) != "token":
         return CheckInputs(head, token, seed, Candidates((), 0, 0, True), deep)
-    known = await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
+    known = await read_known_venues(
+        ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s
+    )
     candidates = list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted)
     most_holders = ctx.policy.most_holders if deep else 0
-    indexed = await read_index_facts(ctx.pool, ctx.contracts, token, seed, most_holders)
-    recalled = await read_recalled(ctx.pool, token, ctx.now_s(), ctx.policy)
+    indexed = await read_index_facts(ctx.pool, ctx.contracts, token, seed, most_holders, ctx.index_patience_s)
+    recalled = await read_recalled(ctx.pool, token, ctx.now_s(), ctx.policy, ctx.index_patience_s)
     return CheckInputs(head, token, seed, candidates, deep, indexed, recalled=recalled)
 
 

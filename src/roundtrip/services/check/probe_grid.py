@@ -23,6 +23,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
 
 Came = Literal["sells", "refused", "unknown"]
 
@@ -134,7 +135,7 @@ def _grid_cell(cell: ProbeCell, policy: Policy) -> GridCell:
 def _level(loss_bps: int, policy: Policy) -> Level:
     if loss_bps >= policy.danger_loss_bps:
         return "danger"
-    return "warn" if loss_bps >= policy.warn_loss_bps else "ok"
+    return "warn" if loss_bps >= MARKED_LOSS_BPS else "ok"
 
 
 def _badness(cell: GridCell) -> tuple[int, int]:

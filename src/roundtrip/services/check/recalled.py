@@ -24,17 +24,15 @@ from .buy_round import CheckInputs
 from .crowd import draw_crowd, redraw_wallet
 from .schema import at
 
-_PATIENCE_S = 0.5
-
 
 async def read_recalled(
-    pool: asyncpg.Pool, token: Address, now_s: float, policy: Policy
+    pool: asyncpg.Pool, token: Address, now_s: float, policy: Policy, patience_s: float
 ) -> tuple[RecalledWallet, ...]:
     """The wallets that checks of the last day keep for this token, the newest first. None where the database
     does not answer in time: the drawn wallets still trade."""
     since = at(now_s) - timedelta(seconds=policy.recalled_s)
     try:
-        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+        async with asyncio.timeout(patience_s), pool.acquire() as connection:
             kept = await recalled_wallets.read(connection, token, since)
     except DATABASE_FAULTS:
         return ()

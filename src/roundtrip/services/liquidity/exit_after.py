@@ -113,7 +113,9 @@ def withdrawal_block(bought: BuyRoundResult, party: Party, taken: Taken) -> Plan
     steps: list[SimulatedStep] = []
     money: dict[Address, int] = {party.wallet: _MONEY_WEI}
     codes: dict[Address, str] = {}
-    largest = sorted(party.positions, key=lambda one: -one[0].worth_of(one[1]))[:_MOST_WITHDRAWN]
+    largest = sorted(party.positions, key=lambda one: (-one[0].worth_of(one[1]), -one[1].money_wei))[
+        :_MOST_WITHDRAWN
+    ]
     for n, (pool, held) in enumerate(largest):
         position, sender = held.position, party.wallet
         withdrawal, result = held.withdrawal, taken.get((pool.venue, held))

@@ -106,7 +106,11 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
         holder = reader.holders.get(now.holder) if now.holder else None
         is_contract = holder is not None and not holder.is_wallet()
         is_active = now.is_active(pool.read.state.tick)
-        held.append(HeldPosition(now, is_active, held_by, withdrawal, fees_raw=fees, is_contract=is_contract))
+        quote_raw = now.amounts(pool.read.state.sqrt_price_x96)[token < venue.quote_address]
+        money_wei = quote_in_wei(quote_raw, venue.quote, market) or 0
+        held.append(
+            HeldPosition(now, is_active, held_by, withdrawal, None, None, fees, is_contract, money_wei)
+        )
     held.sort(key=lambda one: (-one.active_liquidity(), -one.position.liquidity))
     return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), pool.left_out)
 

@@ -21,7 +21,7 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing, RefusedCall
 from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, Lock, Withdrawal
-from roundtrip.domain.liquidity.lockers import KNOWN_CODES
+from roundtrip.domain.liquidity.lockers import KNOWN_CODES, KnownLocker
 from roundtrip.domain.liquidity.positions import Position
 from roundtrip.services.check.session import CheckSession
 from roundtrip.venues import BY_KIND, abi
@@ -32,7 +32,6 @@ MOST_LOCKS = 8
 """Positions in contracts that are tried, the largest first."""
 _DELEGATED = b"\xef\x01\x00"
 """EIP-7702: the code of a wallet that runs a contract's."""
-_MOST_TIMES = 4
 _MOST_CALLS = 8000
 """Simulated calls of all trials of one answer. A usual locker takes some hundreds."""
 TrialName = TypeVar("TrialName", bound=Hashable)
@@ -114,7 +113,7 @@ class LockTrials:
         )
         results = []
         for place, one, taken, lock in zip(tried, held, free, waiting, strict=True):
-            results.append(_result(place.holder, one, taken, lock))
+            results.append(_result(place.holder, one, taken, lock, self._now_s))
         return results + [UNKNOWN] * (len(wanted) - len(tried))
 
     def _afford(self, held: Sequence[HeldByContract | None]) -> list[HeldByContract | None]:
@@ -140,6 +139,8 @@ class LockTrials:
         for n, place in enumerate(tried):
             views = lock_plans.view_calls(place.holder.address, place.position)
             calls[f"views {n}"] = position_reads.views_call(views, self._contracts, block)
+            manager, holder = place.position.owner, place.holder.address
+            calls[f"operators {n}"] = position_logs.operators_call(manager, holder, block)
         if not holders:
             return []
         slots = named_accounts.slots_plan(environment, holders)
@@ -154,7 +155,7 @@ class LockTrials:
             if setters is None:
                 held.append(None)
                 continue
-            words = lock_plans.read_words(said)
+            words, locker = lock_plans.read_words(said), known_locker(place.holder)
             held.append(
                 HeldByContract(
                     place.holder.address,
@@ -163,8 +164,10 @@ class LockTrials:
                     place.liquidity,
                     setters,
                     self._actors(place, lock_plans.read_owner(said), words, stored),
-                    lock_plans.times_in(words, self._now_s)[:_MOST_TIMES],
-                    lock_plans.names_no_end(words),
+                    lock_plans.times_in(said, place.position, self._now_s),
+                    None if locker is None else lock_plans.read_end(said, locker),
+                    lock_plans.lock_ids_in(said, place.position),
+                    position_logs.read_operators(answers[f"operators {n}"]),
                 )
             )
         return held
@@ -331,22 +334,43 @@ def _earlier(known: Lock | None, lock: Lock) -> Lock:
 
 
 def _result(
-    holder: Holder, one: HeldByContract | None, taken: TakenOut | Missing | None, lock: Lock | None
+    holder: Holder,
+    one: HeldByContract | None,
+    taken: TakenOut | Missing | None,
+    lock: Lock | None,
+    now_s: int,
 ) -> LockResult:
-    """The judgement of one position: free where somebody took it out, or can replace the contract's code;
-    unknown where an account could not be tried."""
+    """The judgement of one position: free where somebody took it out, can replace the contract's code, or is
+    approved by the manager of the contract's NFTs; unknown where an account could not be tried."""
     if isinstance(holder.code, Missing):
         return UNKNOWN
-    locker = KNOWN_CODES.get("0x" + abi.keccak(holder.code).hex())
+    known = known_locker(holder)
+    locker = None if known is None else known.name
     if isinstance(taken, TakenOut):
         return LockResult("free", taken.withdrawal, None, locker, taken)
     if holder.admin is not None:
         return LockResult("free", Withdrawal(holder.admin, UPGRADE), None, locker)
+    if one is not None and one.operators:
+        return LockResult("free", Withdrawal(one.operators[0]), None, locker)
     if one is None or taken is not None:
         return UNKNOWN
-    if locker is not None and (one.never or (lock is not None and lock.is_exact)):
-        return LockResult("locked", None, lock, locker)
-    return LockResult("contract", None, lock, locker)
+    return LockResult("locked" if _is_locked(one, lock, now_s) else "contract", None, lock, locker)
+
+
+def known_locker(holder: Holder) -> KnownLocker | None:
+    """The locker whose code the holder has; None: it is none that is known."""
+    code = b"" if isinstance(holder.code, Missing) else holder.code
+    return KNOWN_CODES.get("0x" + abi.keccak(code).hex())
+
+
+def _is_locked(one: HeldByContract, lock: Lock | None, now_s: int) -> bool:
+    """Whether a known locker keeps the position, and a trial showed until when."""
+    if one.end_s is None or one.operators is None:
+        # Whoever made the contract can have let somebody act for it before its code was there.
+        return False
+    if lock is None:
+        return lock_plans.is_for_ever(one.end_s, now_s)
+    return lock.is_exact and lock.at_s == one.end_s
 
 
 UPGRADE = "an upgrade of the contract's code"

@@ -19,7 +19,6 @@ REACH_S = 2.0
 MOST_AHEAD = 100
 """A node that is further behind does not catch up within that time."""
 _EVERY_S = 0.05
-_PATIENCE_S = 0.5
 
 
 async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
@@ -27,7 +26,7 @@ async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
     answer from before it; and the newest indexed block, 0 if not known. Raises NodeFault."""
     head = ctx.heads.current()
     try:
-        async with asyncio.timeout(_PATIENCE_S), ctx.pool.acquire() as connection:
+        async with asyncio.timeout(ctx.index_patience_s), ctx.pool.acquire() as connection:
             indexed = await cursor.newest_number(connection) or 0
     except DATABASE_FAULTS:
         return head, 0

@@ -293,7 +293,7 @@ async def _prepare_builder(
 ) -> TradeBuilder:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
-    await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
+    await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s)
     venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()
     pairs = trade_builder.pairs_of(asset, venues, ctx.contracts)
     asking, beside = Meter(), Meter()

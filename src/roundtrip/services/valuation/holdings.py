@@ -162,14 +162,16 @@ def _value_of(case: HoldingCase, sells: HoldingSells) -> Valued:
 async def _build_cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
     seed, book = ctx.entropy(), ctx.heads.venue_index
     tokens = list(dict.fromkeys(holding.token for holding in holdings))
-    await at_once(*(read_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
+    await at_once(
+        *(read_known_venues(book, ctx.pool, ctx.contracts, token, ctx.index_patience_s) for token in tokens)
+    )
     without_slot = list(
         dict.fromkeys(
             holding.token for holding in holdings if holding.seller is None and holding.slot is None
         )
     )
     waits = (
-        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders)
+        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders, ctx.index_patience_s)
         for token in without_slot
     )
     holders = dict(zip(without_slot, [facts.holders for facts in await at_once(*waits)], strict=True))

@@ -92,6 +92,19 @@ WHERE launch.token_id = $1 AND EXISTS (
 _USUAL = USUAL_FEE_PIPS, USUAL_TICK_SPACING
 
 
+async def own_pools(connection: Connection, token_id: int) -> list[int]:
+    """The numbers of the curve or pool that the token was launched on, and of the pool that its curve became.
+    Empty: no launchpad launched it."""
+    return await fetch_values(
+        connection,
+        int,
+        "SELECT pool.id FROM facts.launch JOIN facts.pool AS pool ON pool.at = launch.at"  # noqa: S608
+        f" WHERE launch.token_id = $1 UNION SELECT pool.id {_GRADUATED}",
+        token_id,
+        *_USUAL,
+    )
+
+
 async def is_own(connection: Connection, token_id: int, at: str) -> bool:
     """Whether ``at`` is the curve or pool that the token was launched on, or the pool that its curve
     became."""

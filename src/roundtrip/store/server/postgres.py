@@ -380,7 +380,10 @@ def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
         path.chmod(mode)
         os.chown(path, uid, gid, follow_symlinks=False)
     elif path.is_symlink() or not path.is_dir() or path.stat().st_uid != uid:
-        raise EmbeddedPostgresError(f"{path} exists and is not a directory of user id {uid}")
+        raise EmbeddedPostgresError(
+            f"{path} exists and is not a directory of user id {uid}. If this folder was copied from another "
+            f"checkout, remove {path.parent}: a database of this one's own is made then"
+        )
 
 
 def _was_ready(log: Path) -> bool:

@@ -1,5 +1,7 @@
 """The sentences about liquidity: the figure that matters first, and no pass where something is not known."""
 
+from dataclasses import replace
+
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.depth import Lock, TokenDepth
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe, format_time
@@ -56,14 +58,48 @@ def test_a_lock_is_named_with_its_end_and_a_strangers_contract_is_no_lock() -> N
     locked = type(locked)(locked.position, True, "locked", lock=Lock(1_795_000_000, True, _WALLET))
     depth = TokenDepth.of([pool(100, 10**18, locked)])
     assert describe(depth, None, {}) == (
-        "We found nobody who can withdraw any of its liquidity now.",
+        "We found nobody who can withdraw any of its liquidity before 18 Nov 2026 11:06 UTC.",
         "100.00 % of the liquidity is locked until 18 Nov 2026 11:06 UTC.",
     )
     strange = type(locked)(locked.position, True, "contract", lock=Lock(1_795_000_000, False, _WALLET))
     text = describe(TokenDepth.of([pool(100, 10**18, strange)]), None, {})
-    assert text[-1] == (
+    assert text == (
         "100.00 % of the liquidity is in contracts that we do not know: nobody that we tried can withdraw it "
-        "now, nor before 18 Nov 2026 11:06 UTC."
+        "now, nor before 18 Nov 2026 11:06 UTC. This is no pass.",
+    )
+
+
+def test_wallets_that_share_the_liquidity_are_told_together() -> None:
+    others = [Address(f"0x{2**140 + number:040x}") for number in range(1500)]
+    shares = (held(1, "free", one) for one in (*others, *[_WALLET] * 10))
+    depth = TokenDepth.of([pool(1510, 10**18, *shares)])
+    assert describe(depth, _exit(depth, 100), {_WALLET: ("deployer",)}) == (
+        "1,501 wallets can withdraw 100.00 % of the liquidity at any moment. The largest, the deployer's, "
+        "can withdraw 0.66 % of the liquidity at any moment; you would then get 99.00 % of your money back.",
+    )
+
+
+def test_the_largest_share_that_is_no_pass_comes_first() -> None:
+    strange = held(60, "contract")
+    depth = TokenDepth.of([pool(100, 10**18, held(10, "free", _WALLET), strange)])
+    starts = ["60.00 % of the liquidity is in contracts", "We could not find out", "One wallet"]
+    told = describe(depth, _exit(depth, 100), {})
+    assert [text.startswith(start) for text, start in zip(told, starts, strict=True)] == [True] * 3
+
+
+def test_money_out_of_range_is_told_with_what_is_in_range() -> None:
+    aside = replace(held(10**6, "free", _WALLET, is_active=False), money_wei=99 * 10**16)
+    narrow = replace(held(100, "burned"), money_wei=10**16)
+    depth = TokenDepth.of([pool(100, 10**18, narrow, aside)])
+    assert describe(depth, _exit(depth, 9000), {}) == (
+        f"One wallet, {_WALLET}, can withdraw 99.00 % of the money in its pools (0.00 % of the liquidity in "
+        "range) at any moment; you would then get 10.00 % of your money back.",
+        "100.00 % of the liquidity in range is at a burn address.",
+    )
+    hidden = replace(aside, held_by="contract", withdrawal=None)
+    assert describe(TokenDepth.of([pool(100, 10**18, narrow, hidden)]), None, {})[0] == (
+        "99.00 % of the money in its pools (0.00 % of the liquidity in range) is in contracts that we do not "
+        "know: nobody that we tried can withdraw it now. This is no pass."
     )
 
 

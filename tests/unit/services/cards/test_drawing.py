@@ -52,14 +52,14 @@ def shown(svg: str) -> list[str]:
 def test_a_card_says_verdict_cost_block_and_time() -> None:
     assert shown(draw_card(card()))[1:] == [
         "roundtrip",
-        "Sells",
+        "Can sell",
         '"FOX"',
         TOKEN,
         "A round trip costs 0.60 %",
         "It sells.",
         "As of block 1,234,567, 2026-01-05 12:00:01 UTC",
     ]
-    assert shown(draw_badge(card()))[1:] == ["roundtrip", "sells, 0.60 %, 2026-01-05 12:00 UTC"]
+    assert shown(draw_badge(card()))[1:] == ["roundtrip", "can sell, 0.60 %, 2026-01-05 12:00 UTC"]
 
 
 def test_a_card_says_which_token_it_looks_like() -> None:
@@ -95,12 +95,12 @@ def test_after_an_hour_a_badge_says_only_when(level: str, code: str) -> None:
     assert shown(drawn)[1:] == ["roundtrip", "checked 2026-01-05 12:00 UTC"]
     assert all(colour not in drawn for colour in ("#116329", "#7d4e00"))
     trap = draw_badge(card(level="danger", code="cannot_sell", is_fresh=False))
-    assert shown(trap)[1:] == ["roundtrip", "trap"]
+    assert shown(trap)[1:] == ["roundtrip", "honeypot: you cannot sell"]
 
 
 def test_an_old_trap_stays_one() -> None:
     said = describe_card(card(level="danger", code="cannot_sell", is_old=True))
-    assert (said.word, said.level) == ("Trap", "danger")
+    assert (said.word, said.level) == ("Honeypot: you cannot sell", "danger")
 
 
 @pytest.mark.parametrize("level", ["ok", "warn", "danger", "unknown"])

@@ -1,0 +1,134 @@
+"""The token's price as a chart, and its newest trades: pieces of the token's page, or pages of their own."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from roundtrip.api.operations.operation import Operation
+from roundtrip.console.support.page_request import Visit
+from roundtrip.services.boards.newest_trades import (
+    FollowedWallets,
+    NoFollows,
+    TokenTrades,
+    TradesParams,
+    followed_wallets,
+    token_trades,
+)
+from roundtrip.services.boards.price_chart import ChartParams, PriceChart, price_chart
+
+# Open pages ask for these again and again. They count against no limit, since they ask no node. All readers
+# of a token share one answer for two seconds, and an address gets its share of the places for runs.
+_CHART = Operation(
+    name="price_chart",
+    title="A token's price, for its page",
+    description="",
+    params=ChartParams,
+    answer=PriceChart,
+    handler=lambda call: price_chart(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    shared_by=lambda params: f"{params.address.lower()} {params.span}",
+    errors=("bad_address", "busy"),
+)
+_TRADES = Operation(
+    name="newest_trades",
+    title="A token's newest trades, for its page",
+    description="",
+    params=TradesParams,
+    answer=TokenTrades,
+    handler=lambda call: token_trades(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    shared_by=lambda params: params.address.lower(),
+    bad_params="bad_address",
+    errors=("busy",),
+)
+_FOLLOWED = Operation(
+    name="followed_wallets",
+    title="Whom the account follows, for pages",
+    description="",
+    params=NoFollows,
+    answer=FollowedWallets,
+    handler=lambda call: followed_wallets(call.ctx, call.owner().id),
+    on_mcp=False,
+    key=True,
+    counts="never",
+    errors=("busy",),
+)
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_LEAST_ZEROS = 4
+_DIGITS = 4
+_WIDTH, _HEIGHT = 600, 160
+_DRAWN = ("open", "high", "low", "close", "volume")
+LISTED = 60
+"""Candles in the table, the newest."""
+
+
+async def show_chart(visit: Visit) -> Response:
+    """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
+    chart = await visit.ask(_CHART, address=visit.path["address"], span=visit.query.get("span", ""))
+    candles = chart["candles"]
+    rows = [[_seconds(candle["at"]), *(float(candle[column]) for column in _DRAWN)] for candle in candles]
+    marks = [
+        [_seconds(mark["at"]), mark["kind"], mark["level"]]
+        for mark in chart["marks"]
+        if mark["at"] >= candles[0]["at"]
+    ] if candles else []  # fmt: skip
+    return visit.show(
+        "chart_piece.html" if visit.is_piece() else "chart.html",
+        chart=chart,
+        listed=candles[: -LISTED - 1 : -1],
+        rows=json.dumps(rows),
+        marks=json.dumps(marks),
+        line=draw_line([row[4] for row in rows]),
+        shorten=shorten_price,
+    )
+
+
+async def show_trades(visit: Visit) -> Response:
+    """GET /token/{address}/trades: the newest trades."""
+    found = await visit.ask(_TRADES, address=visit.path["address"])
+    followed = [] if visit.session is None else (await visit.ask(_FOLLOWED))["wallets"]
+    return visit.show(
+        "trades_piece.html" if visit.is_piece() else "trades.html",
+        found=found,
+        followed=followed,
+        shorten=shorten_price,
+    )
+
+
+def _seconds(at: str) -> int:
+    return round(datetime.fromisoformat(at).timestamp())
+
+
+def shorten_price(text: str | None, prefix: str = "") -> Markup:
+    """A plain decimal with four significant digits, from one on with two decimals. A small one counts its
+    zeros after the point: ``0.0₈4212`` has eight. The tooltip has the whole number; a dash: unknown."""
+    if text is None:
+        return Markup("–")
+    whole, _, fraction = text.partition(".")
+    digits = fraction.lstrip("0")
+    zeros = len(fraction) - len(digits)
+    if whole != "0" or not digits:
+        digits = fraction[: max(2, _DIGITS - len(whole))] if len(whole) < _DIGITS else ""
+        shown = f"{int(whole):,}.{digits}".rstrip("0").rstrip(".") if digits else f"{int(whole):,}"
+    elif zeros < _LEAST_ZEROS:
+        shown = f"0.{'0' * zeros}{digits[:_DIGITS]}"
+    else:
+        shown = f"0.0{str(zeros).translate(_SUBSCRIPTS)}{digits[:_DIGITS]}"
+    return Markup('<span title="{}">{}</span>').format(prefix + text, prefix + shown)
+
+
+def draw_line(closes: Sequence[float]) -> str:
+    """The line of the closing prices, as the points of an SVG. Empty: fewer than two."""
+    if len(closes) < 2:
+        return ""
+    low, high = min(closes), max(closes)
+    room = high - low or 1
+    return " ".join(
+        f"{_WIDTH * number / (len(closes) - 1):.1f},{_HEIGHT - 4 - (_HEIGHT - 8) * (close - low) / room:.1f}"
+        for number, close in enumerate(closes)
+    )

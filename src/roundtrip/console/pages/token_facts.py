@@ -1,0 +1,194 @@
+"""What to know of a token before buying it: a few lines, the worst first, out of what is known already."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from roundtrip.domain.base.figures import format_count, format_duration, format_percent
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+
+MOST_FACTS = 5
+_HIGH_INSIDERS_BPS, _SOME_INSIDERS_BPS = 2000, 500
+_HIGH_TOP10_BPS, _SOME_TOP10_BPS = 5000, 3000
+_DAY_S = 86_400
+_HALF_BPS, _NEARLY_ALL_BPS = 5000, 9900
+
+Sign = Literal["bad", "mind", "good"]
+_WORST_FIRST: tuple[Sign, ...] = ("bad", "mind", "good")
+Answer = Mapping[str, Any]
+"""An answer of an operation, or a part of one, as decoded JSON."""
+
+
+class TokenFact(NamedTuple):
+    """One line. ``good``: it was measured and speaks for the token. ``part``: the id of the page's part that
+    says more; empty: none does."""
+
+    sign: Sign
+    text: str
+    part: str = ""
+
+
+def list_facts(
+    check: Answer,
+    card: Answer | None,
+    held: Answer | None,
+    liquidity: Answer | None,
+    says_liquidity: bool = False,
+) -> list[TokenFact]:
+    """The worst ``MOST_FACTS`` of what is known. ``card``, ``held``, ``liquidity``: None: not known here, or
+    not yet, which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it."""
+    facts = [
+        *_holders(held),
+        *_flags(check),
+        *_outlook(check, card),
+        *_cost(card),
+        *_deployer(check),
+        *_age(check, held),
+        *(() if says_liquidity else _liquidity(liquidity)),
+    ]
+    return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))[:MOST_FACTS]
+
+
+def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
+    if bps >= bad_bps:
+        return "bad"
+    return "mind" if bps >= mind_bps else "good"
+
+
+def _holders(held: Answer | None) -> Iterator[TokenFact]:
+    if held is None or held["holders"] is None:
+        yield TokenFact("mind", "Holders: not known yet.", "holders")
+        return
+    is_complete = held["status"] == "complete"
+    insiders_bps, deployer, bundle = held["forensics"]["suspiciousBps"], held["deployer"], held["bundle"]
+    parts = []
+    if deployer is not None and deployer["heldBps"]:
+        parts.append(f"the deployer {format_percent(deployer['heldBps'])}")
+    if bundle is not None and bundle["heldBps"]:
+        tie = "in one transaction" if bundle["funder"] is None else "with one funder"
+        parts.append(f"a bundle of {bundle['wallets']} {tie} {format_percent(bundle['heldBps'])}")
+    if insiders_bps is None:
+        if parts:
+            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders")
+    else:
+        sign = _sign(insiders_bps, _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
+        if sign != "good" or is_complete:
+            of_them = f": {', '.join(parts)}" if parts else ""
+            yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders")
+    purses = held["forensics"].get("purses")
+    for purse in [] if purses is None else purses["rows"][:1]:
+        sign = _sign(purse["heldBps"], _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
+        if sign != "good":
+            who = ", the deployer among them," if purse["hasDeployer"] else ""
+            text = f"{format_count(purse['wallets'], 'wallet')} of one purse{who} hold"
+            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders")
+    top_bps = held["holders"]["top10Bps"]
+    sign = _sign(top_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
+    if sign != "good" or is_complete:
+        yield TokenFact(sign, f"The ten biggest wallets hold {format_percent(top_bps)}.", "holders")
+
+
+_FLAG_FACTS: Mapping[str, tuple[Sign, str]] = {
+    "deployer_sold": ("bad", "The deployer sold half or more of what it got."),
+    "serial_deployer": ("bad", "The deployer launched many tokens, and few graduated."),
+    "no_liquidity": ("bad", "There is nearly no liquidity: a larger sell brings little."),
+    "hook": ("mind", "A stranger's contract, a hook, runs in every trade."),
+    "dynamic_fee": ("mind", "The pool's fee can change with every trade."),
+    "snipe_tax_active": ("mind", "Who buys now pays the extra tax on first buyers."),
+    "curve_closed": ("mind", "Its curve is closed: no trade until its pool opens."),
+}
+
+
+def _flags(check: Answer) -> Iterator[TokenFact]:
+    for flag in check["flags"]:
+        if flag in _FLAG_FACTS:
+            yield TokenFact(*_FLAG_FACTS[flag], "flags")
+
+
+_MINDED = {(topic, standing) for topic in ("owner", "code") for standing in ("may", "not_known")} | {
+    ("holders", "not_known")
+}
+
+
+def _outlook(check: Answer, card: Answer | None) -> Iterator[TokenFact]:
+    """Who can change the token. Nothing found is no promise, and speaks for nothing."""
+    outlook = [] if card is None else card["outlook"]
+    owner_harms = ("owner", "can") in {(prospect["topic"], prospect["standing"]) for prospect in outlook}
+    for prospect in outlook:
+        topic, standing, text = prospect["topic"], prospect["standing"], prospect["text"]
+        if standing == "can":
+            yield TokenFact("bad", text, "outlook")
+        elif (topic, standing) == ("owner", "may") and check["token"]["owner"]:
+            untried = "" if card is None or card["deep"] else "; what it can do was not tried"
+            if not owner_harms:
+                text = f"Its owner {check['token']['owner']} can still act{untried}."
+                yield TokenFact("mind", text, "outlook")
+        elif (topic, standing) in _MINDED:
+            yield TokenFact("mind", text, "outlook")
+
+
+def _cost(card: Answer | None) -> Iterator[TokenFact]:
+    cost = None if card is None else card["cost"]
+    if cost is None:
+        return
+    buy_bps, sell_bps = cost["buyTaxBps"], cost["sellTaxBps"]
+    worst_bps = max(buy_bps or 0, sell_bps or 0, cost["taxBps"] or 0)
+    is_known = buy_bps is not None and sell_bps is not None
+    if worst_bps >= MARKED_LOSS_BPS:
+        shares = f"buy {format_percent(buy_bps)}, sell {format_percent(sell_bps)}" if is_known else ""
+        tax = shares or f"{format_percent(worst_bps)} of a round trip"
+        yield TokenFact(_sign(worst_bps, 0, POLICY.warn_loss_bps), f"The token takes a tax: {tax}.", "cost")
+    elif is_known and worst_bps == 0:
+        yield TokenFact("good", "No buy tax, no sell tax.", "cost")
+    for bps, what in ((cost["poolBps"], "The pool and its hook keep {} of a round trip."),
+                      (cost["impactBps"], "Your own buy moves the price: {} fewer tokens than a small one."),
+                      ):  # fmt: skip
+        if bps is not None and bps >= MARKED_LOSS_BPS:
+            sign = _sign(bps, 0, POLICY.warn_loss_bps)
+            yield TokenFact(sign, what.format(format_percent(bps)), "cost")
+
+
+def _deployer(check: Answer) -> Iterator[TokenFact]:
+    launchpad = check["launchpad"]
+    record = None if launchpad is None else launchpad["deployer"]
+    if record is None or "serial_deployer" in check["flags"]:
+        return
+    launches, graduated, sold = record["launches"], record["graduated"], record["soldOwn"]
+    text = f"Deployer: {format_count(launches, 'launch', 'launches')}, {graduated} graduated, "
+    text += f"sold its own in {sold}." if sold else "sold its own in none."
+    yield TokenFact("mind" if sold or not graduated else "good", text)
+
+
+def _age(check: Answer, held: Answer | None) -> Iterator[TokenFact]:
+    launch = None if held is None else held["launch"]
+    if launch is None or launch["time"] is None:
+        return
+    at, launched = (datetime.fromisoformat(text) for text in (check["checkedAt"], launch["time"]))
+    age_s = int((at - launched).total_seconds())
+    if age_s > 0:
+        text = f"Launched {format_duration(age_s)} ago."
+        yield TokenFact("mind" if age_s < _DAY_S else "good", text, "holders")
+
+
+def _liquidity(found: Answer | None) -> Iterator[TokenFact]:
+    totals = None if found is None else found["totals"]
+    if totals is None:
+        yield TokenFact("mind", "Liquidity: who can withdraw it is not known yet.", "liquidity")
+        return
+    free_bps, unsure_bps = totals["freeBps"], totals["unknownBps"] + totals["contractBps"]
+    if free_bps:
+        sign = _sign(free_bps, 1, _HALF_BPS)
+        yield TokenFact(
+            sign, f"{format_percent(free_bps)} of the liquidity can be withdrawn now.", "liquidity"
+        )
+    elif unsure_bps:
+        text = f"Who can withdraw {format_percent(unsure_bps)} of the liquidity is not known."
+        yield TokenFact("mind", text, "liquidity")
+    elif totals["burnedBps"] + totals["launchpadBps"] >= _NEARLY_ALL_BPS:
+        yield TokenFact(
+            "good", "Nobody can withdraw the liquidity: it is burned or the launchpad's.", "liquidity"
+        )
+    else:
+        text = f"{format_percent(totals['lockedBps'])} of the liquidity is locked: see until when."
+        yield TokenFact("mind", text, "liquidity")

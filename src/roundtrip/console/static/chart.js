@@ -1,0 +1,239 @@
+"use strict";
+// A token's price and trades. Draws figure[data-candles], and keeps every section[data-live] up to date while it is
+// seen: the parts that are marked with data-part are replaced by those of a fresh piece. A piece may come again.
+(() => {
+  const SIGNS = { launch: "L", graduation: "G", deployer_sold: "D", insider_sold: "I", liquidity_removed: "W", verdict: "V" };
+  const SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉";
+  const FONT = "12px system-ui, sans-serif";
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // 0.0₈42: eight zeros after the point.
+  function price(value) {
+    if (value == null) return "–";
+    if (value >= 1000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
+    if (value === 0 || value >= 0.001) return String(Number(value.toPrecision(4)));
+    const [digits, power] = value.toExponential(3).split("e-");
+    const zeros = String(Number(power) - 1).replace(/\d/g, (digit) => SUBSCRIPTS[digit]);
+    return `0.0${zeros}${digits.replace(".", "").replace(/0+$/, "")}`;
+  }
+
+  const whole = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+
+  function moment(at) {
+    return new Date(at * 1000).toISOString().slice(0, 16).replace("T", " ");
+  }
+
+  function clock(at, step) {
+    const text = moment(at);
+    return step >= 86400 || text.endsWith("00:00") ? text.slice(5, 10) : text.slice(11);
+  }
+
+  function read(figure) {
+    const rows = JSON.parse(figure.dataset.candles);
+    return [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
+  }
+
+  const markColour = (kind, level) => colour(
+    kind === "verdict" ? `--${{ ok: "ok", warn: "warn", danger: "danger" }[level] || "unknown"}`
+      : kind === "launch" || kind === "graduation" ? "--ink" : "--danger");
+
+  function drawCandles(plot, span) {
+    const [times, opens, highs, lows, closes, volumes] = plot.data, context = plot.ctx;
+    const { left, top, width, height } = plot.bbox;
+    const step = plot.valToPos(times[0] + span, "x", true) - plot.valToPos(times[0], "x", true);
+    const wide = Math.max(1, Math.min(step * 0.7, 24 * devicePixelRatio)), line = Math.max(1, devicePixelRatio);
+    const up = colour("--link"), down = colour("--warn"), ground = colour("--card");
+    context.save();
+    context.beginPath();
+    context.rect(left, top, width, height);
+    context.clip();
+    context.lineWidth = line;
+    for (let i = 0; i < times.length; i += 1) {
+      const x = Math.round(plot.valToPos(times[i] + span / 2, "x", true)), rises = closes[i] >= opens[i];
+      if (x < left - wide || x > left + width + wide) continue;
+      const y = (value) => Math.round(plot.valToPos(value, "y", true));
+      context.strokeStyle = context.fillStyle = rises ? up : down;
+      context.globalAlpha = 0.35;
+      const base = top + height, tall = base - plot.valToPos(volumes[i], "volume", true);
+      context.fillRect(x - wide / 2, base - tall, wide, tall);
+      context.globalAlpha = 1;
+      context.fillRect(x - line / 2, y(highs[i]), line, Math.max(line, y(lows[i]) - y(highs[i])));
+      const from = Math.min(y(opens[i]), y(closes[i])), size = Math.max(line, Math.abs(y(opens[i]) - y(closes[i])));
+      if (rises && size > 3 * line && wide > 3 * line) {
+        context.fillStyle = ground;
+        context.fillRect(x - wide / 2, from, wide, size);
+        context.strokeRect(x - wide / 2, from, wide, size);
+      } else context.fillRect(x - wide / 2, from, wide, size);
+    }
+    context.restore();
+  }
+
+  // One sign a candle and kind, stacked from the top.
+  function drawMarks(plot, span, marks) {
+    const context = plot.ctx, ratio = devicePixelRatio, stacked = new Map(), drawn = new Set();
+    const { left, top, width, height } = plot.bbox;
+    context.save();
+    context.font = `bold ${11 * ratio}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const [at, kind, level] of marks) {
+      const from = Math.floor(at / span) * span, x = Math.round(plot.valToPos(from + span / 2, "x", true));
+      if (drawn.has(`${from} ${kind}`) || x < left || x > left + width) continue;
+      drawn.add(`${from} ${kind}`);
+      const place = Math.round(x / (16 * ratio)), row = stacked.get(place) || 0;
+      stacked.set(place, row + 1);
+      const y = top + (10 + 17 * row) * ratio, size = 15 * ratio;
+      context.strokeStyle = context.fillStyle = markColour(kind, level);
+      context.lineWidth = ratio;
+      context.globalAlpha = 0.4;
+      context.beginPath();
+      context.setLineDash([2 * ratio, 3 * ratio]);
+      context.moveTo(x, y + size / 2);
+      context.lineTo(x, top + height);
+      context.stroke();
+      context.setLineDash([]);
+      context.globalAlpha = 1;
+      context.fillStyle = colour("--card");
+      context.fillRect(x - size / 2, y - size / 2, size, size);
+      context.strokeRect(x - size / 2, y - size / 2, size, size);
+      context.fillStyle = markColour(kind, level);
+      context.fillText(SIGNS[kind], x, y + ratio);
+    }
+    context.restore();
+  }
+
+  function options(figure, times, width) {
+    const span = Number(figure.dataset.span), { unit } = figure.dataset;
+    const hidden = (label, scale, shown) => ({
+      label, scale, paths: () => null, points: { show: false }, value: (_, value) => shown(value),
+    });
+    const axis = (more) => ({
+      stroke: () => colour("--quiet"), font: FONT, grid: { stroke: () => colour("--line"), width: 1 },
+      ticks: { stroke: () => colour("--line"), width: 1 }, ...more,
+    });
+    return {
+      width, height: width < 500 ? 260 : 320, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      cursor: { points: { show: false }, drag: { x: true, y: false } },
+      scales: {
+        // A few candles are not drawn as wide as the page.
+        x: { range: (_, low, high) => [Math.min(low, high - 20 * span) - span / 2, high + span * 1.5] },
+        y: { range: (_, low, high) => {
+          const room = (high - low || high) * 0.1;
+          return [Math.max(0, low - room * 2.5), high + room * 1.5];
+        } },
+        volume: { range: (_, __, high) => [0, (high || 1) * 5] },
+      },
+      axes: [
+        axis({ space: 70, values: (_, splits, __, ___, step) => splits.map((at) => clock(at, step)) }),
+        axis({ size: 76, values: (_, splits) => splits.map(price) }),
+      ],
+      series: [
+        { label: "From (UTC)", value: (_, at) => (at == null ? "–" : moment(at)) },
+        hidden("Open", "y", price), hidden("High", "y", price), hidden("Low", "y", price), hidden("Close", "y", price),
+        hidden("Volume", "volume", (value) => (value == null ? "–" : `${whole.format(value)} ${unit}`)),
+      ],
+      // The legend tells the newest candle where no pointer is.
+      hooks: { setLegend: [
+        (plot) => plot.legend.idx == null && plot.setLegend({ idx: plot.data[0].length - 1 }, false),
+      ], draw: [
+        (plot) => drawCandles(plot, span),
+        (plot) => drawMarks(plot, span, JSON.parse(figure.dataset.marks)),
+      ] },
+    };
+  }
+
+  function draw(figure) {
+    const plot = document.createElement("div");
+    plot.className = "plot";
+    plot.setAttribute("aria-hidden", "true");
+    figure.querySelector("svg")?.remove();
+    figure.append(plot);
+    const build = () => new uPlot(options(figure, read(figure)[0], Math.max(200, plot.clientWidth)), read(figure), plot);
+    let chart = build();
+    chart.setLegend({ idx: null });
+    const again = () => {
+      if (!figure.isConnected) return;
+      chart.destroy();
+      chart = build();
+    };
+    new ResizeObserver(() => {
+      if (plot.clientWidth && Math.abs(plot.clientWidth - chart.width) > 1) again();
+    }).observe(plot);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    figure.update = () => {
+      // Who has zoomed in keeps what he looks at.
+      const { min, max } = chart.scales.x, before = chart.data[0], span = Number(figure.dataset.span);
+      const zoomed = min > before[0] || max < before[before.length - 1] + span;
+      chart.setData(read(figure), !zoomed);
+      if (zoomed) chart.redraw();
+    };
+  }
+
+  function isUsed(section) {
+    const selection = document.getSelection(), rows = section.querySelector("tbody");
+    const points = matchMedia("(hover: hover)").matches && rows?.matches(":hover");
+    const selects = selection && !selection.isCollapsed && section.contains(selection.anchorNode);
+    return points || selects || [...section.querySelectorAll("[data-part]")].some((part) => part.contains(document.activeElement));
+  }
+
+  function put(section, fresh) {
+    for (const part of section.querySelectorAll("[data-part]")) {
+      const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
+      if (!next) continue;
+      if (part.dataset.candles !== undefined) {
+        Object.assign(part.dataset, { candles: next.dataset.candles, marks: next.dataset.marks });
+        part.update?.();
+        continue;
+      }
+      const before = new Set(Array.from(part.querySelectorAll("[data-row]"), (row) => row.dataset.row));
+      for (const row of next.querySelectorAll("[data-row]")) if (!before.has(row.dataset.row)) row.classList.add("changed");
+      part.replaceWith(document.importNode(next, true));
+    }
+  }
+
+  function say(section, isLive, isHeld) {
+    const lamp = section.querySelector("[data-state]");
+    lamp.hidden = false;
+    lamp.textContent = isHeld ? "Live; waits while you use it" : isLive ? "Live" : "Not live now: this is older";
+    lamp.className = isLive ? "lamp is-live" : "lamp is-cut";
+  }
+
+  async function refresh(section) {
+    try {
+      const answer = await fetch(section.dataset.live, { headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(10000) });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.querySelector("section[data-live]");
+      if (!answer.ok || !fresh) throw new Error("no piece");
+      const isHeld = isUsed(section);
+      if (!isHeld) put(section, fresh);
+      say(section, true, isHeld);
+    } catch {
+      say(section, false);
+    }
+  }
+
+  function keep(section) {
+    let seen = false, busy = false;
+    new IntersectionObserver((entries) => {
+      seen = entries[entries.length - 1].isIntersecting;
+    }).observe(section);
+    say(section, true);
+    const timer = setInterval(async () => {
+      if (!section.isConnected) return clearInterval(timer);
+      if (!seen || busy || document.hidden) return;
+      busy = true;
+      await refresh(section);
+      busy = false;
+    }, Number(section.dataset.every) * 1000);
+  }
+
+  for (const section of document.querySelectorAll("section[data-live]:not([data-kept])")) {
+    const figure = section.querySelector("figure[data-candles]");
+    // The trades may be here before the chart's library: the chart brings this script again, after it.
+    if (figure && typeof uPlot === "undefined") continue;
+    section.dataset.kept = "";
+    if (figure) draw(figure);
+    if (section.querySelector("[data-state]")) keep(section);
+  }
+})();

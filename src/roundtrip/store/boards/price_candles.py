@@ -1,0 +1,305 @@
+"""Prices and trades of a token in its main pools. Each function uses the caller's connection and does not end
+the transaction."""
+
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.candles import LEAST_RAW, PRICE_DECIMALS, TradeBucket
+from roundtrip.store.server.hex import as_address, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.venues.base import Contracts
+
+from .reference_pools import most_used, own_pools
+
+MOST_TRADES = 20_000
+"""Trades that candles are made of, the newest."""
+MOST_SALES = 50
+"""Sales of insiders that are read, the newest."""
+_MOST_DUST = 50
+"""So many trades that set no price hide an older price."""
+_MOST_PLACES = 30
+
+
+class MainPool(NamedTuple):
+    """A pool or curve whose trades set the token's price. ``at``: its address, or the id of a v4 pool.
+    ``opened_s``: seconds since 1970."""
+
+    id: int
+    at: str
+    kind: VenueKind
+    quote_id: int
+    opened_s: int
+
+
+class _MainPoolRow(NamedTuple):
+    id: int
+    at: bytes
+    kind: VenueKind
+    quote_id: int
+    at_s: int
+
+
+async def main_pools(
+    connection: Connection, token_id: int, newest_s: int, contracts: Contracts
+) -> list[MainPool]:
+    """Where the token's price is made, the oldest pool first: a launch's own curve and pool; for other
+    tokens the pool where it was traded most within a day, else where it was traded last. Empty: it was never
+    traded, or its trades are no longer stored."""
+    ids = await own_pools(connection, token_id)
+    if not ids:
+        used = await most_used(connection, token_id, newest_s, contracts)
+        ids = [used.pool_id] if used is not None else []
+    rows = await fetch(
+        connection,
+        _MainPoolRow,
+        "SELECT id, at, kind, quote_id, at_s FROM facts.pool WHERE id = ANY($1::int[]) ORDER BY id"
+        if ids
+        else _TRADED_LAST,
+        ids or token_id,
+    )
+    return [MainPool(row.id, as_text(row.at), row.kind, row.quote_id, row.at_s) for row in rows]
+
+
+_TRADED_LAST = f"""
+SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s FROM (
+    SELECT * FROM facts.pool AS one WHERE one.token_id = $1 AND one.in_money_from IS NOT NULL
+    ORDER BY one.id LIMIT {_MOST_PLACES}
+) AS pool CROSS JOIN LATERAL (
+    SELECT trade.at_s FROM facts.trade AS trade WHERE trade.pool_id = pool.id ORDER BY trade.at_s DESC LIMIT 1
+) AS last ORDER BY last.at_s DESC, pool.id LIMIT 1
+"""  # noqa: S608
+
+# What the pool's own fee and the launchpad keep is no part of the price: buys and sells would differ by it.
+_FEE = "(CASE WHEN trade.kept_raw IS NULL AND pool.fee_pips < 1000000 THEN pool.fee_pips ELSE 0 END)"
+_PRICE = f"""
+CASE WHEN trade.quote_raw < {LEAST_RAW} OR trade.token_raw < {LEAST_RAW} THEN NULL
+WHEN trade.buys THEN nullif(greatest(div((trade.quote_raw - coalesce(trade.kept_raw, 0)) * (1000000 - {_FEE})
+    * 10::numeric ^ {PRICE_DECIMALS - 6}, trade.token_raw), 0), 0)
+ELSE nullif(div((trade.quote_raw + coalesce(trade.kept_raw, 0)) * 10::numeric ^ {PRICE_DECIMALS + 6},
+    trade.token_raw * (1000000 - {_FEE})), 0) END
+"""
+_NEWEST_FIRST = "ORDER BY at_s DESC, block_number DESC, log_index DESC"
+
+# $1 pools, $2 and $3 after and up to which second, $4 how many trades, $5 seconds of a bucket
+_CANDLES = f"""
+WITH newest AS MATERIALIZED (
+    SELECT traded.* FROM unnest($1::int[]) AS given (pool_id)
+    JOIN facts.pool AS pool ON pool.id = given.pool_id
+    CROSS JOIN LATERAL (
+        SELECT trade.at_s, trade.block_number, trade.log_index, trade.buys, trade.quote_raw, {_PRICE} AS price
+        FROM facts.trade AS trade
+        WHERE trade.pool_id = given.pool_id AND trade.at_s > $2 AND trade.at_s <= $3 {_NEWEST_FIRST} LIMIT $4
+    ) AS traded {_NEWEST_FIRST} LIMIT $4
+), ended AS (
+    SELECT *, count(*) OVER () AS trades, price IS NOT NULL AND row_number() OVER (
+        PARTITION BY block_number ORDER BY price IS NULL, log_index DESC
+    ) = 1 AS is_last FROM newest
+)
+SELECT at_s / $5 * $5 AS from_s,
+    ((array_agg(price ORDER BY block_number) FILTER (WHERE is_last))[1])::text AS open_raw,
+    (max(price) FILTER (WHERE is_last))::text AS high_raw,
+    (min(price) FILTER (WHERE is_last))::text AS low_raw,
+    ((array_agg(price ORDER BY block_number DESC) FILTER (WHERE is_last))[1])::text AS close_raw,
+    sum(quote_raw)::text AS volume_raw, (count(*) FILTER (WHERE buys))::int AS buys,
+    (count(*) FILTER (WHERE NOT buys))::int AS sells, max(trades)::int AS trades
+FROM ended GROUP BY 1 ORDER BY 1
+"""  # noqa: S608
+
+
+class _BucketRow(NamedTuple):
+    from_s: int
+    open_raw: str | None
+    high_raw: str | None
+    low_raw: str | None
+    close_raw: str | None
+    volume_raw: str
+    buys: int
+    sells: int
+    trades: int
+
+
+async def read_buckets(
+    connection: Connection,
+    pool_ids: Collection[int],
+    span_s: int,
+    from_s: int,
+    to_s: int,
+    limit: int = MOST_TRADES,
+) -> tuple[list[TradeBucket], bool]:
+    """What was traded in the pools from ``from_s`` (a multiple of ``span_s``) up to ``to_s``, in buckets of
+    ``span_s`` seconds, the oldest first; buckets without a trade are left out. True: there were more than
+    ``limit`` trades; then the buckets are of the newest, and the one that is not whole is left out."""
+    rows = await fetch(connection, _BucketRow, _CANDLES, list(pool_ids), from_s - 1, to_s, limit + 1, span_s)
+    is_cut = bool(rows) and rows[0].trades > limit
+    buckets = [
+        TradeBucket(
+            row.from_s,
+            optional_int(row.open_raw),
+            optional_int(row.high_raw),
+            optional_int(row.low_raw),
+            optional_int(row.close_raw),
+            int(row.volume_raw),
+            row.buys,
+            row.sells,
+        )
+        for row in rows
+    ]
+    return buckets[1:] if is_cut else buckets, is_cut
+
+
+_PRICES = f"""
+SELECT asked.at_s AS asked_s, last.at_s, last.price::text AS price_raw FROM unnest($2::int[]) AS asked (at_s)
+CROSS JOIN LATERAL (
+    SELECT priced.* FROM unnest($1::int[]) AS given (pool_id)
+    JOIN facts.pool AS pool ON pool.id = given.pool_id
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            SELECT trade.at_s, trade.block_number, trade.log_index, {_PRICE} AS price
+            FROM facts.trade AS trade WHERE trade.pool_id = given.pool_id AND trade.at_s <= asked.at_s
+            {_NEWEST_FIRST} LIMIT {_MOST_DUST}
+        ) AS few WHERE price IS NOT NULL {_NEWEST_FIRST} LIMIT 1
+    ) AS priced {_NEWEST_FIRST} LIMIT 1
+) AS last
+"""  # noqa: S608
+
+
+class PastPrice(NamedTuple):
+    """The price after the last trade up to ``asked_s``, and when that trade was."""
+
+    asked_s: int
+    at_s: int
+    price_raw: int
+
+
+class _PriceRow(NamedTuple):
+    asked_s: int
+    at_s: int
+    price_raw: str
+
+
+async def read_prices(
+    connection: Connection, pool_ids: Collection[int], times_s: Collection[int]
+) -> dict[int, PastPrice]:
+    """The prices at the end of these seconds. A price that is not known is missing."""
+    rows = await fetch(connection, _PriceRow, _PRICES, list(pool_ids), list(times_s))
+    return {row.asked_s: PastPrice(row.asked_s, row.at_s, int(row.price_raw)) for row in rows}
+
+
+MarkKind = Literal["launch", "graduation", "deployer_sold", "insider_sold"]
+_MARKS = """
+SELECT 'launch' AS kind, at_s, tx_hash, NULL::bytea AS wallet, NULL::text AS token_raw, NULL::text AS eth_wei
+FROM facts.launch WHERE token_id = $1
+UNION ALL SELECT 'graduation', at_s, tx_hash, NULL, NULL, NULL
+FROM facts.launch_step WHERE token_id = $1 AND step = 'pooled'
+UNION ALL SELECT * FROM (
+    SELECT CASE WHEN inside.wallet_id = launch.deployer_id THEN 'deployer_sold' ELSE 'insider_sold' END,
+        inside.at_s, inside.tx_hash, wallet.address, inside.token_raw::text, inside.eth_wei::text
+    FROM facts.inside AS inside JOIN facts.launch AS launch ON launch.token_id = inside.token_id
+    JOIN facts.address AS wallet ON wallet.id = inside.wallet_id
+    WHERE inside.token_id = $1 AND inside.what = 'sold'
+    ORDER BY inside.block_number DESC, inside.log_index DESC LIMIT $2
+) AS sales
+"""
+
+
+class LaunchMark(NamedTuple):
+    """Something in a launch's life. ``wallet``, ``token_raw``: of a sale. ``eth_wei``: what a sale brought;
+    None: not known."""
+
+    kind: MarkKind
+    at_s: int
+    tx_hash: TxHash
+    wallet: Address | None
+    token_raw: int | None
+    eth_wei: int | None
+
+
+class _MarkRow(NamedTuple):
+    kind: MarkKind
+    at_s: int
+    tx_hash: bytes
+    wallet: bytes | None
+    token_raw: str | None
+    eth_wei: str | None
+
+
+async def read_launch_marks(connection: Connection, token_id: int) -> list[LaunchMark]:
+    """The launch, its graduation, and what its insiders sold in the last days, in no order."""
+    rows = await fetch(connection, _MarkRow, _MARKS, token_id, MOST_SALES)
+    return [
+        LaunchMark(
+            row.kind,
+            row.at_s,
+            TxHash(as_text(row.tx_hash)),
+            as_optional_address(row.wallet),
+            optional_int(row.token_raw),
+            optional_int(row.eth_wei),
+        )
+        for row in rows
+    ]
+
+
+_TRADES = f"""
+SELECT traded.*, wallet.address AS wallet FROM unnest($1::int[]) AS given (pool_id)
+JOIN facts.pool AS pool ON pool.id = given.pool_id
+CROSS JOIN LATERAL (
+    SELECT trade.at_s, trade.block_number, trade.log_index, trade.trader_id, trade.buys,
+        trade.token_raw::text AS token_raw, trade.quote_raw::text AS quote_raw, trade.micro_usd,
+        ({_PRICE})::text AS price_raw, trade.tx_hash
+    FROM facts.trade AS trade WHERE trade.pool_id = given.pool_id {_NEWEST_FIRST} LIMIT $2
+) AS traded
+JOIN facts.address AS wallet ON wallet.id = traded.trader_id {_NEWEST_FIRST} LIMIT $2
+"""  # noqa: S608
+
+
+class NewestTrade(NamedTuple):
+    """A trade in a main pool. ``micro_usd``, ``price_raw``: None: not known."""
+
+    at_s: int
+    block_number: int
+    log_index: int
+    trader_id: int
+    buys: bool
+    token_raw: int
+    quote_raw: int
+    micro_usd: int | None
+    price_raw: int | None
+    tx_hash: TxHash
+    wallet: Address
+
+
+class _NewestTradeRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    trader_id: int
+    buys: bool
+    token_raw: str
+    quote_raw: str
+    micro_usd: int | None
+    price_raw: str | None
+    tx_hash: bytes
+    wallet: bytes
+
+
+async def newest_trades(connection: Connection, pool_ids: Sequence[int], limit: int) -> list[NewestTrade]:
+    """The newest trades in the pools, the newest first."""
+    rows = await fetch(connection, _NewestTradeRow, _TRADES, list(pool_ids), limit)
+    return [
+        NewestTrade(
+            row.at_s,
+            row.block_number,
+            row.log_index,
+            row.trader_id,
+            row.buys,
+            int(row.token_raw),
+            int(row.quote_raw),
+            row.micro_usd,
+            optional_int(row.price_raw),
+            TxHash(as_text(row.tx_hash)),
+            as_address(row.wallet),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,111 @@
+"""The price of a token and its newest trades, as pieces of its page and as pages of their own."""
+
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+
+import pytest
+
+from roundtrip.config.settings import Settings
+from roundtrip.console.pages.chart import draw_line, shorten_price
+from roundtrip.devnet.world import Built
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.server.hex import as_bytes
+from support.console_house import House, house_of
+from support.keys import Clock
+
+PIECE = {"hx-request": "true"}
+
+
+@pytest.fixture
+async def house(indexed: Context) -> AsyncIterator[House]:
+    """Where a stranger may make one call a minute."""
+    async with house_of(indexed, Clock(), Settings(anon_per_minute=1)) as found:
+        yield found
+
+
+@pytest.fixture
+async def token(indexed: Context, built: Built) -> AsyncIterator[str]:
+    """A token that was launched, graduated and was traded since. The job that reads decimals has not run in
+    this database, which other tests share."""
+    token = built.tokens["graduated"]
+    await indexed.pool.execute(
+        "INSERT INTO facts.token (token, decimals, read_number) VALUES ($1, 18, 1)", as_bytes(token)
+    )
+    yield token
+    await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", as_bytes(token))
+
+
+async def page(house: House, path: str, **headers: str) -> str:
+    status, text, _ = await house.get(path, **headers)
+    assert status == 200
+    return text
+
+
+async def test_the_chart_has_candles_with_marks_and_a_table_of_them(house: House, token: str) -> None:
+    text = await page(house, f"/token/{token}/chart?span=1h")
+    figure = re.search('data-candles="(.*?)" data-marks="(.*?)"', text)
+    assert figure is not None
+    candles, marks = (json.loads(unescape(part)) for part in figure.groups())
+    assert candles
+    assert all(
+        low <= min(first, last) <= max(first, last) <= high for _, first, high, low, last, _ in candles
+    )
+    assert all(before[4] == after[1] for before, after in itertools.pairwise(candles))
+    assert {"launch", "graduation"} <= {kind for _, kind, _ in marks}
+    assert "It was launched." in text
+    assert text.count('<tr><td><time datetime="') == len(candles[-60:])
+    assert 'href="/token/' + token + '/chart?span=5m"' in text
+
+
+async def test_trades_are_told_with_their_wallets(house: House, token: str) -> None:
+    text = await page(house, f"/token/{token}/trades")
+    assert "▲ Buy" in text
+    rows = re.findall(r'<tr data-row="(\d+)-(\d+)">', text)
+    places = [(int(block), int(log)) for block, log in rows]
+    assert places == sorted(places, reverse=True)
+    assert 0 < len(places) <= 30
+    assert len(re.findall('href="/wallet/0x', text)) == len(places)
+
+
+async def test_open_pages_that_ask_again_meet_no_limit(house: House, token: str) -> None:
+    for piece in ("chart", "trades"):
+        for _ in range(3):
+            text = await page(house, f"/token/{token}/{piece}", **PIECE)
+            assert text.lstrip().startswith("<section")
+            assert "data-live" in text
+
+
+async def test_what_is_not_known_is_said(house: House, built: Built) -> None:
+    nowhere = "0x" + "12" * 20
+    assert "No trade of" in await page(house, f"/token/{nowhere}/chart")
+    assert "No trade of it is known." in await page(house, f"/token/{nowhere}/trades")
+    for path in (f"/token/{nowhere}/chart?span=2h", "/token/0x12/trades"):
+        status, _, _ = await house.get(path)
+        assert status == 400
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0.00000000421237", "0.0₈4212"),
+        ("0.000121141", "0.0001211"),
+        ("0.00001", "0.0₄1"),
+        ("0", "0"),
+        ("1.5", "1.5"),
+        ("104.999", "104.99"),
+        ("3.14159", "3.141"),
+        ("1234567.8", "1,234,567"),
+    ],
+)
+def test_a_small_price_counts_its_zeros(text: str, shown: str) -> None:
+    assert shorten_price(text, "$") == f'<span title="${text}">${shown}</span>'
+    assert shorten_price(None) == "–"
+
+
+def test_the_line_spans_the_drawing() -> None:
+    assert draw_line([3.0]) == ""
+    assert draw_line([1.0, 3.0, 2.0]) == "0.0,156.0 300.0,4.0 600.0,80.0"
+    assert draw_line([5.0, 5.0]) == "0.0,156.0 600.0,156.0"

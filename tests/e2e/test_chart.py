@@ -1,0 +1,57 @@
+"""The price and the trades of a token, in a real browser."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from e2e.browser import DESKTOP, PHONE, Visitor, visiting
+from e2e.ground import Ground
+
+
+async def test_the_chart_is_drawn_once_it_is_seen_and_other_candles_can_be_chosen(
+    newcomer: Visitor, ground: Ground
+) -> None:
+    page = newcomer.page
+    await newcomer.open(f"/token/{ground.fair}")
+    await page.get_by_role("heading", name="Price", exact=True).scroll_into_view_if_needed()
+    chart = page.get_by_role("region", name="Price", exact=True)
+    await expect(chart.locator(".plot canvas")).to_be_visible()
+    await expect(chart.get_by_text("It was launched.")).to_be_visible()
+    await chart.get_by_role("link", name="5m", exact=True).click()
+    await expect(chart.get_by_role("link", name="5m", exact=True)).to_have_attribute("aria-current", "true")
+    await expect(chart.locator(".plot canvas")).to_have_count(1)
+    await chart.get_by_text("The newest candles as a table").click()
+    await expect(chart.get_by_role("row")).not_to_have_count(1)
+
+
+async def test_a_trade_appears_while_the_page_is_open(newcomer: Visitor, ground: Ground) -> None:
+    page = newcomer.page
+    await newcomer.open(f"/token/{ground.fair}/trades")
+    trades = page.get_by_role("region", name="The newest trades")
+    await expect(trades.get_by_role("row").nth(1)).to_be_visible()
+    bought = await ground.buy_fair()
+    row = trades.locator("tr", has=page.locator(f'a[href="/transaction/{bought}"]'))
+    await expect(row).to_contain_text("Buy 0.05 ETH", timeout=30_000)
+    await expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+async def test_a_page_that_is_cut_off_says_so_and_keeps_its_rows(newcomer: Visitor, ground: Ground) -> None:
+    page = newcomer.page
+    newcomer.expected.append("ERR_ABORTED")
+    await newcomer.open(f"/token/{ground.fair}/trades")
+    await page.route("**/trades", lambda route: route.abort("aborted"))
+    await expect(page.get_by_text("Not live now")).to_be_visible(timeout=30_000)
+    await expect(
+        page.get_by_role("region", name="The newest trades").get_by_role("row").nth(1)
+    ).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_without_scripts_there_is_a_line_and_a_table(
+    browser: Browser, ground: Ground, size: tuple[int, int]
+) -> None:
+    async with visiting(browser, ground.url, size, java_script_enabled=False) as reader:
+        await reader.page.goto(f"{reader.url}/token/{ground.fair}/chart")
+        chart = reader.page.get_by_role("region", name="Price", exact=True)
+        await expect(chart.locator("svg.trend")).to_be_visible()
+        await chart.get_by_text("The newest candles as a table").click()
+        await expect(chart.get_by_role("row").nth(1)).to_be_visible()

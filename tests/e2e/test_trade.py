@@ -1,0 +1,125 @@
+"""A trade on the page with a wallet of the browser that really sends, and a simulation of pasted calls."""
+
+import json
+
+import aiohttp
+import pytest
+from playwright.async_api import expect
+
+from e2e.browser import AXE, Visitor
+from e2e.ground import Ground
+from e2e.test_every_page import violations
+
+MAX = "f" * 64
+WAIT_MS = 30_000
+_PROVIDER = """(() => {
+  const provider = {
+    async request({ method, params }) {
+      if (method === "eth_requestAccounts") return [ADDRESS];
+      const { error, result } = JSON.parse(await window.e2eNode(method, JSON.stringify(params || [])));
+      if (error) throw Object.assign(new Error(error.message), { code: error.code });
+      return result;
+    },
+  };
+  const info = Object.freeze({
+    uuid: "00000000-0000-4000-8000-000000000009", name: "Sending wallet",
+    icon: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E", rdns: "org.example.sender",
+  });
+  const announce = () => window.dispatchEvent(
+    new CustomEvent("eip6963:announceProvider", { detail: Object.freeze({ info, provider }) }));
+  window.addEventListener("eip6963:requestProvider", announce);
+  announce();
+})();"""
+
+
+async def install_sender(visitor: Visitor, rpc_url: str, address: str, refused: set[str]) -> None:
+    """A wallet whose account the local node holds. It refuses the methods in ``refused``."""
+
+    async def ask(method: str, params: str) -> str:
+        if method in refused:
+            return json.dumps({"error": {"code": 4001, "message": "User rejected the request."}})
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(params)}
+        async with aiohttp.ClientSession() as session, session.post(rpc_url, json=body) as response:
+            return json.dumps(await response.json())
+
+    await visitor.context.expose_function("e2eNode", ask)
+    await visitor.context.add_init_script(_PROVIDER.replace("ADDRESS", json.dumps(address)))
+
+
+@pytest.fixture
+def trader(ground: Ground) -> str:
+    """An account whose key the local node has."""
+    return ground.built.accounts[7]
+
+
+async def test_a_person_buys_and_sells_with_the_wallet_of_the_browser(
+    newcomer: Visitor, ground: Ground, trader: str
+) -> None:
+    refused: set[str] = {"eth_sendTransaction"}
+    await install_sender(newcomer, ground.rpc_url, trader, refused)
+    page, token = newcomer.page, ground.built.tokens["plain"]
+    await newcomer.open(f"/trade?token={token}")
+    await page.get_by_role("button", name="Use the account of Sending wallet").click()
+    await expect(page.get_by_label("Your wallet’s address")).to_have_value(trader)
+    await newcomer.send("Check and prepare")
+    await expect(page.get_by_role("heading", name="The steps do that and nothing else")).to_be_visible()
+    await page.get_by_role("button", name="Buy with Sending wallet").click()
+    await expect(page.locator("#send-note")).to_have_text(
+        "You refused it in your wallet. Nothing more was sent."
+    )
+    refused.clear()
+    await page.get_by_role("button", name="Buy with Sending wallet").click()
+    await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
+    await expect(page.locator("#came [data-against]")).to_contain_text("promised")
+    await expect(page.locator("#came")).not_to_have_class("told fault")
+    await expect(page.locator("#senders")).to_be_hidden()
+    await page.evaluate(AXE.read_text())
+    assert await violations(newcomer) == []
+
+    await page.get_by_role("link", name="Sell it").click()
+    await newcomer.settled()
+    await expect(page.locator("#steps > li")).to_have_count(2)
+    await page.get_by_role("button", name="Sell with Sending wallet").click()
+    await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
+    await expect(page.locator(".step-state").last).to_contain_text("Done in block")
+    got = float(await page.locator("[data-came]").inner_text())
+    assert 0.09 < got < 0.1
+
+
+async def test_a_trap_is_not_prepared(newcomer: Visitor, ground: Ground, trader: str) -> None:
+    await newcomer.open(f"/trade?token={ground.trap}&from={trader}&amount=0.1")
+    await expect(newcomer.page.get_by_text("We prepare no transaction for this trade.")).to_be_visible()
+    await expect(newcomer.page.locator("#steps, #senders")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("amount=0", "amount"),
+        ("amount=much", "amount"),
+        ("amount=1&slippage=x", "The slippage must be a number"),
+    ],
+)
+async def test_a_wrong_field_is_said_above_the_form(
+    newcomer: Visitor, ground: Ground, trader: str, query: str, said: str
+) -> None:
+    newcomer.expected.append("status of 400")
+    assert await newcomer.open(f"/trade?token={ground.trap}&from={trader}&{query}") == 400
+    await expect(newcomer.page.locator(".fault")).to_contain_text(said)
+    await expect(newcomer.page.get_by_label("Token’s address")).to_have_value(ground.trap)
+
+
+async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: Ground, trader: str) -> None:
+    page, token = newcomer.page, ground.built.tokens["plain"]
+    data = "0x095ea7b3" + ground.built.contracts["permit2"][2:].lower().rjust(64, "0") + MAX
+    await newcomer.open(f"/simulate?from={trader}")
+    await page.get_by_label("Or up to six calls").fill(
+        json.dumps({"to": token, "data": data, "gas": "0x5208"})
+    )
+    await newcomer.send("Simulate")
+    await expect(page.locator(".level-danger .level")).to_have_text("Allows everything")
+    await expect(page.locator(".changes").last).to_contain_text("everything, now and later")
+    await page.get_by_label("Or up to six calls").fill("[1]")
+    newcomer.expected.append("status of 400")
+    await newcomer.send("Simulate")
+    await expect(page.locator(".fault")).to_contain_text("The calls must be a JSON list")
