@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
-from roundtrip.store.index.prices import STALE_S, past_prices
+from roundtrip.store.index.prices import STALE_S, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
@@ -70,6 +70,31 @@ async def test_made_up_trades_are_worth_what_the_sync_wrote(
     makes.grow(chain, 15)
     await appended(index, writer, chain.blocks[start:], (7,))
     await all_trades_are_worth_the_same(index)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_transactions_tokens_are_worth_what_its_trades_were(index: Connection, seed: int) -> None:
+    makes, chain = MadeUp(seed), Chain()
+    writer = await begun(index, chain.parent)
+    makes.grow(chain, 40)
+    await appended(index, writer, chain.blocks, (7,))
+    rows = await index.fetch(
+        "SELECT trade.*, token.address AS token FROM facts.trade AS trade"
+        " JOIN facts.pool AS pool ON pool.id = pool_id JOIN facts.address AS token ON token.id = token_id"
+    )
+    assert rows
+    for one in rows[:20]:
+        own = [row for row in rows if row["tx_hash"] == one["tx_hash"]]
+        told = await traded_worths(index, one["block_number"], one["at_s"], "0x" + one["tx_hash"].hex())
+        expected = {}
+        for token in {row["token"] for row in own}:
+            raws, worths = zip(
+                *((int(row["token_raw"]), row["micro_usd"]) for row in own if row["token"] == token),
+                strict=True,
+            )
+            if None not in worths and sum(raws):
+                expected[as_address(token)] = TradedWorth(sum(raws), sum(worths))
+        assert told == expected
 
 
 async def test_made_up_trades_have_prices_that_are_looked_up(index: Connection) -> None:

@@ -13,6 +13,7 @@ from roundtrip.console.pages.account_sections.marks import MARK, UNMARK
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
+from roundtrip.services.lookup.transaction_page import TransactionPage, transaction_page
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.page import WalletPage, wallet_page
 
@@ -27,6 +28,15 @@ _PAGE = replace(
     on_mcp=False,
 )
 
+_TRANSACTION = replace(
+    _ROWS["explain_transaction"],
+    name="transaction_page",
+    answer=TransactionPage,
+    handler=lambda call: transaction_page(call.ctx, call.params),
+    path=None,
+    path_answer=None,
+    on_mcp=False,
+)
 _MOST_DRAWN = 12
 """Wallets in one drawing: the list below it has the rest."""
 # Both are part of showing or marking a wallet, which is counted.
@@ -216,6 +226,7 @@ def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> R
 
 async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
+    page = await visit.ask(_TRANSACTION, hash=visit.path["hash"])
     return visit.show(
-        "transaction.html", answer=await visit.ask("explain_transaction", hash=visit.path["hash"])
+        "transaction.html", answer=page["told"], changes=page["changes"], fee_usd=page["feeUsd"]
     )

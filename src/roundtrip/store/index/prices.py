@@ -3,6 +3,7 @@ blocks (``sync/prices.py``)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -81,3 +82,34 @@ async def past_prices(
     )
     prices = {(as_address(row.address), row.number): int(row.usdg_raw) for row in rows}
     return PastPrices(contracts.weth, contracts.usdg, frozenset(priced), frozenset(blocks), prices)
+
+
+class TradedWorth(NamedTuple):
+    """How much of a token was traded, above zero, and what that was worth in millionths of a dollar."""
+
+    token_raw: int
+    micro_usd: int
+
+
+_TRADED = """
+SELECT token.address, sum(trade.token_raw) AS token_raw, sum(trade.micro_usd)::bigint AS micro_usd
+FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
+JOIN facts.address AS token ON token.id = pool.token_id
+WHERE trade.at_s = $1 AND trade.block_number = $2 AND trade.tx_hash = $3
+GROUP BY token.address HAVING count(trade.micro_usd) = count(*) AND sum(trade.token_raw) > 0
+"""
+
+
+class _TradedRow(NamedTuple):
+    address: bytes
+    token_raw: Decimal
+    micro_usd: int
+
+
+async def traded_worths(
+    connection: Connection, number: int, at_s: int, tx_hash: str
+) -> dict[Address, TradedWorth]:
+    """The tokens that a transaction of this block traded; without those of which the worth of one trade is
+    not known."""
+    rows = await fetch(connection, _TradedRow, _TRADED, at_s, number, as_bytes(tx_hash))
+    return {as_address(row.address): TradedWorth(int(row.token_raw), row.micro_usd) for row in rows}

@@ -1,0 +1,55 @@
+"""The page of the holders, as it shows an answer."""
+
+import re
+from dataclasses import replace
+
+import msgspec
+
+from roundtrip.console.support.render import Templates
+from roundtrip.services.holders.findings import HolderRecord
+from roundtrip.services.holders.growth import present_growth
+from roundtrip.services.holders.launch_bundle import present_launch_bundle
+from roundtrip.services.holders.present import present
+from unit.domain.holding import AT_S, DEPLOYER
+from unit.services.holding import A, gathered, the_told
+
+
+def shown(record: HolderRecord) -> str:
+    held, launched, grown = (
+        msgspec.json.decode(msgspec.json.encode(answer))
+        for answer in (present(record), present_launch_bundle(record), present_growth(record))
+    )
+    return Templates({}).render(
+        "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], lines={}
+    )
+
+
+def words(page: str) -> str:
+    return " ".join(re.sub("<[^>]+>", " ", page).split())
+
+
+def test_every_wallet_of_the_deployers_purse_is_tagged_and_he_is_counted_once() -> None:
+    known = the_told()
+    paid = {one: replace(known.wallets[A], funded_s=AT_S) for one in (A, DEPLOYER)}
+    page = shown(gathered(inputs=replace(known, wallets={**known.wallets, **paid})))
+    assert page.count(">deployer’s purse<") == 2
+    told = words(page)
+    assert "Deployer’s purse (4 wallets, he included) 3.90 %" in told
+    assert "4 wallets looked into, 2 purses" in told
+    assert "4 wallets, the deployer included, bought 6.50 % of the supply" in told
+    assert "Without him, 3 snipers bought 6.00 % and hold 3.50 %; 1 sold out." in told
+
+
+def test_a_column_of_nothing_is_left_out_and_a_partial_answer_says_so_first() -> None:
+    known = the_told(wallets={})
+    page = shown(gathered(inputs=known, status="partial", why=("venues_unread",)))
+    assert '<th scope="col" class="n">Age</th>' not in page
+    assert "How old these wallets are is not known." in page
+    assert page.index("Incomplete: every count is a minimum.") < page.index("Ten biggest wallets")
+    assert '<th scope="col" class="n">Age</th>' in shown(gathered())
+
+
+def test_a_small_share_has_no_colour_of_danger() -> None:
+    page = shown(gathered())
+    assert "ten biggest 13.90 %" in page
+    assert "s-danger" not in page.split('<ul class="legend">')[0]
