@@ -65,7 +65,7 @@ async def test_the_tokens_page_fills_the_card(
     assert headers["x-content-type-options"] == "nosniff"
     assert "set-cookie" not in headers
     async with client.get(f"/t/{token}/badge.svg") as response:
-        assert shown(await response.text())[1:] == ["roundtrip", "trap"]
+        assert shown(await response.text())[1:] == ["roundtrip", "honeypot: you cannot sell"]
     assert await count_checks(indexed) == checks
 
 

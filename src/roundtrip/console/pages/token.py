@@ -138,19 +138,23 @@ async def show_token(visit: Visit) -> Response:
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
+    colour = level_colour(verdict["level"], verdict["code"], catch)
     facts = list_facts(check, card, held, liquidity, says_liquidity)
+    if colour not in ("ok", "warn"):
+        # Nothing speaks for a token that cannot be sold, or of which that is not known.
+        facts = [fact for fact in facts if fact.sign != "good"]
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
         check=check,
         card=card,
         word=level_word(verdict["level"], verdict["code"], catch),
-        colour=level_colour(verdict["level"], verdict["code"], catch),
+        colour=colour,
         is_tradable=is_tradable(verdict["code"]),
         facts=facts if is_tradable(verdict["code"]) else [],
         catch=catch,
         amount=amount,
         is_usual=is_usual,
-        back=amount_back(check["trade"]),
+        back=amount_back(check, card),
         loss_colour=colour_loss,
         query=f"?{query}" if query else "",
         shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
@@ -166,12 +170,16 @@ async def show_token(visit: Visit) -> Response:
     )
 
 
-def amount_back(trade: Mapping[str, Any] | None) -> str | None:
-    """What the sell brings back of what the buy paid, as a plain decimal cut to four digits; None: not
-    measured."""
-    if trade is None or trade["roundTripLossBps"] is None:
+def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str | None:
+    """What the sell brings back of what the buy paid, as a plain decimal cut to four digits; None: it was not
+    measured, or a part may not have been sold."""
+    trade = check["trade"]
+    if trade is None or trade["roundTripLossBps"] is None or trade["method"] != "simulated_trade":
         return None
-    back = Decimal(trade["paid"]["amount"]) * (BPS - trade["roundTripLossBps"]) / BPS
+    sold_bps = card["soldBps"] if card else BPS if check["verdict"]["level"] == "ok" else None
+    if sold_bps is None:
+        return None
+    back = Decimal(trade["paid"]["amount"]) * (BPS - trade["roundTripLossBps"]) * sold_bps / BPS / BPS
     return format_amount(max(0, int(back * 10**18)), 18)
 
 

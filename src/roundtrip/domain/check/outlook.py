@@ -56,7 +56,9 @@ def describe_deep_round(evidence: Evidence, judgement: Judgement, deep: bool, po
         return "This deep check ended before its last round." if deep else ""
     best = judgement.best
     if best is None or not takes_sells(judgement.readings[best], policy):
-        reason = "No sell went through" if evidence.venues else "There is no pool"
+        reason = "It cannot be sold"
+        if best is None:
+            reason = "It cannot be bought" if evidence.venues else "There is no pool"
         return f"{reason}, so neither the owner's functions nor sells of real holders can be tried."
     if not deep:
         return ""

@@ -7,9 +7,12 @@ import msgspec
 
 from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.outlook import Prospect, Standing, Topic, describe_deep_round, prospects
+from roundtrip.domain.check.sales import Sale
+from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.catch import Catch, find_catch
 
@@ -45,13 +48,15 @@ class ProspectAnswer(msgspec.Struct, frozen=True):
 
 
 class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
-    """``cost`` null: nothing was bought. ``outlook``: what could change it, the worst first. ``catch``: what
-    the code ok does not say. ``deep_round``: what a deep check tried, or why it can try nothing."""
+    """``cost`` null: nothing was bought. ``sold_bps``: how much of what was meant to be sold the round trip
+    sold; null: no sell, or not known. ``outlook``: what could change it, the worst first. ``catch``: what the
+    code ok does not say. ``deep_round``: what a deep check tried, or why it can try nothing."""
 
     block: int
     block_at: datetime
     deep: Annotated[bool, msgspec.Meta(description="What its owner may call was tried, and real holders.")]
     cost: CostAnswer | None
+    sold_bps: Share
     grid: CheckGrid
     outlook: list[ProspectAnswer]
     catch: Catch | None
@@ -68,11 +73,18 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         block_at=at(evidence.block.timestamp_s),
         deep=deep,
         cost=None if cost is None else _cost(cost, gas_wei, policy),
+        sold_bps=None if index is None else _sold_bps(judgement.readings[index]),
         grid=grid_of(evidence, judgement, policy),
         outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
         catch=find_catch(evidence, judgement, policy),
         deep_round=describe_deep_round(evidence, judgement, deep, policy),
     )
+
+
+def _sold_bps(reading: VenueReading) -> int | None:
+    if not isinstance(reading.full, Sale):
+        return None
+    return BPS if reading.full.whole else reading.full.share_bps
 
 
 def _gas_wei(venue: VenueEvidence, base_fee_wei: int) -> int | None:

@@ -146,10 +146,18 @@ def test_an_owner_is_told_once() -> None:
 
 
 def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
-    trade = {"paid": {"amount": "0.1", "asset": "eth"}, "roundTripLossBps": 198}
-    assert amount_back(trade) == "0.09802"
-    assert amount_back(trade | {"roundTripLossBps": 12_000}) == "0"
-    assert amount_back(trade | {"roundTripLossBps": None}) is None
+    trade = {"paid": {"amount": "0.1", "asset": "eth"}, "roundTripLossBps": 198, "method": "simulated_trade"}
+
+    def back(sold_bps: int | None, level: str = "warn", **changes: object) -> str | None:
+        check = {"trade": trade | changes, "verdict": {"level": level}}
+        return amount_back(check, None if sold_bps == 0 else {"soldBps": sold_bps})
+
+    assert back(10_000) == "0.09802"
+    assert back(7000) == "0.06861"
+    assert back(10_000, roundTripLossBps=12_000) == "0"
+    assert (back(0, "ok"), back(0, "warn"), back(None)) == ("0.09802", None, None)
+    assert back(10_000, roundTripLossBps=None) is None
+    assert back(10_000, method="curve_math") is None
     assert [colour_loss(bps) for bps in (-5, 499, 500, 4999, 5000)] == ["ok", "ok", "warn", "warn", "danger"]
 
 

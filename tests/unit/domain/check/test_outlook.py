@@ -20,7 +20,7 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
     Sold,
 )
-from roundtrip.domain.check.outlook import WORST_FIRST, prospects
+from roundtrip.domain.check.outlook import WORST_FIRST, describe_deep_round, prospects
 from roundtrip.domain.check.verdict import judge
 from unit.domain.owners import call
 
@@ -151,3 +151,33 @@ def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
         found = told(replace(evidence, launch=replace(evidence.launch, curve_state=young)), "launch")
         assert any("40.00 %" in text and words in text for _, text in found)
     assert not any("first buyers" in text for _, text in told(evidence, "launch"))
+
+
+@pytest.mark.parametrize(
+    ("name", "deep", "text"),
+    [
+        ("plain", False, ""),
+        ("plain", True, "found no owner whose functions it could call and knows no real holder to sell as."),
+        ("owner_only_sell", False, "It cannot be sold, so neither"),
+        ("owner_only_sell", True, "It cannot be sold, so neither"),
+        ("paused", True, "It cannot be bought, so neither"),
+        ("no_pool", True, "There is no pool, so neither"),
+        ("plain_without_first_sell", False, ""),
+        ("plain_without_first_sell", True, "ended before its last round"),
+    ],
+)
+def test_what_the_deep_round_tried_is_what_it_could(name: str, deep: bool, text: str) -> None:
+    evidence = kept(name)
+    found = describe_deep_round(evidence, judge(evidence, POLICY), deep, POLICY)
+    assert text in found
+    assert bool(found) == bool(text)
+
+
+def test_the_deep_round_counts_what_it_tried() -> None:
+    evidence = kept("plain")
+    sold = control(evidence)
+    evidence = replace(
+        evidence, owner_calls=OwnerCalls(0, sold, ()), holder_sells=HolderSells(0, sold, 5, ())
+    )
+    found = describe_deep_round(evidence, judge(kept("plain"), POLICY), True, POLICY)
+    assert found == "This deep check called 0 functions of its owner and sold as 0 real holders."
