@@ -56,7 +56,7 @@ async def test_the_chart_has_candles_with_marks_and_a_table_of_them(house: House
     assert all(before[4] == after[1] for before, after in itertools.pairwise(candles))
     assert {"launch", "graduation"} <= {kind for _, kind, _ in marks}
     assert "It was launched." in text
-    assert text.count('<tr><td><time datetime="') == len(candles[-60:])
+    assert text.count('<tr><td><time datetime="') == len(candles[-30:])
     assert 'href="/token/' + token + '/chart?span=5m"' in text
 
 

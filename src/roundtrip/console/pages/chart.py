@@ -63,7 +63,7 @@ _LEAST_ZEROS = 4
 _DIGITS = 4
 _WIDTH, _HEIGHT = 600, 160
 _DRAWN = ("open", "high", "low", "close", "volume")
-LISTED = 60
+LISTED = 30
 """Candles in the table, the newest."""
 
 
@@ -71,18 +71,17 @@ async def show_chart(visit: Visit) -> Response:
     """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
     chart = await visit.ask(_CHART, address=visit.path["address"], span=visit.query.get("span", ""))
     candles = chart["candles"]
-    rows = [[_seconds(candle["at"]), *(float(candle[column]) for column in _DRAWN)] for candle in candles]
-    marks = [
-        [_seconds(mark["at"]), mark["kind"], mark["level"]]
-        for mark in chart["marks"]
-        if mark["at"] >= candles[0]["at"]
-    ] if candles else []  # fmt: skip
+    rows = [
+        [_seconds(candle["at"]), *(float(f"{float(candle[column]):.6g}") for column in _DRAWN)]
+        for candle in candles
+    ]
+    marks = [[_seconds(mark["at"]), mark["kind"], mark["level"]] for mark in chart["marks"]]
     return visit.show(
         "chart_piece.html" if visit.is_piece() else "chart.html",
         chart=chart,
         listed=candles[: -LISTED - 1 : -1],
-        rows=json.dumps(rows),
-        marks=json.dumps(marks),
+        rows=json.dumps(rows, separators=(",", ":")),
+        marks=json.dumps(marks, separators=(",", ":")),
         line=draw_line([row[4] for row in rows]),
         shorten=shorten_price,
     )

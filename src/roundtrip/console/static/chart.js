@@ -34,8 +34,9 @@
     return [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
   }
 
+  // No green, also of a verdict that went well once: it may have changed since.
   const markColour = (kind, level) => colour(
-    kind === "verdict" ? `--${{ ok: "ok", warn: "warn", danger: "danger" }[level] || "unknown"}`
+    kind === "verdict" ? `--${{ warn: "warn", danger: "danger" }[level] || "unknown"}`
       : kind === "launch" || kind === "graduation" ? "--ink" : "--danger");
 
   function drawCandles(plot, span) {

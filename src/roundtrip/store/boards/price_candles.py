@@ -13,7 +13,9 @@ from roundtrip.venues.base import Contracts
 
 from .reference_pools import most_used, own_pools
 
-MOST_TRADES = 20_000
+MOST_POOLS = 2
+"""A launch has a curve and the pool that it became; other tokens one main pool."""
+MOST_TRADES = 10_000
 """Trades that candles are made of, the newest."""
 MOST_SALES = 50
 """Sales of insiders that are read, the newest."""
@@ -59,7 +61,7 @@ async def main_pools(
         else _TRADED_LAST,
         ids or token_id,
     )
-    return [MainPool(row.id, as_text(row.at), row.kind, row.quote_id, row.at_s) for row in rows]
+    return [MainPool(row.id, as_text(row.at), row.kind, row.quote_id, row.at_s) for row in rows[-MOST_POOLS:]]
 
 
 _TRADED_LAST = f"""
@@ -82,22 +84,27 @@ ELSE nullif(div((trade.quote_raw + coalesce(trade.kept_raw, 0)) * 10::numeric ^ 
 """
 _NEWEST_FIRST = "ORDER BY at_s DESC, block_number DESC, log_index DESC"
 
-# $1 pools, $2 and $3 after and up to which second, $4 how many trades, $5 seconds of a bucket
+# $1 and $2 pools, $3 and $4 after and up to which second, $5 how many trades, $6 seconds of a bucket. Each
+# pool is a parameter of its own: then the planner knows a busy one, and reads no more of its trades than it
+# needs.
+_OF_POOL = """(
+    SELECT trade.at_s, trade.block_number, trade.log_index, trade.buys, trade.quote_raw, {price} AS price
+    FROM facts.trade AS trade CROSS JOIN (SELECT fee_pips FROM facts.pool WHERE id = {pool}) AS pool
+    WHERE trade.pool_id = {pool} AND trade.at_s > $3 AND trade.at_s <= $4 {order} LIMIT $5
+)"""
+_OF_POOLS = " UNION ALL ".join(
+    _OF_POOL.format(price=_PRICE, pool=f"${place}::int", order=_NEWEST_FIRST)
+    for place in range(1, MOST_POOLS + 1)
+)
 _CANDLES = f"""
 WITH newest AS MATERIALIZED (
-    SELECT traded.* FROM unnest($1::int[]) AS given (pool_id)
-    JOIN facts.pool AS pool ON pool.id = given.pool_id
-    CROSS JOIN LATERAL (
-        SELECT trade.at_s, trade.block_number, trade.log_index, trade.buys, trade.quote_raw, {_PRICE} AS price
-        FROM facts.trade AS trade
-        WHERE trade.pool_id = given.pool_id AND trade.at_s > $2 AND trade.at_s <= $3 {_NEWEST_FIRST} LIMIT $4
-    ) AS traded {_NEWEST_FIRST} LIMIT $4
+    SELECT * FROM ({_OF_POOLS}) AS traded {_NEWEST_FIRST} LIMIT $5
 ), ended AS (
     SELECT *, count(*) OVER () AS trades, price IS NOT NULL AND row_number() OVER (
         PARTITION BY block_number ORDER BY price IS NULL, log_index DESC
     ) = 1 AS is_last FROM newest
 )
-SELECT at_s / $5 * $5 AS from_s,
+SELECT at_s / $6 * $6 AS from_s,
     ((array_agg(price ORDER BY block_number) FILTER (WHERE is_last))[1])::text AS open_raw,
     (max(price) FILTER (WHERE is_last))::text AS high_raw,
     (min(price) FILTER (WHERE is_last))::text AS low_raw,
@@ -122,16 +129,18 @@ class _BucketRow(NamedTuple):
 
 async def read_buckets(
     connection: Connection,
-    pool_ids: Collection[int],
+    pool_ids: Sequence[int],
     span_s: int,
     from_s: int,
     to_s: int,
     limit: int = MOST_TRADES,
 ) -> tuple[list[TradeBucket], bool]:
-    """What was traded in the pools from ``from_s`` (a multiple of ``span_s``) up to ``to_s``, in buckets of
-    ``span_s`` seconds, the oldest first; buckets without a trade are left out. True: there were more than
-    ``limit`` trades; then the buckets are of the newest, and the one that is not whole is left out."""
-    rows = await fetch(connection, _BucketRow, _CANDLES, list(pool_ids), from_s - 1, to_s, limit + 1, span_s)
+    """What was traded in at most ``MOST_POOLS`` pools from ``from_s`` (a multiple of ``span_s``) up to
+    ``to_s``, in buckets of ``span_s`` seconds, the oldest first; buckets without a trade are left out. True:
+    there were more than ``limit`` trades; then the buckets are of the newest, and the one that is not whole
+    is left out."""
+    pools = [*pool_ids, *[None] * (MOST_POOLS - len(pool_ids))]
+    rows = await fetch(connection, _BucketRow, _CANDLES, *pools, from_s - 1, to_s, limit + 1, span_s)
     is_cut = bool(rows) and rows[0].trades > limit
     buckets = [
         TradeBucket(
