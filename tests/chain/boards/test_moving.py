@@ -276,6 +276,7 @@ async def test_the_page_knows_prices_depth_and_holders(
         3,
     )
     assert launch.price_eth is not None
+    assert launch.price_usd is not None
     assert launch.price_usd == pytest.approx(launch.price_eth * 3500, rel=0.01)
     assert launch.cap_usd == pytest.approx(launch.price_usd * 10**9, rel=0.01)
     assert launch.liquidity_eth == pytest.approx(0.6, rel=0.05)

@@ -142,7 +142,7 @@ async def test_what_lies_in_a_curve_is_the_launchpads_and_who_sold_out_holds_not
     chain.block(sent(sold(CURVE, BOB, BOB, 400, 300)))
     depth = await depth_of(index, chain)
     raised = await index.fetchval("SELECT raised_raw FROM facts.curve")
-    assert depth == MarketDepth(as_bytes(ZERO_ADDRESS), int(raised), BPS, 1)
+    assert depth == MarketDepth(as_bytes(ZERO_ADDRESS), int(raised), BPS, 1, False)
 
 
 def pool(holder: Address, second: Address = BOB) -> Chain:

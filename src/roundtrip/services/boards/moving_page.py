@@ -29,7 +29,7 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.market_figures import MOST_HOLDERS, MarketDepth, PriceLine
+from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
 from roundtrip.store.index import prices, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.prices import PastPrices
@@ -47,8 +47,8 @@ _HEIGHT = 100
 class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     """A token. None: not known. Prices and changes are of the place where most of the money went in;
     ``change_...``: in hundredths of a percent. ``volume``: buys and sells of the window. ``liquidity``: what
-    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``holders``: counted up to
-    ``holders_counted``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
+    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``more_hold``: there
+    are more ``holders``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
 
     token: TokenNamed
     group: MovingGroup
@@ -71,6 +71,7 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     liquidity_usd: float | None
     kept_bps: int | None
     holders: int
+    more_hold: bool
     age_s: int
     opened_at: datetime
 
@@ -81,7 +82,6 @@ class MovingPage(msgspec.Struct, frozen=True, rename="camel"):
     text: str
     block: int
     block_time: datetime
-    holders_counted: int
     rows: list[MovingRow]
 
 
@@ -138,7 +138,7 @@ async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage
         for its_group, flow in grouped
     ]
     text = _describe_gaps(followed_s, window)
-    answer = MovingPage(text, cursor.block.number, when(newest_s), MOST_HOLDERS, rows)
+    answer = MovingPage(text, cursor.block.number, when(newest_s), rows)
     return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
 
 
@@ -197,6 +197,7 @@ def _present_row(
         liquidity_usd=None if depth.quote_raw is None else money.usd(quote, depth.quote_raw),
         kept_bps=depth.kept_bps,
         holders=depth.holders,
+        more_hold=depth.more_hold,
         age_s=max(0, newest_s - opened_s),
         opened_at=when(opened_s),
     )

@@ -21,12 +21,14 @@ SPANS_S = (0, 300, 3600, 86_400)
 """How long ago the prices are that changes are computed from."""
 POINTS = 16
 """Prices of a sparkline before the newest one."""
-MOST_HOLDERS = 250
-"""Holders of a token are counted up to this."""
+MOST_TRADERS = 500
+"""Traders of a token among whom its holders are counted."""
 MOST_POSITIONS = 200
 """Positions of a pool that are summed, those with the most liquidity."""
 LEAST_WEI = 10**12
 """Smaller trades tell no price: their amounts are rounded, and cost nothing to make."""
+_MOST_PASSED_OVER = 50
+"""Trades before a moment that are looked at for one that tells a price."""
 _SEARCHED_S = 7 * 86_400
 """How long before a moment its last trade is looked for."""
 _UNIT = 10**36
@@ -50,11 +52,9 @@ WITH asked AS MATERIALIZED (
 ), told AS (
     SELECT moment.token_id, moment.n, last.*, moment.is_eth FROM moment CROSS JOIN LATERAL (
         SELECT * FROM (
-            (SELECT * FROM facts.trade AS one WHERE one.pool_id = moment.pool_id AND {{told}}
-            ORDER BY one.at_s DESC, one.block_number DESC, one.log_index DESC LIMIT 1)
+            ({{of_pool}})
             UNION ALL
-            (SELECT * FROM facts.trade AS one WHERE one.pool_id = moment.curve_id AND {{told}}
-            ORDER BY one.at_s DESC, one.block_number DESC, one.log_index DESC LIMIT 1)
+            ({{of_curve}})
         ) AS either LIMIT 1
     ) AS last
 )
@@ -63,28 +63,39 @@ SELECT token_id, n, div(
     * {_UNIT}, quote_raw * token_raw
 ) AS price FROM told
 """  # noqa: S608
-_TOLD = (
-    "one.at_s <= moment.moment_s AND one.at_s > moment.moment_s - $9::int AND one.at_s > $10::int"
-    " AND one.token_raw > 0 AND one.quote_raw > 0"
-    " AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric"
-)
+# Bounded, because anybody can make any number of trades that tell no price.
+_LAST = f"""
+    SELECT * FROM (
+        SELECT * FROM facts.trade AS each
+        WHERE each.pool_id = moment.{{place}} AND each.at_s <= moment.moment_s
+            AND each.at_s > moment.moment_s - $9::int AND each.at_s > $10::int
+        ORDER BY each.at_s DESC, each.block_number DESC, each.log_index DESC LIMIT {_MOST_PASSED_OVER}
+    ) AS one
+    WHERE one.token_raw > 0 AND one.quote_raw > 0
+        AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric
+    ORDER BY one.at_s DESC, one.block_number DESC, one.log_index DESC LIMIT 1
+"""  # noqa: S608
 
-# $1 tokens, $2 places, $3 most holders, $4 part that is dust, $5 most positions, $6 position managers,
+# $1 tokens, $2 places, $3 most traders, $4 part that is dust, $5 most positions, $6 position managers,
 # $7 holders that never take anything out
 _DEPTHS = """
 SELECT given.token_id, pool.kind, quote.address AS quote, curve.raised_raw, held.quote_raw,
     state.liquidity AS active, held.kept,
     coalesce(pool.block_number >= cursor.positions_from AND pool.in_money_from <= pool.block_number, false)
         AS is_whole,
-    (SELECT count(*) FROM (
-        SELECT FROM facts.position AS own
-        -- BETWEEN, and in that order: otherwise the plan scans all positions.
-        WHERE own.token_id BETWEEN given.token_id AND given.token_id
-            AND (own.bought_raw - own.sold_raw) * $4::int > own.bought_raw
-        ORDER BY own.token_id, own.wallet_id LIMIT $3
-    ) AS few) AS holders
+    owned.holders, owned.traders
 FROM unnest($1::int[], $2::int[]) AS given (token_id, pool_id)
 CROSS JOIN facts.cursor AS cursor
+CROSS JOIN LATERAL (
+    SELECT count(*) AS traders, count(*) FILTER (WHERE (bought_raw - sold_raw) * $4::int > bought_raw)
+        AS holders
+    FROM (
+        -- BETWEEN, and in that order: otherwise the plan scans all positions.
+        SELECT bought_raw, sold_raw FROM facts.position AS own
+        WHERE own.token_id BETWEEN given.token_id AND given.token_id
+        ORDER BY own.token_id, own.wallet_id LIMIT $3
+    ) AS few
+) AS owned
 JOIN facts.pool AS pool ON pool.id = given.pool_id
 JOIN facts.address AS token ON token.id = pool.token_id
 JOIN facts.address AS quote ON quote.id = pool.quote_id
@@ -139,12 +150,14 @@ class MarketDepth:
     """What lies in the place where most of a token's money goes in. ``quote_raw``: of the money, in base
     units of ``quote``; None: not known. ``kept_bps``: the share of the depth at the price that nobody takes
     out, because the launchpad has it or it was burned; None: not known. ``holders``: wallets that bought more
-    than they sold, up to ``MOST_HOLDERS``; transfers are not counted."""
+    than they sold, among ``MOST_TRADERS``; ``more_hold``: there are more traders. Transfers are not
+    counted."""
 
     quote: bytes
     quote_raw: int | None
     kept_bps: int | None
     holders: int
+    more_hold: bool
 
 
 class _PriceRow(NamedTuple):
@@ -163,6 +176,7 @@ class _DepthRow(NamedTuple):
     kept: Decimal | None
     is_whole: bool
     holders: int
+    traders: int
 
 
 async def read_prices(
@@ -179,7 +193,7 @@ async def read_prices(
     rows = await fetch(
         connection,
         _PriceRow,
-        _PRICES.format(told=_TOLD),
+        _PRICES.format(of_pool=_LAST.format(place="pool_id"), of_curve=_LAST.format(place="curve_id")),
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
         from_s,
@@ -214,7 +228,7 @@ async def read_depths(
         _DEPTHS,
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
-        MOST_HOLDERS,
+        MOST_TRADERS,
         DUST,
         MOST_POSITIONS,
         [numbers[one] for one in managers if one in numbers],
@@ -224,11 +238,12 @@ async def read_depths(
 
 
 def _read_depth(row: _DepthRow) -> MarketDepth:
+    owned = row.holders, row.traders >= MOST_TRADERS
     if is_curve(row.kind):
         raised = None if row.raised_raw is None else int(row.raised_raw)
-        return MarketDepth(row.quote, raised, BPS, row.holders)
+        return MarketDepth(row.quote, raised, BPS, *owned)
     # Where the index lacks a change, positions may be missing, or have less.
     if not row.is_whole or row.quote_raw is None:
-        return MarketDepth(row.quote, None, None, row.holders)
+        return MarketDepth(row.quote, None, None, *owned)
     kept_bps = int((row.kept or 0) * BPS / row.active) if row.active else None
-    return MarketDepth(row.quote, int(row.quote_raw), kept_bps, row.holders)
+    return MarketDepth(row.quote, int(row.quote_raw), kept_bps, *owned)
