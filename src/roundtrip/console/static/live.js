@@ -1,6 +1,6 @@
 "use strict";
 // Updates a live board. htmx reads the stream. Rows that are shown change where they are; new rows and another
-// order wait until the reader asks for them, so that nothing jumps. A strip (data-flows) changes at once.
+// order wait until the reader asks for them, so that nothing jumps. A strip without a button changes at once.
 (() => {
   const board = document.getElementById("board");
   const rows = document.getElementById("rows");
@@ -66,7 +66,8 @@
     const fresh = document.createElement("template");
     fresh.innerHTML = waiting;
     if (!news) {
-      if (!isUsed(rows) && !rows.matches(":hover")) put();
+      const points = window.matchMedia("(hover: hover)").matches && rows.matches(":hover");
+      if (!points && !isUsed(rows)) put();
       return;
     }
     const freshRows = rowsIn(fresh.content);
@@ -74,7 +75,7 @@
     const byName = new Map(freshRows.map((row) => [row.dataset.row, row]));
     for (const row of rowsIn(rows)) {
       const one = byName.get(row.dataset.row);
-      row.classList.toggle("gone", !one);
+      row.classList.toggle("has-left", !one);
       if (one) renew(row, one);
     }
     announce(freshRows);
