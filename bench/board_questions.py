@@ -14,6 +14,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_soon
 from roundtrip.services.boards.moving_now import moving_now
+from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.check.index_facts import read_known_venues
@@ -216,6 +217,7 @@ REFERENCE = Question("one row by its key", _one_row, wallet)
 
 QUESTIONS = (
     Question("moving_now", board(moving_now)),
+    Question("the page of what moves", board(moving_page)),
     Question("graduating_soon", board(graduating_soon)),
     Question("winners", board(winners)),
     Question("signals", board(signals)),

@@ -71,7 +71,7 @@ async def test_a_board_shows_rows_that_lead_on(newcomer: Visitor, board: str) ->
     await page.get_by_role("navigation", name="Boards").get_by_role("link", name=title, exact=True).click()
     await page.wait_for_url(f"**/boards/{board}")
     await expect(page.get_by_role("heading", level=1)).to_have_text(title)
-    link = page.locator("#rows").get_by_role("link").first
+    link = page.locator("#rows [data-row]").get_by_role("link").first
     await expect(link).to_be_visible()
     await link.click()
     await page.wait_for_url(re.compile("/(token|wallet)/0x[0-9a-f]{40}$"))

@@ -21,6 +21,8 @@ from roundtrip.jobs.kinds.boards import EVERY_S, MOST_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
+from roundtrip.services.boards.moving_page import moving_page
+from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.check import evidence
@@ -192,13 +194,17 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     )
     before = by_address(await told(moved))
     assert before.keys() == {story.launched}
-    assert await boarded(moved, rows) == sorted([plain, dollar, trap])
+    # Whom people see is another question than what programs are told: nothing without a check.
+    assert await groups(moved) == dict.fromkeys((plain, story.launched, dollar, trap), "checking")
+    assert await boarded(moved, rows) == sorted([plain, dollar, trap, story.launched])
     await work(moved, 2)
     assert await waiting(rows) == []
     after = later(moved, 100)
     answer = await told(after)
     assert [row.token.address for row in answer.tokens] == [plain, story.launched, dollar]
     assert (answer.unproven, answer.traps) == (0, 1)
+    listed = dict.fromkeys((plain, story.launched, dollar), "listed")
+    assert await groups(after) == {**listed, trap: "danger"}
     row = answer.tokens[0]
     assert (row.launchpad, row.venue, row.launched_at) == (False, "amm_v3", None)
     assert (row.in_eth, row.out_eth) == (1.875, story.back_wei / ETH)
@@ -250,6 +256,59 @@ async def test_what_a_check_said_of_a_launch_is_shown(
         assert (found.check.code, found.check.level, found.check.age_s // 10) == (code, level, 5)
 
 
+async def groups(ctx: Context) -> dict[str, str]:
+    return {row.token.address: row.group for row in (await moving_page(ctx, Nothing())).answer.rows}
+
+
+async def test_the_page_knows_prices_depth_and_holders(
+    moved: Context, rows: Connection, story: Story
+) -> None:
+    for token in await groups(moved):
+        await jobs.enqueue(rows, "token", token)
+    await work(moved)
+    page = (await moving_page(moved, Nothing())).answer
+    found = {row.token.address: row for row in page.rows}
+    launch, dollars = found[story.launched], [row for row in page.rows if row.venue == "amm_v3"]
+    assert (launch.venue, launch.verdict, launch.kept_bps, launch.holders) == (
+        "launchpad_curve",
+        None,
+        10_000,
+        3,
+    )
+    assert launch.price_eth is not None
+    assert launch.price_usd is not None
+    assert launch.price_usd == pytest.approx(launch.price_eth * 3500, rel=0.01)
+    assert launch.cap_usd == pytest.approx(launch.price_usd * 10**9, rel=0.01)
+    assert launch.liquidity_eth == pytest.approx(0.6, rel=0.05)
+    assert launch.change24h is None
+    assert launch.line[-1] == 100
+    assert all(row.price_usd and row.liquidity_usd for row in dollars)
+    # Sold by one wallet: a price that fell within the day.
+    assert any((row.change24h or 0) != 0 or row.change24h is None for row in dollars)
+
+
+async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context, rows: Connection) -> None:
+    now = datetime.fromtimestamp(moved.now_s(), UTC)
+    for number, (code, level, ago_s, deep) in enumerate(
+        (("ok", "ok", 50, False), ("cannot_sell", "danger", 40, False), ("ok", "warn", 30, False),
+         ("ok", "ok", 7200, False), ("cannot_sell", "danger", 20, True)), 1
+    ):  # fmt: skip
+        for at_s in (ago_s + 5, ago_s):
+            kept = evidence.KeptEvidence(
+                now - timedelta(seconds=at_s), 1, "p", code, level, b"", deep=deep, holders=3 * deep
+            )
+            await evidence.keep(rows, Address(f"0x{number:040x}"), kept)
+    # A plain check refutes no deep one.
+    plain = evidence.KeptEvidence(now, 1, "p", "ok", "ok", b"")
+    await evidence.keep(rows, Address(f"0x{5:040x}"), plain)
+    answer = (await newest_verdicts(moved, Nothing())).answer
+    shown = {int(row.token.address, 16): (row.verdict.code, row.verdict.level) for row in answer.rows}
+    trap = ("cannot_sell", "danger")
+    assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "warn"), 4: ("ok", "unknown"), 5: trap}
+    assert [int(row.token.address, 16) for row in answer.rows] == [5, 3, 2, 1, 4]
+    assert [int(row.token.address, 16) for row in answer.examples] == [1, 5, 3]
+
+
 async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) -> None:
     await rows.execute("UPDATE facts.cursor SET at_s = at_s + 601")
     answer = await told(moved)
@@ -263,7 +322,7 @@ async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) 
 async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itself(
     moved: Context, rows: Connection
 ) -> None:
-    assert len(await boarded(moved, rows)) == 3
+    assert len(await boarded(moved, rows)) == 4
     [row] = await rows.fetch("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
     assert (row["key"], row["tries"], row["last_error"]) == ("moving", 0, None)
     assert abs(row["run_at"].timestamp() - moved.now_s() - EVERY_S) < WAIT_S
@@ -274,13 +333,14 @@ async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itsel
     assert await rows.fetch("SELECT id, run_at FROM jobs.job WHERE kind = 'recheck' ORDER BY id") == ids
     await work(moved, 2)
     assert await boarded(moved, rows) == []
-    assert await rows.fetchval("SELECT count(*) FROM facts.evidence WHERE deep") == 3
+    assert await rows.fetchval("SELECT count(*) FROM facts.evidence WHERE deep") == 4
     oldest = await rows.fetchval("SELECT min(checked_at) FROM facts.evidence")
     early, late = (
         replace(moved, now_s=lambda s=s: oldest.timestamp() + s)  # type: ignore[misc]
         for s in (CHECKED_EVERY_S - 1, CHECKED_EVERY_S + WAIT_S)
     )
     assert await boarded(early, rows) == []
+    # The launch sold within an hour, and trades where it is bought back.
     assert len(await boarded(late, rows)) == 3
 
 

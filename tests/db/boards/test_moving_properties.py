@@ -93,6 +93,12 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
         kinds = {trade["pool"]["kind"] for trade in buys}
         by_kind = {k: sum(t["wei"] for t in buys if t["pool"]["kind"] == k) for k in kinds}
         dollars = [trade["micro_usd"] for trade in buys]
+        kind = min(kinds, key=lambda kind: (-by_kind[kind], kind))
+        by_pool: dict[int, int] = {}
+        for trade in trades:
+            wei = trade["wei"] if trade["buys"] else 0
+            if trade["pool"]["kind"] == kind:
+                by_pool[trade["pool_id"]] = by_pool.get(trade["pool_id"], 0) + wei
         launched = [
             one["at_s"] for one in facts.launch if one["token_id"] == token_id and one["generation"] == 2
         ]
@@ -104,7 +110,7 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             facts.address[token_id],
             launched[0] if launched else None,
             min(trade["pool"]["at_s"] for trade in trades),
-            min(kinds, key=lambda kind: (-by_kind[kind], kind)),
+            kind,
             in_wei,
             out_wei,
             None if None in dollars else sum(dollars),
@@ -112,14 +118,19 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             len(sells),
             tuple(sorted(buyers)),
             len({trade["trader_id"] for trade in sells}),
-            *map(newest, (checks, deep, decided)),
+            newest(checks),
+            newest(deep),
+            newest(decided),
+            min(by_pool, key=lambda pool_id: (-by_pool[pool_id], pool_id)),
         )
     return found
 
 
 def newest(checks: list[Any]) -> CheckedLevel | None:
     one = max(checks, key=lambda one: one["id"], default=None)
-    return one and CheckedLevel(one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp())
+    return one and CheckedLevel(
+        one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp(), one["loss_bps"]
+    )
 
 
 def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import structlog
@@ -9,18 +10,46 @@ from starlette.responses import Response
 
 from roundtrip.api.dispatch import Dispatch, TracedFailure
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.api.request.callers import CallerRequest
+from roundtrip.console.support import moving_view
+from roundtrip.console.support.moving_view import USUAL, MovingView, short_age
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.services.boards.graduating_soon import GraduatingPage, graduating_page
+from roundtrip.services.boards.moving_page import MovingPage, moving_page
+from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
+from roundtrip.services.support.index_reader import Nothing
 
 log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
 
 
+# Page-only: programs query the tools of the catalog.
+MOVING = Operation(
+    name="moving_page", title="What moves", description="", params=Nothing, answer=MovingPage, on_mcp=False,
+    handler=lambda call: moving_page(call.ctx, call.params), shared_by=lambda params: "",
+)  # fmt: skip
+GRADUATING = Operation(
+    name="graduating_page", title="What graduates", description="", params=Nothing, answer=GraduatingPage,
+    handler=lambda call: graduating_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
+)  # fmt: skip
+NEWEST_VERDICTS = Operation(
+    name="newest_verdicts", title="Newest verdicts", description="", params=Nothing, answer=NewestVerdicts,
+    handler=lambda call: newest_verdicts(call.ctx, call.params), on_mcp=False, counts="never",
+    shared_by=lambda params: "",
+)  # fmt: skip
+_OPERATIONS: dict[str, AnyOperation] = {
+    **{row.name: row for row in OPERATIONS}, "moving_now": MOVING, "graduating_soon": GRADUATING,
+    "newest_verdicts": NEWEST_VERDICTS,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """A board's page: the tool that it shows, its title and its description."""
+    """A board's page: its name, which is that of the tool with the same rows if there is one, its title and
+    its description."""
 
     tool: str
     title: str
@@ -30,6 +59,11 @@ class BoardPage:
     def template(self) -> str:
         """The path of the template of its rows."""
         return f"boards/{self.tool}.html"
+
+    @property
+    def operation(self) -> AnyOperation:
+        """The operation whose answer it shows."""
+        return _OPERATIONS[self.tool]
 
 
 BOARDS = (
@@ -45,6 +79,9 @@ BOARDS = (
         "winners", "Winners", "Wallets with the most realised profit in the last day. Open one to follow it."
     ),
     BoardPage(
+        "newest_verdicts", "New verdicts", "The tokens that were checked last, with what the checks found."
+    ),
+    BoardPage(
         "signals", "Warning signs", "What deployers, other insiders and large holders did in the last hour."
     ),
     BoardPage(
@@ -58,9 +95,7 @@ BOARDS = (
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
 # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
-_UNCOUNTED = {
-    row.name: replace(row, counts="never", shared_by=None) for row in OPERATIONS if row.name in _BY_TOOL
-}
+_UNCOUNTED = {board.tool: replace(board.operation, counts="never", shared_by=None) for board in BOARDS}
 
 
 async def show_first_board(visit: Visit) -> Response:
@@ -76,7 +111,16 @@ async def show_board(visit: Visit) -> Response:
 async def show_rows(visit: Visit) -> Response:
     """GET /boards/{board}/rows: the rows only."""
     board = find_board(visit)
-    return visit.show("rows_piece.html", board=board, answer=await visit.ask(board.tool))
+    answer = await visit.ask(board.operation)
+    return visit.show("rows_piece.html", **show_values(board, answer, MovingView.of(visit.query)))
+
+
+def show_values(board: BoardPage, answer: Any, view: MovingView = USUAL) -> dict[str, Any]:
+    """What the templates of a board's rows need. ``view``: how the reader looks at what moves."""
+    values: dict[str, Any] = {"board": board, "answer": answer, "view": view, "short_age": short_age}
+    if board.operation is MOVING:
+        values |= {"groups": view.arrange(answer["rows"]), "looks": moving_view}
+    return values
 
 
 async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
@@ -89,7 +133,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
     try:
         answer = msgspec.json.decode(reply.body)
         return {
-            "rows": templates.render(_BY_TOOL[tool].template, answer=answer),
+            "rows": templates.render(_BY_TOOL[tool].template, **show_values(_BY_TOOL[tool], answer)),
             "said": templates.render("boards/said.html", answer=answer),
             "as-of": templates.render("boards/as_of.html", answer=answer),
             "state": templates.render("boards/state.html", is_live=True, why=""),
@@ -101,7 +145,9 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
 
 
 async def _render_board(visit: Visit, board: BoardPage) -> Response:
-    return visit.show("boards.html", board=board, boards=BOARDS, answer=await visit.ask(board.tool))
+    answer = await visit.ask(board.operation)
+    values = show_values(board, answer, MovingView.of(visit.query))
+    return visit.show("boards.html", boards=BOARDS, **values)
 
 
 def find_board(visit: Visit) -> BoardPage:

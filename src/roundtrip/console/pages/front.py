@@ -6,12 +6,14 @@ from starlette.responses import Response
 
 from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
+
+from .boards import BOARDS, MOVING, NEWEST_VERDICTS, show_values
 
 _STATUS = Operation(
     name="service_status", title="Service status", description="", params=Nothing, answer=ServiceStatus,
@@ -22,9 +24,31 @@ _STATUS = Operation(
 async def show_front(visit: Visit) -> Response:
     """GET /: what this service is."""
     url = visit.console.dispatch.ctx.public_url
-    return visit.show(
-        "front.html", what=WHAT, unknown=UNKNOWN, strangers=STRANGERS, tools=len(tools()), public_url=url
+    (newest, newest_why), (moving, moving_why) = (
+        await _try_to_ask(visit, NEWEST_VERDICTS),
+        await _try_to_ask(visit, MOVING),
     )
+    values = {} if moving is None else show_values(BOARDS[0], moving)
+    return visit.show(
+        "front.html",
+        what=WHAT,
+        unknown=UNKNOWN,
+        strangers=STRANGERS,
+        tools=len(tools()),
+        public_url=url,
+        newest=newest,
+        newest_why=newest_why,
+        moving_why=moving_why,
+        **({"answer": None} | values),
+    )
+
+
+async def _try_to_ask(visit: Visit, operation: AnyOperation) -> tuple[Any, str]:
+    """The answer; or None, and why: the rest of the page is shown without it."""
+    try:
+        return await visit.ask(operation), ""
+    except RoundtripError as error:
+        return None, error.message
 
 
 async def _read_state(visit: Visit) -> tuple[Any, Any]:

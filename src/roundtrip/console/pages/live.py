@@ -11,7 +11,7 @@ from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 
-from .boards import find_board
+from .boards import BoardPage, find_board
 
 _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of browsers that were disconnected together."""
@@ -23,21 +23,21 @@ async def stream_board(visit: Visit) -> Response:
         board = find_board(visit)
         if visit.scope["method"] == "HEAD":
             return Response(media_type=LiveResponse.media_type)
-        return await _open_stream(visit, board.tool)
+        return await _open_stream(visit, board)
     except RoundtripError as error:
         reply = error_reply(error)
         return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
 
 
-async def _open_stream(visit: Visit, tool: str) -> Response:
+async def _open_stream(visit: Visit, board: BoardPage) -> Response:
     console = visit.console
     name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
     delay_ms = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS
     state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
     with contextlib.ExitStack() as stack:
         stack.enter_context(console.live.reserve_stream(name))
-        await visit.ask(tool)
+        await visit.ask(board.operation)
         reserved = stack.pop_all()
     return LiveResponse(
-        console.live, tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms
+        console.live, board.tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms
     )

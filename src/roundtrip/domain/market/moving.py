@@ -1,8 +1,9 @@
 """The board of moving tokens: what it shows, what it holds back, and what to check for it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from roundtrip.domain.base import clock_age
@@ -34,17 +35,22 @@ MOST_CHECKED = 30
 SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 """Verdict codes that include a simulated sell that went through."""
 TRAP = "cannot_sell"
+LEVELS = ("ok", "warn", "unknown", "danger")
+"""Each worse than those before it."""
+COSTLY_BPS = 500
 CAUGHT_FOR_S = 86_400
 """How long a trap found by a deep check outweighs any number of plain checks, which try no holder."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedLevel:
-    """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970."""
+    """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970. ``loss_bps``: of the
+    round trip; None: not measured."""
 
     code: str
     level: str
     at_s: float
+    loss_bps: int | None = None
 
     def age_s(self, now_s: float) -> int | None:
         """Whole seconds; None: our clock was set back since, so the age is unknown."""
@@ -55,6 +61,42 @@ class CheckedLevel:
         age_s = self.age_s(now_s)
         return age_s is not None and age_s <= seconds
 
+    def shown_level(self) -> str:
+        """The level whose colour people are shown: what costs ``COSTLY_BPS`` or more is never shown as
+        good."""
+        is_costly = self.loss_bps is not None and self.loss_bps >= COSTLY_BPS
+        return "warn" if self.level == "ok" and is_costly else self.level
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChecks:
+    """The newest checks of a token; None: there is none. ``decided``: the newest conclusive deep one."""
+
+    checked: CheckedLevel | None
+    decided: CheckedLevel | None
+
+    def fresh(self, now_s: float) -> CheckedLevel | None:
+        """The newest check, if it is young enough to count."""
+        checked = self.checked
+        return checked if checked is not None and checked.is_within(PROVEN_FOR_S, now_s) else None
+
+    def find_trap(self, now_s: float) -> CheckedLevel | None:
+        """The check that found a trap and still counts."""
+        decided, checked = self.decided, self.checked
+        if decided is not None and decided.code == TRAP and (decided.age_s(now_s) or 0) <= CAUGHT_FOR_S:
+            return decided
+        return checked if checked is not None and checked.code == TRAP else None
+
+    def to_show(self, now_s: float) -> CheckedLevel | None:
+        """The check that people are shown: what caught it, else the newest; or the conclusive deep one of
+        the last day that found worse, which no plain check refutes. None: there is none young enough."""
+        fresh, decided = self.fresh(now_s), self.decided
+        if (caught := self.find_trap(now_s)) is not None:
+            return caught
+        if fresh is None or decided is None or not decided.is_within(CAUGHT_FOR_S, now_s):
+            return fresh
+        return decided if LEVELS.index(decided.level) > LEVELS.index(fresh.level) else fresh
+
 
 @dataclass(frozen=True, slots=True)
 class MoneyFlow:
@@ -64,7 +106,8 @@ class MoneyFlow:
     of the places where it was traded opened. ``venue``: the kind where most of the money went in.
     ``in_micro_usd``: None where it is unknown of any buy. ``buyers``: interned addresses of the wallets that
     bought. ``checked``: the newest check; None: there is none. ``deep``: the newest deep one, whatever its
-    result; ``decided``: the newest conclusive deep one.
+    result; ``decided``: the newest conclusive deep one. ``pool_id``: the place where most of the money went
+    in.
     """
 
     token_id: int
@@ -82,6 +125,7 @@ class MoneyFlow:
     checked: CheckedLevel | None
     deep: CheckedLevel | None = None
     decided: CheckedLevel | None = None
+    pool_id: int = 0
 
     def net_wei(self) -> int:
         """Money in less money out."""
@@ -92,10 +136,14 @@ class MoneyFlow:
         then. A launchpad's token in a stranger's pool is like any other."""
         return self.launched_s is not None and self.venue in LAUNCHPAD_KINDS
 
+    @property
+    def checks(self) -> TokenChecks:
+        """The checks that decide where it stands."""
+        return TokenChecks(self.checked, self.decided)
+
     def fresh(self, now_s: float) -> CheckedLevel | None:
         """The newest check, if it is young enough to count."""
-        checked = self.checked
-        return checked if checked is not None and checked.is_within(PROVEN_FOR_S, now_s) else None
+        return self.checks.fresh(now_s)
 
 
 Standing = Literal["shown", "unproven", "trap"]
@@ -105,9 +153,7 @@ def standing(flow: MoneyFlow, now_s: float) -> Standing:
     """Whether a token may be shown. A token that could not be sold is held back until a check says otherwise,
     however old that check is, and whoever launched the token. A trap found by a deep check is held back for a
     day, until a deep check says otherwise."""
-    decided = flow.decided
-    is_caught = decided is not None and decided.code == TRAP and (decided.age_s(now_s) or 0) <= CAUGHT_FOR_S
-    if is_caught or (flow.checked is not None and flow.checked.code == TRAP):
+    if flow.checks.find_trap(now_s) is not None:
         return "trap"
     if flow.is_launchpads():
         return "shown"
@@ -159,6 +205,35 @@ def board(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int, 
     return MovingBoard(tuple(rows), held_back.get("unproven", 0), held_back.get("trap", 0))
 
 
+MovingGroup = Literal["listed", "danger", "checking"]
+"""Where people see a token: proven to sell, found to be dangerous, or not proven yet."""
+MOST_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 30, "danger": 10, "checking": 10})
+
+
+def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
+    """The group of a token, whoever launched it: a page lists no token without a check that sold it."""
+    shown = flow.checks.to_show(now_s)
+    if shown is None:
+        return "checking"
+    if shown.code == TRAP or shown.level == "danger":
+        return "danger"
+    return "listed" if shown.level != "unknown" and shown.code in SELLS else "checking"
+
+
+def group_flows(
+    flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int, now_s: float
+) -> list[tuple[MovingGroup, MoneyFlow]]:
+    """The flows with a crowd and their groups, most money first; of each group so many as a page shows."""
+    counts: Counter[MovingGroup] = Counter()
+    rows = []
+    for flow in rank_flows(flows):
+        its_group = group(flow, now_s)
+        if counts[its_group] < MOST_OF_A_GROUP[its_group] and crowd(flow.buyers, wallets, from_s) >= CROWD:
+            counts[its_group] += 1
+            rows.append((its_group, flow))
+    return rows
+
+
 def crowd(buyers: Iterable[int], wallets: WalletOrigins[int], from_s: int) -> int:
     """How many people the buyers of a window that began at ``from_s`` count as: one per purse, and of a
     shared purse one for every ten buyers, at least one.
@@ -174,15 +249,20 @@ def crowd(buyers: Iterable[int], wallets: WalletOrigins[int], from_s: int) -> in
 
 def flows_to_check(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
     """The flows that need a check to be shown, or are held back, and had no deep check lately; plain checks,
-    which any caller can request, do not prevent one. Known traps come last, so that many of them do not delay
-    others."""
+    which any caller can request, do not prevent one. A token on the launchpad's contracts needs one where
+    no young check says whether it sells. Those come after the others, since many can be launched at little
+    cost, and known traps last."""
     due = [
         flow
         for flow in rank_flows(flows)
         if (flow.deep is None or not flow.deep.is_within(CHECKED_EVERY_S - 1, now_s))
-        and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
+        and not (_needs_no_proof(flow, now_s) and group(flow, now_s) != "checking")
     ]
-    return sorted(due, key=lambda flow: standing(flow, now_s) == "trap")
+    return sorted(due, key=lambda flow: (standing(flow, now_s) == "trap", _needs_no_proof(flow, now_s)))
+
+
+def _needs_no_proof(flow: MoneyFlow, now_s: float) -> bool:
+    return flow.is_launchpads() and standing(flow, now_s) == "shown"
 
 
 def flows_with_crowd(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int) -> list[MoneyFlow]:

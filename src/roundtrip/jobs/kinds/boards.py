@@ -1,5 +1,5 @@
 """``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
-shows or holds back depending on a check."""
+shows or holds back depending on a check, and of the fullest curves, which another board lists."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,9 +15,12 @@ from roundtrip.domain.market.moving import (
 )
 from roundtrip.jobs.engine.head_barrier import node_answers
 from roundtrip.jobs.engine.worker import Effect
+from roundtrip.services.boards.graduating_soon import MOST_SHOWN, TRADED_WITHIN_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
-from roundtrip.store.index import cursor
+from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.index import cursor, curves
+from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
@@ -57,4 +60,18 @@ async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
         queued = await jobs.among(connection, "recheck", [flow.token for flow in flows], since)
         flows = [flow for flow in flows if flow.token not in queued][:MOST_CHECKED]
         wallets = await moving.read_origins(connection, {buyer for flow in flows for buyer in flow.buyers})
-    return [flow.token for flow in flows_with_crowd(flows, wallets, window[0])][:room]
+        wanted = [flow.token for flow in flows_with_crowd(flows, wallets, window[0])]
+        if len(wanted) < room:
+            filling = await _unchecked_curves(connection, indexed.block.timestamp_s, now)
+            queued = await jobs.among(connection, "recheck", filling, since)
+            wanted += [token for token in filling if token not in queued and token not in wanted]
+    return wanted[:room]
+
+
+async def _unchecked_curves(connection: Connection, newest_s: int, now: datetime) -> list[Address]:
+    """The tokens on the fullest curves that had no check within an hour, the fullest first."""
+    filling = await curves.fullest(connection, newest_s - TRADED_WITHIN_S, MOST_SHOWN)
+    addresses = await addresses_of(connection, [curve.token_id for curve in filling])
+    checks = await read_checks(connection, addresses.values())
+    tokens = [addresses[curve.token_id] for curve in filling]
+    return [token for token in tokens if checks[token].fresh(now.timestamp()) is None]

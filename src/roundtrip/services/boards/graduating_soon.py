@@ -18,6 +18,7 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
+from roundtrip.store.boards.newest_checks import read_checks
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import Cursor
@@ -26,6 +27,8 @@ from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
+
+from .shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 
 MOST_SHOWN = 20
 MOST_NAMED = 3
@@ -102,6 +105,17 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
     curves: Annotated[list[CurveFilling], msgspec.Meta(description="At most 20 curves, the fullest first.")]
 
 
+class GraduatingPage(msgspec.Struct, frozen=True, rename="camel"):
+    """The same rows for people, with the verdict of each token by its address; without one it is not
+    checked."""
+
+    text: str
+    block: int
+    block_time: datetime
+    curves: list[CurveFilling]
+    verdicts: dict[str, ShownVerdict]
+
+
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
@@ -114,6 +128,26 @@ async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
         curves=shown,
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
+
+
+async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingPage]:
+    """The page's rows. Raises ServiceFull."""
+    async with reading(ctx) as (connection, index_cursor):
+        shown, _ = await _read_curves(connection, index_cursor, ctx.contracts)
+        checks = await read_checks(connection, [Address(curve.token.address) for curve in shown])
+    now_s = ctx.now_s()
+    verdicts: dict[str, ShownVerdict] = {}
+    for token, its_checks in checks.items():
+        if (verdict := present_verdict(its_checks, now_s)) is not None:
+            verdicts[token] = verdict
+    answer = GraduatingPage(
+        text=" ".join(_describe_caveats(shown, index_cursor)),
+        block=index_cursor.block.number,
+        block_time=when(index_cursor.block.timestamp_s),
+        curves=shown,
+        verdicts=verdicts,
+    )
+    return UseCaseAnswer(answer, SHARED_MS)
 
 
 async def _read_curves(
@@ -197,7 +231,7 @@ def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) ->
 
 
 def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor: Cursor) -> str:
-    lines, notes = ["No launch on a curve was launched or traded within the last day."], []
+    lines = ["No launch on a curve was launched or traded within the last day."]
     if shown:
         rows = list(enumerate(zip(shown, shown_labels, strict=True), 1))
         filling = [
@@ -208,13 +242,20 @@ def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor
         full = [f"{rank}. {quote_token(label)}" for rank, (curve, label) in rows if curve.fill_bps >= BPS]
         lines = _list_rows("Closest to filling their curve:", filling)
         lines += _list_rows("Already full, their pool is not open yet:", full)
+    notes = _describe_caveats(shown, index_cursor)
+    return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
+
+
+def _describe_caveats(shown: list[CurveFilling], index_cursor: Cursor) -> list[str]:
+    notes = []
+    if shown:
         notes.append(
             "A full curve is closed and then becomes a pool; until the pool is open, the token cannot be "
             "traded. A full curve does not show that you can sell the token later: check it."
         )
     if index_cursor.start_number > 0:
         notes.append(f"Launches before block {index_cursor.start_number:,} are not counted.")
-    return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
+    return notes
 
 
 def _list_rows(heading: str, rows: list[str]) -> list[str]:

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow
+from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
+
+from .newest_checks import as_checked
 
 MOST_FLOWS = 1000
 """Tokens that ``flows`` returns, those with the most money."""
@@ -42,13 +44,15 @@ WITH seen AS MATERIALIZED (
 ), by_kind AS MATERIALIZED (
     SELECT place.token_id, place.kind, min(place.at_s) AS opened_s, sum(buys) AS buys, sum(sells) AS sells,
         sum(in_wei) AS in_wei, sum(out_wei) AS out_wei, sum(in_usd) AS in_usd,
-        sum(in_micro_usd) AS in_micro_usd
+        sum(in_micro_usd) AS in_micro_usd,
+        (array_agg(by_pool.pool_id ORDER BY in_wei DESC, by_pool.pool_id))[1] AS pool_id
     FROM by_pool JOIN place ON place.id = by_pool.pool_id GROUP BY place.token_id, place.kind
 ), flow AS (
     SELECT token_id, min(opened_s) AS opened_s, sum(in_wei) AS in_wei, sum(out_wei) AS out_wei,
         CASE WHEN sum(buys) = sum(in_usd) THEN sum(in_micro_usd) END AS in_micro_usd,
         sum(buys)::int AS buys, sum(sells)::int AS sells,
-        (array_agg(kind ORDER BY in_wei DESC, kind))[1] AS kind
+        (array_agg(kind ORDER BY in_wei DESC, kind))[1] AS kind,
+        (array_agg(pool_id ORDER BY in_wei DESC, kind))[1] AS pool_id
     FROM by_kind GROUP BY token_id
 ), wallets AS (
     SELECT token_id, array_agg(trader_id) FILTER (WHERE buys) AS buyers,
@@ -63,19 +67,20 @@ SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
     newest.verdict_code AS newest_code, newest.verdict_level AS newest_level, newest.checked_at AS newest_at,
     deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
     decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
-    decided.checked_at AS decided_at
+    decided.checked_at AS decided_at,
+    newest.loss_bps AS newest_loss, deep.loss_bps AS deep_loss, decided.loss_bps AS decided_loss, pool_id
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
     WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
 ) AS newest ON true
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
     WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
 ) AS deep ON true
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
     WHERE evidence.token = token.address AND evidence.deep AND evidence.holders > 0
         AND evidence.verdict_level <> 'unknown'
     ORDER BY evidence.id DESC LIMIT 1
@@ -125,6 +130,10 @@ class _MoneyFlowRow(NamedTuple):
     decided_code: str | None
     decided_level: str | None
     decided_at: datetime | None
+    newest_loss: int | None
+    deep_loss: int | None
+    decided_loss: int | None
+    pool_id: int
 
 
 class _WalletOriginRow(NamedTuple):
@@ -178,16 +187,11 @@ def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
         row.sells,
         tuple(row.buyers),
         row.sellers,
-        _as_checked(row.newest_code, row.newest_level, row.newest_at),
-        _as_checked(row.deep_code, row.deep_level, row.deep_at),
-        _as_checked(row.decided_code, row.decided_level, row.decided_at),
+        as_checked(row.newest_code, row.newest_level, row.newest_at, row.newest_loss),
+        as_checked(row.deep_code, row.deep_level, row.deep_at, row.deep_loss),
+        as_checked(row.decided_code, row.decided_level, row.decided_at, row.decided_loss),
+        row.pool_id,
     )
-
-
-def _as_checked(code: str | None, level: str | None, at: datetime | None) -> CheckedLevel | None:
-    if code is None or level is None or at is None:
-        return None
-    return CheckedLevel(code, level, at.timestamp())
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

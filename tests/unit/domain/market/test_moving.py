@@ -13,7 +13,9 @@ from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
+    COSTLY_BPS,
     CROWD,
+    MOST_OF_A_GROUP,
     MOST_OF_A_SORT,
     PROVEN_FOR_S,
     ROWS,
@@ -21,11 +23,14 @@ from roundtrip.domain.market.moving import (
     SHARED_PURSE,
     CheckedLevel,
     MoneyFlow,
+    TokenChecks,
     board,
     crowd,
     flows_to_check,
     flows_to_count,
     flows_with_crowd,
+    group,
+    group_flows,
     standing,
 )
 
@@ -224,10 +229,68 @@ def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() 
         flow(8, 80, checked("unproven", late), launchpad=True),
         flow(9, 15, checked("unproven", late)),
     ]
-    # Known traps last, however much money they have.
-    assert [one.token_id for one in flows_to_check(flows, NOW_S)] == [3, 9, 1, 7, 4]
+    # The launchpad's own after the others, and known traps last, however much money they have.
+    assert [one.token_id for one in flows_to_check(flows, NOW_S)] == [3, 9, 1, 8, 6, 7, 4]
 
 
 def test_nobody_alone_has_his_token_checked() -> None:
     flows = [flow(2), replace(flow(1), buyers=(5, 6, 7)), flow(3)]
     assert flows_with_crowd(flows, wallets({5: 6}), FROM_S) == [flows[0], flows[2]]
+
+
+# --- what people are shown -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("launchpad", [True, False])
+def test_people_see_no_token_listed_that_no_young_check_sold(launchpad: bool) -> None:
+    for code, level, age_s, expected in (
+        ("ok", "ok", 60, "listed"),
+        ("ok", "warn", PROVEN_FOR_S, "listed"),
+        ("ok", "ok", PROVEN_FOR_S + 1, "checking"),
+        ("unproven", "unknown", 60, "checking"),
+        ("cannot_buy", "warn", 60, "checking"),
+        ("heavy_fees", "danger", 60, "danger"),
+        ("ok", "danger", 60, "danger"),
+        ("heavy_fees", "danger", PROVEN_FOR_S + 1, "checking"),
+        ("cannot_sell", "danger", 10**6, "danger"),
+    ):
+        one = flow(1, checked=checked(code, age_s, level), launchpad=launchpad)
+        assert group(replace(one, decided=None), NOW_S) == expected, (code, level, age_s)
+    assert group(flow(1, launchpad=launchpad), NOW_S) == "checking"
+
+
+def test_what_a_deep_check_found_worse_is_shown_for_a_day() -> None:
+    plain = checked(age_s=1)
+    for deep, expected in (
+        (checked("high_fees", 60, "warn"), "high_fees"),
+        (checked("heavy_fees", CAUGHT_FOR_S, "danger"), "heavy_fees"),
+        (checked("heavy_fees", CAUGHT_FOR_S + 1, "danger"), "ok"),
+        (checked("cannot_sell", 60, "danger"), "cannot_sell"),
+        (None, "ok"),
+    ):
+        shown = TokenChecks(plain, deep).to_show(NOW_S)
+        assert shown is not None
+        assert shown.code == expected
+    better = TokenChecks(checked("heavy_fees", 1, "danger"), checked(age_s=60)).to_show(NOW_S)
+    assert better is not None
+    assert better.code == "heavy_fees"
+    assert (
+        TokenChecks(checked(age_s=PROVEN_FOR_S + 1), checked("high_fees", 60, "warn")).to_show(NOW_S) is None
+    )
+
+
+def test_what_costs_much_is_never_shown_as_good() -> None:
+    levels = {
+        loss: replace(checked(), loss_bps=loss).shown_level() for loss in (None, COSTLY_BPS - 1, COSTLY_BPS)
+    }
+    assert levels == {None: "ok", COSTLY_BPS - 1: "ok", COSTLY_BPS: "warn"}
+    assert replace(checked(level="danger"), loss_bps=9000).shown_level() == "danger"
+
+
+def test_each_group_has_room_of_its_own_and_a_crowd_is_asked_for() -> None:
+    many = [flow(number, 1000 - number, checked("cannot_sell")) for number in range(1, 40)]
+    sold = flow(99, 1, checked())
+    alone = replace(flow(98, 2000, checked()), buyers=(1,))
+    rows = group_flows([*many, sold, alone], wallets(), FROM_S, NOW_S)
+    assert [one for its_group, one in rows if its_group == "listed"] == [sold]
+    assert [one for its_group, one in rows if its_group == "danger"] == many[: MOST_OF_A_GROUP["danger"]]

@@ -1,0 +1,80 @@
+"""The newest verdicts of tokens, traps among them, and an example of each kind to look at."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from roundtrip.domain.market.moving import SELLS, TRAP
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
+from roundtrip.store.boards import newest_checks
+from roundtrip.store.index.tokens import labels_of
+from roundtrip.store.server.hex import as_address
+
+from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
+
+MOST_SHOWN = 12
+_LOOKED_AT = 400
+"""Checks that are read for the strip: a token that is checked again and again hides no other one."""
+_MOST_TOKENS = 60
+
+ExampleKind = Literal["ok", "trap", "warn"]
+
+
+class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
+    """A token's verdict."""
+
+    token: TokenNamed
+    verdict: ShownVerdict
+
+
+class NewestVerdicts(msgspec.Struct, frozen=True, rename="camel"):
+    """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
+    that sells, the newest trap, and the newest that sells with a warning, as far as there are."""
+
+    text: str
+    block: int
+    block_time: datetime
+    rows: list[NewestVerdict]
+    examples: list[NewestVerdict]
+
+
+async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[NewestVerdicts]:
+    """The answer. Raises ServiceFull."""
+    async with reading(ctx) as (connection, cursor):
+        newest = await newest_checks.read_newest(connection, _LOOKED_AT)
+        # Each token once, at its newest check: a dict keeps the place of a key that comes again.
+        asked = dict.fromkeys(check.token for check in newest if check.asked)
+        tokens = [as_address(token) for token in asked | dict.fromkeys(check.token for check in newest)]
+        tokens = tokens[:_MOST_TOKENS]
+        checks = await newest_checks.read_checks(connection, tokens)
+        names = await labels_of(connection, tokens)
+    now_s = ctx.now_s()
+    rows = []
+    for token in tokens:
+        verdict = present_stored(checks[token], now_s)
+        if verdict is not None:
+            rows.append(NewestVerdict(present_token(names[token]), verdict))
+    shown = sorted(rows[:MOST_SHOWN], key=lambda row: row.verdict.checked_at, reverse=True)
+    at = when(cursor.block.timestamp_s)
+    answer = NewestVerdicts("", cursor.block.number, at, shown, _find_examples(rows))
+    return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
+
+
+def _find_examples(rows: list[NewestVerdict]) -> list[NewestVerdict]:
+    found: dict[ExampleKind, NewestVerdict] = {}
+    for row in rows:
+        kind = _kind(row.verdict)
+        if kind is not None and kind not in found:
+            found[kind] = row
+    kinds: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
+    return [found[kind] for kind in kinds if kind in found]
+
+
+def _kind(verdict: ShownVerdict) -> ExampleKind | None:
+    if verdict.code == TRAP:
+        return "trap"
+    if verdict.code not in SELLS or verdict.level not in ("ok", "warn"):
+        return None
+    return "ok" if verdict.level == "ok" else "warn"

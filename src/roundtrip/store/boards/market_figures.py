@@ -1,0 +1,249 @@
+"""Prices, depth and holders of the tokens of a board, out of the index: a statement for each, for all tokens.
+
+A price is that of the last trade of the place where most of the money goes in, or, before it opened, of the
+curve that the token was launched on; without what the launchpad kept of it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS
+from roundtrip.domain.base.venue import VenueKind, is_curve
+from roundtrip.domain.market.moving import MoneyFlow
+from roundtrip.domain.market.profit import DUST
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.venues.base import Contracts
+
+SPANS_S = (0, 300, 3600, 86_400)
+"""How long ago the prices are that changes are computed from."""
+POINTS = 16
+"""Prices of a sparkline before the newest one."""
+MOST_TRADERS = 500
+"""Traders of a token among whom its holders are counted."""
+MOST_POSITIONS = 200
+"""Positions of a pool that are summed, those with the most liquidity."""
+LEAST_WEI = 10**12
+"""Smaller trades tell no price: their amounts are rounded, and cost nothing to make."""
+_MOST_PASSED_OVER = 50
+"""Trades before a moment that are looked at for one that tells a price."""
+_SEARCHED_S = 7 * 86_400
+"""How long before a moment its last trade is looked for."""
+_UNIT = 10**36
+
+# $1 tokens, $2 places, $3 when each line begins, $4 now, $5 points, $6 spans, $7 quotes in eth, $8 smallest
+# trade, $9 how long before a moment, $10 no trade is older
+_PRICES = f"""
+WITH asked AS MATERIALIZED (
+    SELECT given.*, own.address = ANY($7::bytea[]) AS is_eth, curve.id AS curve_id
+    FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, pool_id, from_s)
+    JOIN facts.pool AS pool ON pool.id = given.pool_id
+    JOIN facts.address AS own ON own.id = pool.quote_id
+    LEFT JOIN facts.launch AS launch ON launch.token_id = given.token_id
+    LEFT JOIN LATERAL (
+        SELECT id FROM facts.pool AS one WHERE one.at = launch.at AND one.quote_id = pool.quote_id LIMIT 1
+    ) AS curve ON curve.id <> given.pool_id
+), moment AS (
+    SELECT asked.*, n, CASE WHEN n < $5::int THEN from_s + (($4::int - from_s)::bigint * n / $5)::int
+        ELSE $4 - ($6::int[])[n - $5 + 1] END AS moment_s
+    FROM asked CROSS JOIN generate_series(0, $5 + cardinality($6::int[]) - 1) AS n
+), told AS (
+    SELECT moment.token_id, moment.n, last.*, moment.is_eth FROM moment CROSS JOIN LATERAL (
+        SELECT * FROM (
+            ({{of_pool}})
+            UNION ALL
+            ({{of_curve}})
+        ) AS either LIMIT 1
+    ) AS last
+)
+SELECT token_id, n, div(
+    coalesce(eth_wei, quote_raw) * (quote_raw + CASE WHEN buys THEN -1 ELSE 1 END * coalesce(kept_raw, 0))
+    * {_UNIT}, quote_raw * token_raw
+) AS price FROM told
+"""  # noqa: S608
+# Bounded, because anybody can make any number of trades that tell no price.
+_LAST = f"""
+    SELECT * FROM (
+        SELECT * FROM facts.trade AS each
+        WHERE each.pool_id = moment.{{place}} AND each.at_s <= moment.moment_s
+            AND each.at_s > moment.moment_s - $9::int AND each.at_s > $10::int
+        ORDER BY each.at_s DESC, each.block_number DESC, each.log_index DESC LIMIT {_MOST_PASSED_OVER}
+    ) AS one
+    WHERE one.token_raw > 0 AND one.quote_raw > 0
+        AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric
+    ORDER BY one.at_s DESC, one.block_number DESC, one.log_index DESC LIMIT 1
+"""  # noqa: S608
+
+# $1 tokens, $2 places, $3 most traders, $4 part that is dust, $5 most positions, $6 position managers,
+# $7 holders that never take anything out
+_DEPTHS = """
+SELECT given.token_id, pool.kind, quote.address AS quote, curve.raised_raw, held.quote_raw,
+    state.liquidity AS active, held.kept,
+    coalesce(pool.block_number >= cursor.positions_from AND pool.in_money_from <= pool.block_number, false)
+        AS is_whole,
+    owned.holders, owned.traders
+FROM unnest($1::int[], $2::int[]) AS given (token_id, pool_id)
+CROSS JOIN facts.cursor AS cursor
+CROSS JOIN LATERAL (
+    SELECT count(*) AS traders, count(*) FILTER (WHERE (bought_raw - sold_raw) * $4::int > bought_raw)
+        AS holders
+    FROM (
+        -- BETWEEN, and in that order: otherwise the plan scans all positions.
+        SELECT bought_raw, sold_raw FROM facts.position AS own
+        WHERE own.token_id BETWEEN given.token_id AND given.token_id
+        ORDER BY own.token_id, own.wallet_id LIMIT $3
+    ) AS few
+) AS owned
+JOIN facts.pool AS pool ON pool.id = given.pool_id
+JOIN facts.address AS token ON token.id = pool.token_id
+JOIN facts.address AS quote ON quote.id = pool.quote_id
+LEFT JOIN facts.curve AS curve ON curve.pool_id = pool.id
+LEFT JOIN LATERAL (
+    SELECT tick, liquidity FROM facts.pool_state AS one WHERE one.pool_id = pool.id
+    ORDER BY block_number DESC LIMIT 1
+) AS state ON true
+LEFT JOIN LATERAL (
+    SELECT sum(CASE WHEN token.address < quote.address
+        THEN lp.liquidity::float8 * (greatest(low, least(high, at)) - low)
+        ELSE lp.liquidity::float8 * (1 / greatest(low, least(high, at)) - 1 / high) END) AS quote_raw,
+        sum(lp.liquidity) FILTER (WHERE low <= at AND at < high
+            AND CASE WHEN lp.owner_id = ANY($6::int[]) THEN moved.to_id ELSE lp.owner_id END
+                = ANY($7::int[])) AS kept
+    FROM (
+        SELECT * FROM facts.lp_position AS one WHERE one.pool_id = pool.id AND one.liquidity > 0
+        ORDER BY one.liquidity DESC LIMIT $5
+    ) AS lp
+    CROSS JOIN LATERAL (SELECT power(1.0001::float8, lp.tick_lower / 2.0::float8) AS low,
+        power(1.0001::float8, lp.tick_upper / 2.0::float8) AS high,
+        power(1.0001::float8, state.tick / 2.0::float8) AS at) AS root
+    LEFT JOIN LATERAL (
+        SELECT to_id FROM facts.lp_transfer WHERE manager_id = lp.owner_id AND number = lp.number
+        ORDER BY manager_id DESC, number DESC, block_number DESC, log_index DESC LIMIT 1
+    ) AS moved ON lp.owner_id = ANY($6)
+) AS held ON state.tick IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLine:
+    """Prices of a token, in wei for 10^36 base units; None: not known. ``points``: the sparkline, the oldest
+    first, the newest price last. ``spans``: by how many seconds ago, as ``SPANS_S``."""
+
+    points: tuple[int | None, ...]
+    spans: Mapping[int, int | None]
+
+    @property
+    def newest(self) -> int | None:
+        """The newest price."""
+        return self.spans[0]
+
+    def change_bps(self, span_s: int) -> int | None:
+        """The change within a span, in hundredths of a percent; None: not known."""
+        then, now = self.spans[span_s], self.newest
+        return (now - then) * BPS // then if then and now is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class MarketDepth:
+    """What lies in the place where most of a token's money goes in. ``quote_raw``: of the money, in base
+    units of ``quote``; None: not known. ``kept_bps``: the share of the depth at the price that nobody takes
+    out, because the launchpad has it or it was burned; None: not known. ``holders``: wallets that bought more
+    than they sold, among ``MOST_TRADERS``; ``more_hold``: there are more traders. Transfers are not
+    counted."""
+
+    quote: bytes
+    quote_raw: int | None
+    kept_bps: int | None
+    holders: int
+    more_hold: bool
+
+
+class _PriceRow(NamedTuple):
+    token_id: int
+    n: int
+    price: Decimal
+
+
+class _DepthRow(NamedTuple):
+    token_id: int
+    kind: VenueKind
+    quote: bytes
+    raised_raw: Decimal | None
+    quote_raw: float | None
+    active: Decimal | None
+    kept: Decimal | None
+    is_whole: bool
+    holders: int
+    traders: int
+
+
+async def read_prices(
+    connection: Connection,
+    flows: Sequence[MoneyFlow],
+    now_s: int,
+    followed_s: int,
+    contracts: Contracts,
+    least_wei: int = LEAST_WEI,
+) -> dict[int, PriceLine]:
+    """The prices by token. Each line begins when the token's oldest place opened, the index began
+    (``followed_s``), or a day ago. Trades of less than ``least_wei`` are left out."""
+    from_s = [max(flow.opened_s, followed_s, now_s - SPANS_S[-1]) for flow in flows]
+    rows = await fetch(
+        connection,
+        _PriceRow,
+        _PRICES.format(of_pool=_LAST.format(place="pool_id"), of_curve=_LAST.format(place="curve_id")),
+        [flow.token_id for flow in flows],
+        [flow.pool_id for flow in flows],
+        from_s,
+        now_s,
+        POINTS,
+        list(SPANS_S),
+        [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)],
+        Decimal(least_wei),
+        _SEARCHED_S,
+        now_s - SPANS_S[-1] - _SEARCHED_S,
+    )
+    known = {(row.token_id, row.n): int(row.price) for row in rows}
+    return {flow.token_id: _read_line(flow.token_id, known) for flow in flows}
+
+
+def _read_line(token_id: int, known: Mapping[tuple[int, int], int]) -> PriceLine:
+    spans = {span_s: known.get((token_id, POINTS + n)) for n, span_s in enumerate(SPANS_S)}
+    points = tuple(known.get((token_id, n)) for n in range(POINTS))
+    return PriceLine((*points, spans[0]), spans)
+
+
+async def read_depths(
+    connection: Connection, flows: Collection[MoneyFlow], contracts: Contracts
+) -> dict[int, MarketDepth]:
+    """The depth and the holders by token."""
+    managers = {contracts.v3_position_manager, contracts.v4_position_manager}
+    keepers = {*BURN_ADDRESSES, *contracts.launchpad_addresses()}
+    numbers = await ids_of(connection, managers | keepers)
+    rows = await fetch(
+        connection,
+        _DepthRow,
+        _DEPTHS,
+        [flow.token_id for flow in flows],
+        [flow.pool_id for flow in flows],
+        MOST_TRADERS,
+        DUST,
+        MOST_POSITIONS,
+        [numbers[one] for one in managers if one in numbers],
+        [numbers[one] for one in keepers if one in numbers],
+    )
+    return {row.token_id: _read_depth(row) for row in rows}
+
+
+def _read_depth(row: _DepthRow) -> MarketDepth:
+    owned = row.holders, row.traders >= MOST_TRADERS
+    if is_curve(row.kind):
+        raised = None if row.raised_raw is None else int(row.raised_raw)
+        return MarketDepth(row.quote, raised, BPS, *owned)
+    # Where the index lacks a change, positions may be missing, or have less.
+    if not row.is_whole or row.quote_raw is None:
+        return MarketDepth(row.quote, None, None, *owned)
+    kept_bps = int((row.kept or 0) * BPS / row.active) if row.active else None
+    return MarketDepth(row.quote, int(row.quote_raw), kept_bps, *owned)

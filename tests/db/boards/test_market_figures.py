@@ -1,0 +1,183 @@
+"""Prices, depth and holders of a board's tokens are what a slow and obvious count of the facts says."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.domain.market.moving import MoneyFlow
+from roundtrip.store.boards import market_figures, moving
+from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine
+from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
+from support.tables import appended, begun
+from support.told_blocks import (
+    V3_POSITIONS,
+    WETH,
+    Chain,
+    MadeUp,
+    bought,
+    launched,
+    nft_moved,
+    sent,
+    sold,
+    v3_at,
+    v3_minted,
+    v3_numbered,
+    v3_opened,
+    v3_priced,
+    v3_swap,
+)
+from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH, LOW
+from unit.venues.logs import NETWORK
+
+Q96 = 1 << 96
+ALL_S = 10**6
+DEAD = max(BURN_ADDRESSES)
+
+
+async def flows_of(connection: Connection, now_s: int) -> list[MoneyFlow]:
+    return await moving.flows(connection, (now_s - ALL_S, now_s), NETWORK, 1)
+
+
+async def obvious_price(
+    connection: Connection, flow: MoneyFlow, moment_s: int, least_wei: int = 1
+) -> int | None:
+    """Of the last trade in the place up to a moment, else of the last one on the launch's curve."""
+    trades = [dict(row) for row in await connection.fetch("SELECT * FROM facts.trade")]
+    pools = {row["id"]: dict(row) for row in await connection.fetch("SELECT * FROM facts.pool")}
+    launch = await connection.fetchrow("SELECT at FROM facts.launch WHERE token_id = $1", flow.token_id)
+    quotes = {row["id"]: as_address(row["address"]) for row in await connection.fetch("TABLE facts.address")}
+    places = [flow.pool_id]
+    quote = pools[flow.pool_id]["quote_id"]
+    places += [one for one, pool in pools.items() if launch and pool["at"] == launch["at"]]
+    is_eth = quotes[quote] in (ZERO_ADDRESS, WETH)
+
+    def worth(trade: Mapping[str, Any]) -> int | None:
+        wei = trade["eth_wei"]
+        raw = trade["quote_raw"] if wei is None and is_eth else wei
+        return None if raw is None else int(raw)
+
+    for place in places:
+        told = [
+            trade
+            for trade in trades
+            if trade["pool_id"] == place
+            and pools[place]["quote_id"] == quote
+            and trade["at_s"] <= moment_s
+            and (worth(trade) or 0) >= least_wei
+            and trade["token_raw"] > 0
+            and trade["quote_raw"] > 0
+        ]
+        if told:
+            last = max(told, key=lambda one: (one["at_s"], one["block_number"], one["log_index"]))
+            kept = int(last["kept_raw"] or 0)
+            quote_raw = int(last["quote_raw"])
+            net = quote_raw + (-kept if last["buys"] else kept)
+            return int(worth(last) or 0) * net * 10**36 // (quote_raw * int(last["token_raw"]))
+    return None
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_prices_are_what_an_obvious_search_finds(index: Connection, seed: int) -> None:
+    makes, found, chance = MadeUp(seed), Chain(), random.Random(seed)
+    writer = await begun(index, found.parent)
+    makes.grow(found, 60)
+    await appended(index, writer, found.blocks)
+    now_s, known = found.blocks[-1].ref.timestamp_s, 0
+    flows = await flows_of(index, now_s)
+    lines = await market_figures.read_prices(index, flows, now_s, 0, NETWORK, 1)
+    for flow in flows:
+        line = lines[flow.token_id]
+        for span_s in SPANS_S:
+            expected = await obvious_price(index, flow, now_s - span_s)
+            assert line.spans[span_s] == expected
+            known += expected is not None
+        from_s = max(flow.opened_s, now_s - SPANS_S[-1])
+        n = chance.randrange(POINTS)
+        expected = await obvious_price(index, flow, from_s + (now_s - from_s) * n // POINTS)
+        assert line.points[n] == expected
+        assert line.points[-1] == line.newest
+    assert known >= 4
+
+
+def test_a_change_of_what_is_not_known_is_not_known() -> None:
+    line = PriceLine((), {0: 150, 300: 100, 3600: None, 86_400: 0})
+    assert [line.change_bps(span_s) for span_s in (300, 3600, 86_400)] == [5000, None, None]
+    assert PriceLine((), dict.fromkeys(SPANS_S)).change_bps(300) is None
+
+
+async def test_a_pool_goes_on_where_its_curve_ended_and_dust_tells_no_price(index: Connection) -> None:
+    chain, at = Chain(), v3_at(HIGH, WETH)
+    # The curve keeps one in a hundred.
+    chain.block(sent(launched(HIGH, CURVE, DEV, WETH), bought(CURVE, ALICE, ALICE, 4 * 10**15, 10**15)))
+    chain.block(sent(v3_opened(HIGH, WETH), v3_priced(at, Q96)), after_s=400)
+    weth_first = int(WETH, 16) < int(HIGH, 16)
+    amounts = (6 * 10**15, -(10**15)) if weth_first else (-(10**15), 6 * 10**15)
+    chain.block(sent(v3_swap(at, *amounts, recipient=BOB, sender=BOB)), after_s=400)
+    dust = (9, -1) if weth_first else (-1, 9)
+    chain.block(sent(v3_swap(at, *dust, recipient=BOB, sender=BOB)))
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    now_s = chain.blocks[-1].ref.timestamp_s
+    (flow,) = await flows_of(index, now_s)
+    line = (await market_figures.read_prices(index, [flow], now_s, 0, NETWORK))[flow.token_id]
+    assert (line.newest, line.spans[300], line.spans[3600]) == (6 * 10**36, 396 * 10**34, None)
+    assert line.change_bps(300) == 5151
+
+
+async def depth_of(index: Connection, chain: Chain) -> MarketDepth:
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    (flow,) = await flows_of(index, chain.blocks[-1].ref.timestamp_s)
+    return (await market_figures.read_depths(index, [flow], NETWORK))[flow.token_id]
+
+
+async def test_what_lies_in_a_curve_is_the_launchpads_and_who_sold_out_holds_nothing(
+    index: Connection,
+) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 1000, 700)))
+    chain.block(sent(bought(CURVE, BOB, BOB, 500, 300)))
+    chain.block(sent(sold(CURVE, BOB, BOB, 400, 300)))
+    depth = await depth_of(index, chain)
+    raised = await index.fetchval("SELECT raised_raw FROM facts.curve")
+    assert depth == MarketDepth(as_bytes(ZERO_ADDRESS), int(raised), BPS, 1, False)
+
+
+def pool(holder: Address, second: Address = BOB) -> Chain:
+    """A v3 pool with 900 of liquidity of an NFT that ``holder`` has, and 100 of ``second``."""
+    chain, at = Chain(), v3_at(LOW, WETH)
+    big = 9 * 10**20
+    chain.block(sent(v3_opened(LOW, WETH), v3_priced(at, Q96)))
+    chain.block(
+        sent(
+            v3_minted(at, V3_POSITIONS, big, 1, 2),
+            nft_moved(V3_POSITIONS, 7, ZERO_ADDRESS, holder),
+            v3_numbered(7, big, 1, 2),
+        ),
+        sent(v3_minted(at, second, 10**20, 1, 2)),
+    )
+    weth_first = int(WETH, 16) < int(LOW, 16)
+    amounts = (6 * 10**15, -(10**15)) if weth_first else (-(10**15), 6 * 10**15)
+    chain.block(sent(v3_swap(at, *amounts, liquidity=10**21, recipient=ALICE, sender=ALICE)))
+    return chain
+
+
+async def test_of_a_pool_only_what_was_burned_or_is_the_launchpads_stays(index: Connection) -> None:
+    burned = await depth_of(index, pool(DEAD))
+    assert burned.kept_bps == 9000
+    assert burned.quote_raw is not None
+    # Positions from tick -60 to 60, at tick 0: liquidity times 1 - 1.0001^-30.
+    assert burned.quote_raw == pytest.approx(10**21 * (1 - 1.0001**-30), rel=1e-9)
+    assert (await depth_of(index, pool(ALICE))).kept_bps == 0
+    assert (await depth_of(index, pool(DEAD, DEAD))).kept_bps == BPS
+
+
+async def test_of_a_pool_that_is_not_known_whole_nothing_is_said(index: Connection) -> None:
+    chain = pool(DEAD)
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await index.execute("UPDATE facts.cursor SET positions_from = $1", chain.blocks[1].ref.number)
+    (flow,) = await flows_of(index, chain.blocks[-1].ref.timestamp_s)
+    depth = (await market_figures.read_depths(index, [flow], NETWORK))[flow.token_id]
+    assert (depth.quote_raw, depth.kept_bps, depth.holders) == (None, None, 1)
