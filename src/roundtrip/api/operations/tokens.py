@@ -110,7 +110,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the "
             "deployer did, and which winning wallets hold it, from the token's transfers and pool trades "
             "since its first block. Status reading: a busy token, only its launch is there yet; ask again "
-            "in half a minute. Status partial: counts are a floor, and text says why. Shares are of the "
+            "in half a minute. Shares are of the "
             "total supply."
         ),
         params=HoldersParams,

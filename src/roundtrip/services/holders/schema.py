@@ -361,14 +361,13 @@ class Growth(msgspec.Struct, frozen=True, rename="camel"):
     """Change of the number of holders."""
 
     hour: Annotated[
-        int | None, msgspec.Meta(description="Holders now minus an hour ago. null: the token is younger.")
+        int | None,
+        msgspec.Meta(
+            description="Holders now minus an hour ago, if it was launched by then. null: not known."
+        ),
     ]
-    day: Annotated[
-        int | None, msgspec.Meta(description="Holders now minus a day ago. null: the token is younger.")
-    ]
-    week: Annotated[
-        int | None, msgspec.Meta(description="Holders now minus a week ago. null: the token is younger.")
-    ]
+    day: Annotated[int | None, msgspec.Meta(description="Holders now minus a day ago. null: not known.")]
+    week: Annotated[int | None, msgspec.Meta(description="Holders now minus a week ago. null: not known.")]
 
 
 class Link(msgspec.Struct, frozen=True, rename="camel"):
@@ -395,7 +394,9 @@ class PurseAnswer(msgspec.Struct, frozen=True, rename="camel"):
     ]
     funder: Annotated[
         str | None,
-        msgspec.Meta(description="The wallet that funded most of them. null: a transaction ties them."),
+        msgspec.Meta(
+            description="The wallet that funded most of them; a transaction may tie them. null: not known."
+        ),
     ]
     has_deployer: Annotated[bool, msgspec.Meta(description="Whether the deployer is one of them.")]
 

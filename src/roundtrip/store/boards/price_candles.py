@@ -182,7 +182,7 @@ class PastPrice(NamedTuple):
     price_raw: int
 
 
-class _PriceRow(NamedTuple):
+class _BlockPriceRow(NamedTuple):
     asked_s: int
     at_s: int
     price_raw: str
@@ -192,7 +192,7 @@ async def read_prices(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int]
 ) -> dict[int, PastPrice]:
     """The prices at the end of these seconds. A price that is not known is missing."""
-    rows = await fetch(connection, _PriceRow, _PRICES, list(pool_ids), list(times_s))
+    rows = await fetch(connection, _BlockPriceRow, _PRICES, list(pool_ids), list(times_s))
     return {row.asked_s: PastPrice(row.asked_s, row.at_s, int(row.price_raw)) for row in rows}
 
 
