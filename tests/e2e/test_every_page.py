@@ -60,10 +60,9 @@ async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: House, row: 
             await visitor.open(example.path)
             for width, height in (DESKTOP, PHONE):
                 await visitor.page.set_viewport_size({"width": width, "height": height})
-                await visitor.page.emulate_media(color_scheme="light")
-                found += [f"{example.path} {width} light: {one}" for one in await violations(visitor)]
-                await visitor.page.emulate_media(color_scheme="dark")
-                found += [f"{example.path} {width} dark: {one}" for one in await violations(visitor)]
+                for scheme in ("light", "dark"):
+                    await visitor.page.emulate_media(color_scheme=scheme)
+                    found += [f"{example.path} {width} {scheme}: {one}" for one in await violations(visitor)]
             await visitor.page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
     assert not found, "\n".join(found)
 

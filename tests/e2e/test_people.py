@@ -32,7 +32,7 @@ async def test_a_slash_goes_to_the_search_and_is_a_slash_there(newcomer: Visitor
 async def test_a_piece_beyond_a_limit_keeps_what_is_there_and_comes_by_itself(
     newcomer: Visitor, ground: Ground
 ) -> None:
-    newcomer.expected.append("429 (Too Many Requests)")
+    newcomer.expected += ["429 (Too Many Requests)", "Response Status Error Code 429"]
     refused: list[str] = []
 
     async def refuse_once(route: Route) -> None:
