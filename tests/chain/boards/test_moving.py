@@ -265,7 +265,7 @@ async def test_the_page_knows_prices_depth_and_holders(
 ) -> None:
     for token in await groups(moved):
         await jobs.enqueue(rows, "token", token)
-    await work(moved)
+    await work(moved, 3)
     page = (await moving_page(moved, Nothing())).answer
     found = {row.token.address: row for row in page.rows}
     launch, dollars = found[story.launched], [row for row in page.rows if row.venue == "amm_v3"]
