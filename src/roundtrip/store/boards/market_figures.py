@@ -63,17 +63,18 @@ SELECT token_id, n, div(
     * {_UNIT}, quote_raw * token_raw
 ) AS price FROM told
 """  # noqa: S608
-# Bounded, because anybody can make any number of trades that tell no price.
+# Bounded, because anybody can make any number of trades that tell no price. By the second only, as the index
+# has them: to sort the trades of a second would read dozens for each price.
 _LAST = f"""
     SELECT * FROM (
         SELECT * FROM facts.trade AS each
         WHERE each.pool_id = moment.{{place}} AND each.at_s <= moment.moment_s
             AND each.at_s > moment.moment_s - $9::int AND each.at_s > $10::int
-        ORDER BY each.at_s DESC, each.block_number DESC, each.log_index DESC LIMIT {_MOST_PASSED_OVER}
+        ORDER BY each.at_s DESC LIMIT {_MOST_PASSED_OVER}
     ) AS one
     WHERE one.token_raw > 0 AND one.quote_raw > 0
         AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric
-    ORDER BY one.at_s DESC, one.block_number DESC, one.log_index DESC LIMIT 1
+    ORDER BY one.at_s DESC LIMIT 1
 """  # noqa: S608
 
 # $1 tokens, $2 places, $3 most traders, $4 part that is dust, $5 most positions, $6 position managers,
