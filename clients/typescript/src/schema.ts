@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Token holders
-         * @description Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the deployer did, and which winning wallets hold it, from the token's transfers and pool trades since its first block. Status reading: a busy token, only its launch is there yet; ask again in half a minute. Status partial: counts are a floor, and text says why. Shares are of the total supply.
+         * @description Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the deployer did, and which winning wallets hold it, from the token's transfers and pool trades since its first block. Status reading: a busy token, only its launch is there yet; ask again in half a minute. Shares are of the total supply.
          */
         readonly get: operations["token_holders"];
         readonly put?: never;
@@ -1592,6 +1592,11 @@ export interface components {
             readonly tags: readonly ("bundle" | "contract" | "creator" | "deployer" | "fresh" | "funded_by_deployer" | "sniper" | "winner")[];
             /** @description People who mark it as a scam; 0: none, or too few to count. */
             readonly scamMarks: number;
+            /**
+             * @description Place of its purse in token_holders' forensics.purses.rows, from 1. null: no tie to another traced wallet is known.
+             * @default null
+             */
+            readonly purse: number | null;
         };
         /**
          * TradeAnswer
@@ -1897,7 +1902,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-27T03:13:07.552000Z"
+                     *       "checkedAt": "2026-11-27T10:23:38.974000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Check"];
@@ -2077,7 +2082,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-27T03:14:27.324000Z"
+                     *         "checkedAt": "2026-11-27T10:24:49.610000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2201,11 +2206,11 @@ export interface operations {
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
                      *       "block": {
-                     *         "number": 1293,
-                     *         "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
-                     *         "time": "2025-10-18T09:00:45Z"
+                     *         "number": 1301,
+                     *         "hash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8",
+                     *         "time": "2025-10-18T09:00:53Z"
                      *       },
-                     *       "checkedAt": "2026-11-27T03:13:07.552000Z",
+                     *       "checkedAt": "2026-11-27T10:23:38.974000Z",
                      *       "policyVersion": "2026-11-10",
                      *       "dialect": "anvil",
                      *       "contracts": {
@@ -2244,7 +2249,7 @@ export interface operations {
                      *         },
                      *         "kind_of": "Begun",
                      *         "others": 0,
-                     *         "seed": "0x72b14b1de152f40a230576243f2a00de1f2b435bfe93b546201bab6781d408a0",
+                     *         "seed": "0xb5d9f22638b5c4b7016c0060bf45f35473139c84bff4367508b11757cfdb95af",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2261,10 +2266,10 @@ export interface operations {
                      *       },
                      *       "evidence": {
                      *         "block": {
-                     *           "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
+                     *           "hash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8",
                      *           "kind_of": "BlockRef",
-                     *           "number": 1293,
-                     *           "timestamp_s": 1760778045
+                     *           "number": 1301,
+                     *           "timestamp_s": 1760778053
                      *         },
                      *         "block_base_fee_wei": 7,
                      *         "candidates_complete": true,
@@ -2273,47 +2278,47 @@ export interface operations {
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 6,
+                     *             "approved_s": 10,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0xd90003b4409af912db025ef66518da641e716d81",
+                     *             "buyer": "0x1317f272d465bf6f99e0bba378f02a8e528dd21b",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "91455577994737569",
+                     *             "gas_float_wei": "64968280065606484",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 45,
+                     *             "nonce": 252,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0x90216083558fe4ab9e1a2b49573c3e0907c4c41fac199892eec42657ba82c1df",
-                     *             "reader": "0x69f47449789ce44f590928e2d23324ef593a30fd",
-                     *             "receiver": "0xcd0db288e7a7017afcc6a408865aa4585be59ee5",
+                     *             "prev_randao": "0xb735138aeb4fdb0eb568dea75eac2765a26b1c91d3d58b59d41b68751f9bbb78",
+                     *             "reader": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *             "receiver": "0xe9f6ae1644a782f45bbaef0e7755b110bb6a9db1",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
                      *           },
                      *           {
                      *             "approve_gas_limit": 0,
-                     *             "approved_s": 8,
+                     *             "approved_s": 5,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0xa822a62d5f3035ed325052a5dd502255c3cb52ba",
+                     *             "buyer": "0xd88841e509fd4a7724219c40682f05bc97fc0a38",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "17421281285612920976",
+                     *             "gas_float_wei": "9162976537305437683",
                      *             "kind_of": "Environment",
-                     *             "late_s": 11,
-                     *             "max_fee_wei": 94571263,
-                     *             "nonce": 192,
-                     *             "own_usdg_raw": 24617131,
-                     *             "prev_randao": "0x55d6d408e6c19865c4d33d0eb49830ebc45f1f317be0c2d2cbaca3b7864fd241",
-                     *             "reader": "0x06ad86c2d37d92b2f769f78ee2d73c5df172a8a6",
-                     *             "receiver": "0x3b8ef0ad5eae7ee2b5a5d4869d3705e57e079ca7",
+                     *             "late_s": 1,
+                     *             "max_fee_wei": 5822647,
+                     *             "nonce": 83,
+                     *             "own_usdg_raw": 24525223,
+                     *             "prev_randao": "0x89be516efbdedf22f859fc61aa125f533d5b78997e50751ec11651d2df2e6994",
+                     *             "reader": "0xf3f8d9458d551c00935af380d374053ea5144578",
+                     *             "receiver": "0x960a3cbda6e812f9093347ee26b22e98fee540ac",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 3250,
-                     *             "tip_wei": 94571249
+                     *             "size_bps": 6310,
+                     *             "tip_wei": 5822633
                      *           }
                      *         ],
                      *         "facts": {
@@ -2333,7 +2338,7 @@ export interface operations {
                      *         "launch": null,
                      *         "left_out": 0,
                      *         "market": {
-                     *           "block_number": 1293,
+                     *           "block_number": 1299,
                      *           "feed_usd_e8": null,
                      *           "kind_of": "Market",
                      *           "pool_fee_pips": 500,
@@ -2395,7 +2400,7 @@ export interface operations {
                      *                   "kind_of": "Sold",
                      *                   "paid_raw": "100000000000000000",
                      *                   "planned_raw": "3968218431120862500435297",
-                     *                   "sell_gas": 136325,
+                     *                   "sell_gas": 136337,
                      *                   "sold_raw": "3968218431120862500435297"
                      *                 },
                      *                 "probe": {
@@ -2434,58 +2439,58 @@ export interface operations {
                      *             "crowd": {
                      *               "isolated": [],
                      *               "kind_of": "Crowd",
-                     *               "left_out": 4,
+                     *               "left_out": 3,
                      *               "trades": [
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": "13060306888852036",
-                     *                     "given_raw": "537698984738158096908641",
+                     *                     "back_raw": 150883309693268,
+                     *                     "given_raw": "498157766096580415989114",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "13060306888852036",
-                     *                     "planned_raw": "483929086264342287217776",
-                     *                     "received_raw": "537698984738158096908641",
-                     *                     "taken_raw": "483929086264342287217776"
+                     *                     "paid_raw": 150883309693268,
+                     *                     "planned_raw": "4981577660965804159891",
+                     *                     "received_raw": "498157766096580415989114",
+                     *                     "taken_raw": "4981577660965804159891"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 74204,
+                     *                     "after_s": 13,
                      *                     "again_wei": 0,
                      *                     "approves_all": true,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 188,
-                     *                     "purse_wei": "35129725955842796",
-                     *                     "share_bps": 10000,
-                     *                     "size_wei": "13626887800542609",
+                     *                     "nonce": 7,
+                     *                     "purse_wei": "762752666497103330",
+                     *                     "share_bps": 100,
+                     *                     "size_wei": "12624168485440790",
                      *                     "tip_wei": 0,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0x91d5ec170f0840df82487d3d88f3194f9058df8e",
-                     *                     "way": "pieces",
+                     *                     "wallet": "0xba2f973826ed7e8488cd0a420a6656c8a1774f02",
+                     *                     "way": "usual",
                      *                     "weth_wei": 0
                      *                   }
                      *                 },
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": "13991738404310920",
-                     *                     "given_raw": "543291276614534433755480",
+                     *                     "back_raw": "21034031132237681",
+                     *                     "given_raw": "725058654676997404094799",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "13991738404310920",
-                     *                     "planned_raw": "543291276614534433755480",
-                     *                     "received_raw": "543291276614534433755480",
-                     *                     "taken_raw": "543291276614534433755480"
+                     *                     "paid_raw": "21034031132237681",
+                     *                     "planned_raw": "725058654676997404094799",
+                     *                     "received_raw": "725058654676997404094799",
+                     *                     "taken_raw": "725058654676997404094799"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 86400,
-                     *                     "again_wei": 0,
+                     *                     "after_s": 14235,
+                     *                     "again_wei": 5627767455798503,
                      *                     "approves_all": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 183,
-                     *                     "purse_wei": 7454178208787989,
+                     *                     "nonce": 249,
+                     *                     "purse_wei": "642675107711150858",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": "13787335911045523",
-                     *                     "tip_wei": 1888484956,
-                     *                     "usdg_raw": 38491956,
-                     *                     "wallet": "0x3a4056047c63db221c67097482476387b32f826f",
+                     *                     "size_wei": "12822436673042842",
+                     *                     "tip_wei": 7854871,
+                     *                     "usdg_raw": 0,
+                     *                     "wallet": "0x38001c6ddd3f761750ca16d6808114292afa205f",
                      *                     "way": "usual",
                      *                     "weth_wei": 0
                      *                   }
@@ -2535,7 +2540,7 @@ export interface operations {
                      *                   "gas": "0xf4240"
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
                      *                 }
                      *               ]
                      *             }
@@ -2550,28 +2555,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x6200907644195d5e34e55879c53be91a76925c91": {
-                     *                           "balance": "0x2a82fd574a4b7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
+                     *                           "balance": "0x24a15c6d4848354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x93181a58160e4b9e409fcce05811518c543829bd": {
-                     *                           "balance": "0x144ea5d171ab7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
+                     *                           "balance": "0xe6d04e76fa8354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x69f47449789ce44f590928e2d23324ef593a30fd": {
+                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x516",
+                     *                         "time": "0x68f35746",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x2cc04925263761bb10f98c7eca987a1e6046bc622acafe4a4bb122ac4592a8bc"
+                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2579,10 +2584,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc0000000000000000000000006200907644195d5e34e55879c53be91a76925c91",
+                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2591,18 +2596,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f3574b",
+                     *                         "number": "0x517",
+                     *                         "time": "0x68f35753",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x26f6193e70ae12362c5e85932e74e89074a77f84fef360ecc319f834246b46c5"
+                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a082310000000000000000000000006200907644195d5e34e55879c53be91a76925c91",
+                     *                           "input": "0x70a08231000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2613,7 +2618,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
                      *                 }
                      *               ]
                      *             }
@@ -2630,28 +2635,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x6200907644195d5e34e55879c53be91a76925c91": {
-                     *                           "balance": "0x2a82fd574a4b7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
+                     *                           "balance": "0x24a15c6d4848354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x93181a58160e4b9e409fcce05811518c543829bd": {
-                     *                           "balance": "0x144ea5d171ab7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
+                     *                           "balance": "0xe6d04e76fa8354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x69f47449789ce44f590928e2d23324ef593a30fd": {
+                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x516",
+                     *                         "time": "0x68f35746",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x2cc04925263761bb10f98c7eca987a1e6046bc622acafe4a4bb122ac4592a8bc"
+                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2659,10 +2664,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc0000000000000000000000006200907644195d5e34e55879c53be91a76925c91",
+                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2671,15 +2676,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f35745",
+                     *                         "number": "0x517",
+                     *                         "time": "0x68f35749",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x26f6193e70ae12362c5e85932e74e89074a77f84fef360ecc319f834246b46c5"
+                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x6200907644195d5e34e55879c53be91a76925c91",
+                     *                           "from": "0xa6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2693,7 +2698,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
                      *                 }
                      *               ]
                      *             },
@@ -2706,28 +2711,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x6200907644195d5e34e55879c53be91a76925c91": {
-                     *                           "balance": "0x2a82fd574a4b7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
+                     *                           "balance": "0x24a15c6d4848354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x93181a58160e4b9e409fcce05811518c543829bd": {
-                     *                           "balance": "0x144ea5d171ab7a1",
-                     *                           "nonce": "0x2d"
+                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
+                     *                           "balance": "0xe6d04e76fa8354",
+                     *                           "nonce": "0xfc"
                      *                         },
-                     *                         "0x69f47449789ce44f590928e2d23324ef593a30fd": {
+                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x516",
+                     *                         "time": "0x68f35746",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x2cc04925263761bb10f98c7eca987a1e6046bc622acafe4a4bb122ac4592a8bc"
+                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2735,10 +2740,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x69f47449789ce44f590928e2d23324ef593a30fd",
+                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc0000000000000000000000006200907644195d5e34e55879c53be91a76925c91",
+                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2747,15 +2752,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x639",
-                     *                         "time": "0x68f36548",
+                     *                         "number": "0x641",
+                     *                         "time": "0x68f3654c",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x26f6193e70ae12362c5e85932e74e89074a77f84fef360ecc319f834246b46c5"
+                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x6200907644195d5e34e55879c53be91a76925c91",
+                     *                           "from": "0xa6ded50489cfbb6d6107974395272d36c56a2f52",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2769,7 +2774,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
                      *                 }
                      *               ]
                      *             }
@@ -2921,10 +2926,10 @@ export interface operations {
                      *           "code": "ok",
                      *           "level": "ok",
                      *           "roundTripLossBps": 60,
-                     *           "block": 1293,
-                     *           "checkedAt": "2026-11-27T03:13:07.552000Z",
-                     *           "lastBlock": 1293,
-                     *           "lastCheckedAt": "2026-11-27T03:13:07.552000Z",
+                     *           "block": 1301,
+                     *           "checkedAt": "2026-11-27T10:23:38.974000Z",
+                     *           "lastBlock": 1301,
+                     *           "lastCheckedAt": "2026-11-27T10:23:38.974000Z",
                      *           "checks": 1,
                      *           "deep": false,
                      *           "policyVersion": "2026-11-10"
@@ -3081,7 +3086,8 @@ export interface operations {
                      *             "deployer",
                      *             "bundle"
                      *           ],
-                     *           "scamMarks": 0
+                     *           "scamMarks": 0,
+                     *           "purse": 1
                      *         },
                      *         {
                      *           "address": "0x48f69cd5d315226e921b77f2f506d5af1c854b16",
@@ -3095,7 +3101,8 @@ export interface operations {
                      *           "tags": [
                      *             "sniper"
                      *           ],
-                     *           "scamMarks": 0
+                     *           "scamMarks": 0,
+                     *           "purse": 2
                      *         }
                      *       ],
                      *       "launch": {
@@ -3148,7 +3155,7 @@ export interface operations {
                      *               "profitEth": 0.2050884980730072,
                      *               "spentEth": 0.1,
                      *               "multiple": 3.050884980730072,
-                     *               "closedAt": "2025-10-18T09:00:54Z"
+                     *               "closedAt": "2025-10-18T09:01:06Z"
                      *             }
                      *           },
                      *           {
@@ -3167,7 +3174,7 @@ export interface operations {
                      *               "profitEth": 0.1610814565662864,
                      *               "spentEth": 0.1,
                      *               "multiple": 2.610814565662864,
-                     *               "closedAt": "2025-10-18T09:00:57Z"
+                     *               "closedAt": "2025-10-18T09:01:09Z"
                      *             }
                      *           }
                      *         ]
@@ -3178,7 +3185,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-27T03:14:23Z",
+                     *       "checkedAt": "2026-11-27T10:24:43Z",
                      *       "why": []
                      *     }
                      */
@@ -3333,11 +3340,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "One wallet, 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
+                     *       "text": "One wallet, the deployer's, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "block": 1373,
-                     *       "checkedAt": "2026-11-27T03:14:27.233000Z",
+                     *       "block": 1371,
+                     *       "checkedAt": "2026-11-27T10:24:49.436000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3349,7 +3356,9 @@ export interface operations {
                      *       "ifItLeft": {
                      *         "by": {
                      *           "address": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
-                     *           "tags": []
+                     *           "tags": [
+                     *             "deployer"
+                     *           ]
                      *         },
                      *         "shareBps": 10000,
                      *         "nowLossBps": 59,
@@ -3376,13 +3385,17 @@ export interface operations {
                      *               "shareBps": 10000,
                      *               "holder": {
                      *                 "address": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
-                     *                 "tags": []
+                     *                 "tags": [
+                     *                   "deployer"
+                     *                 ]
                      *               },
                      *               "heldBy": "free",
                      *               "locker": null,
                      *               "withdrawnBy": {
                      *                 "address": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
-                     *                 "tags": []
+                     *                 "tags": [
+                     *                   "deployer"
+                     *                 ]
                      *               },
                      *               "withdrawnThrough": null,
                      *               "unlock": null,
@@ -3544,9 +3557,9 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-27T03:13:07.552000Z",
+                     *       "at": "2026-11-27T10:23:38.974000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
-                     *       "block": 1293,
+                     *       "block": 1301,
                      *       "wallet": null,
                      *       "verdict": {
                      *         "code": "ok",
@@ -3681,7 +3694,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "chainId": 4663,
-                     *       "block": 1370,
+                     *       "block": 1364,
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
                      *       "verdict": {
                      *         "code": "ok",
@@ -3737,7 +3750,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-27T03:14:23.482000Z"
+                     *       "simulatedAt": "2026-11-27T10:24:42.629000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Simulation"];
@@ -3861,7 +3874,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "buy",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1370,
+                     *       "block": 1367,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -3887,14 +3900,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T03:34:24Z",
+                     *       "validUntil": "2026-11-27T10:44:45Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b08fa40000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b095f1d000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3930,7 +3943,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T03:14:24.296000Z"
+                     *       "preparedAt": "2026-11-27T10:24:45.858000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4106,7 +4119,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "sell",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1373,
+                     *       "block": 1370,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -4132,7 +4145,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T03:34:26Z",
+                     *       "validUntil": "2026-11-27T10:44:48Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4147,7 +4160,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b08fa42000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b095f20000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4168,7 +4181,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T03:14:26.611000Z"
+                     *       "preparedAt": "2026-11-27T10:24:48.298000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4334,10 +4347,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:45279 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45279\nVersion: 1\nChain ID: 4663\nNonce: 68f3afb206b0e768d6bae0961fa2ae95\nIssued At: 2026-11-27T03:14:00Z\nExpiration Time: 2026-11-27T03:24:00Z",
+                     *       "message": "127.0.0.1:41149 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:41149\nVersion: 1\nChain ID: 4663\nNonce: 5048b47496372dc3732b9fb20fc0d504\nIssued At: 2026-11-27T10:24:00Z\nExpiration Time: 2026-11-27T10:34:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:45279 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45279\nVersion: 1\nChain ID: 4663\nNonce: 1f9d8eb02776628b032cf44885f50fb1\nIssued At: 2026-11-27T03:14:00Z\nExpiration Time: 2026-11-27T03:24:00Z"
+                     *       "claimMessage": "127.0.0.1:41149 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:41149\nVersion: 1\nChain ID: 4663\nNonce: 7ad66bda9937c24140e3c912fb940edd\nIssued At: 2026-11-27T10:24:00Z\nExpiration Time: 2026-11-27T10:34:00Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TextToSign"];
@@ -4456,9 +4469,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_s6JUq",
+                     *           "start": "rt_ZRa6O",
                      *           "label": "",
-                     *           "madeAt": "2026-11-27T03:14:27.358353Z",
+                     *           "madeAt": "2026-11-27T10:24:49.713508Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4567,7 +4580,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-x38p",
+                     *         "designation": "mite-jgcp",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4723,13 +4736,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_FFGz3… is revoked.",
+                     *       "text": "Key rt_pXdFd… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_FFGz3",
+                     *         "start": "rt_pXdFd",
                      *         "label": "",
-                     *         "madeAt": "2026-11-27T03:14:27.598393Z",
-                     *         "revokedAt": "2026-11-27T03:14:27.700982Z"
+                     *         "madeAt": "2026-11-27T10:24:50.217712Z",
+                     *         "revokedAt": "2026-11-27T10:24:50.280765Z"
                      *       }
                      *     }
                      */
@@ -5257,7 +5270,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "ok": true,
-                     *       "head": 1373,
+                     *       "head": 1371,
                      *       "blocksBehind": 0,
                      *       "ethUsd": 3499.999999,
                      *       "lacks": [

@@ -261,7 +261,7 @@ async def test_what_is_no_token_has_neither_cost_nor_outlook(reader: Reader, bui
     parts = ("cost", "outlook", "grid", "flags", "holders", "liquidity")
     assert [section(page, one) for one in parts] == [""] * len(parts)
     assert know(page) == ""
-    assert "/account/practice" not in page
+    assert "/account/practice?token" not in page
 
 
 async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> None:

@@ -862,6 +862,9 @@ class TopHolder(Struct, kw_only=True):
     scam_marks: int = field(name='scamMarks')
     """People who mark it as a scam; 0: none, or too few to count."""
 
+    purse: int | None
+    """Place of its purse in token_holders' forensics.purses.rows, from 1. null: no tie to another traced wallet is known."""
+
 
 class TradeAnswer(Struct, kw_only=True):
     """The simulated round trip."""
