@@ -1592,10 +1592,7 @@ export interface components {
             readonly tags: readonly ("bundle" | "contract" | "creator" | "deployer" | "fresh" | "funded_by_deployer" | "sniper" | "winner")[];
             /** @description People who mark it as a scam; 0: none, or too few to count. */
             readonly scamMarks: number;
-            /**
-             * @description Place of its purse in token_holders' forensics.purses.rows, from 1. null: no tie to another traced wallet is known.
-             * @default null
-             */
+            /** @description Place of its purse in token_holders' forensics.purses.rows, from 1. null: no tie to another traced wallet is known. */
             readonly purse: number | null;
         };
         /**

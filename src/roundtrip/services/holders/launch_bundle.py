@@ -72,7 +72,7 @@ class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     tags: Annotated[list[Tag], msgspec.Meta(description="What is known of the wallet.")]
-    purse: PurseNumber = None
+    purse: PurseNumber
 
 
 class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):

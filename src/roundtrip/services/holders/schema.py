@@ -113,7 +113,7 @@ class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     scam_marks: Annotated[
         int, msgspec.Meta(description="People who mark it as a scam; 0: none, or too few to count.")
     ]
-    purse: PurseNumber = None
+    purse: PurseNumber
 
 
 class LaunchTime(msgspec.Struct, frozen=True, rename="camel"):
@@ -473,7 +473,7 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
     ]
     purses: Annotated[
         Purses | None, msgspec.Meta(description="Which wallets have one purse. null: not read yet.")
-    ] = None
+    ]
 
 
 class TokenHolders(Holders, frozen=True, rename="camel"):
