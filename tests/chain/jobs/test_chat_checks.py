@@ -68,7 +68,7 @@ async def test_a_check_is_answered_with_the_cards_text_and_picture(indexed: Cont
     assert told["chat_id"] == 5
     assert told["photo"].startswith(b"\x89PNG")
     verdict, address, *sentence, as_of, link = told["caption"].split("\n")
-    assert verdict.startswith('Trap: "')
+    assert verdict.startswith('Honeypot: you cannot sell: "')
     assert (address, link) == (token, f"https://roundtrip.example/t/{token}")
     assert as_of.startswith("As of block ")
     assert sentence
@@ -252,7 +252,7 @@ async def test_a_check_is_not_mixed_with_one_made_since(
     monkeypatch.setattr(chat_check, "run_check", run_both)
     answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
-    assert answer.lines[0].startswith('Sells: "')
+    assert answer.lines[0].startswith('Can sell: "')
 
 
 @pytest.mark.parametrize("key", ["plain", "owner_only_sell"])
