@@ -30,7 +30,7 @@ async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
     await expect(card.locator(".word")).to_contain_text(re.compile("[Ss]ell"))
     await expect(card).to_contain_text(re.compile("loss of|round trip"))
     holders = page.get_by_role("region", name="Who holds it")
-    await expect(holders.get_by_role("table")).to_be_visible()
+    await expect(holders.get_by_role("table").first).to_be_visible()
     await expect(holders.get_by_role("img", name="Of the supply")).to_be_visible()
     grid = page.get_by_role("region", name="What was tried")
     await expect(grid.get_by_role("row")).not_to_have_count(0)
