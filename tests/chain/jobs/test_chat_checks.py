@@ -82,7 +82,7 @@ async def test_without_a_picture_the_text_is_sent(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     lines = told["text"].split("\n")
-    assert lines[0].startswith('Sells: "')
+    assert lines[0].startswith('Can sell: "')
     assert lines[2].startswith("A round trip costs 0.60 %")
 
 
@@ -102,7 +102,7 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     assert "photo" not in told
-    assert told["text"].startswith('Sells: "')
+    assert told["text"].startswith('Can sell: "')
 
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
