@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.trade import simulation_word
+from roundtrip.console.pages.trade import TradeForm, simulation_word
+from roundtrip.domain.base.errors import CallerFault
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,10 @@ def test_what_sells_back_has_the_verdicts_word() -> None:
     level, word = simulation_word({"verdict": verdict, "approvals": [], "sellBack": {}})
     assert level == "warn"
     assert word != "Goes through"
+
+
+@pytest.mark.parametrize("slippage", ["nan", "inf", "1e400", "-1", "x", "1" * 400])
+def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
+    form = TradeForm("buy", "0x12", "0x34", "1", "", slippage)
+    with pytest.raises(CallerFault, match="The slippage must be a number"):
+        form.params()

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.services.liquidity.findings import POOLS_UNREAD
 
 MOST_FACTS = 5
 _HIGH_INSIDERS_BPS, _SOME_INSIDERS_BPS = 2000, 500
@@ -173,10 +174,17 @@ def _age(check: Answer, held: Answer | None) -> Iterator[TokenFact]:
 
 def _liquidity(found: Answer | None) -> Iterator[TokenFact]:
     totals = None if found is None else found["totals"]
-    if totals is None:
+    if found is None or totals is None:
         yield TokenFact("mind", "Liquidity: who can withdraw it is not known yet.", "liquidity")
         return
     free_bps, unsure_bps = totals["freeBps"], totals["unknownBps"] + totals["contractBps"]
+    if not free_bps and found["ifItLeft"] is not None:
+        # Totals are of the liquidity in range only.
+        yield TokenFact("bad", "Money beside the price, out of range, can be withdrawn now.", "liquidity")
+        return
+    if not free_bps and POOLS_UNREAD in found["text"]:
+        yield TokenFact("mind", f"{POOLS_UNREAD}: who can withdraw the rest is not known.", "liquidity")
+        return
     if free_bps:
         sign = _sign(free_bps, 1, _HALF_BPS)
         yield TokenFact(

@@ -1,5 +1,6 @@
 """The pages that prepare a trade for the visitor's own wallet, and that simulate calls."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,10 +57,12 @@ class TradeForm:
 
 
 def _read_number(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CallerFault("bad_input", f"{what} must be a number, such as 1.") from None
+    if not _NUMBER.fullmatch(text):
+        raise CallerFault("bad_input", f"{what} must be a number, such as 1.")
+    return float(text)
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 async def show_trade(visit: Visit) -> Response:
