@@ -201,8 +201,11 @@ async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: Grou
     page = member.page
     await practise(member, ground.trap)
     await expect(page.get_by_role("table").first).to_contain_text("Worth if sold now")
+    await expect(page.get_by_role("table").first).to_contain_text("cannot be sold")
+    await expect(page.get_by_role("button", name="Sell")).to_have_count(0)
+    await page.get_by_text("Nobody buys it back").click()
     member.expected.append("status of 4")
-    await member.send("Sell")
+    await member.send("Try it and write it off")
     await expect(page.get_by_role("alert")).to_contain_text("Nothing was sold. ")
     await expect(page.get_by_role("alert")).to_contain_text("would_fail")
     await expect(page.get_by_role("table").first.locator(f'a[href="/token/{ground.trap}"]')).to_be_visible()

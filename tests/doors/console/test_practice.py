@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from roundtrip.console.pages.account_sections.bag import list_warnings
+from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
+from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.trades import MOST_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
@@ -66,6 +68,11 @@ async def test_a_link_fills_the_token_in_and_a_bought_trap_is_no_success(me: Acc
     assert 'class="told" role="status"' in fair
     _, page = await me.do("practice_buy", once=await once(me), token=trap, eth="0.1")
     assert 'class="told told-danger" role="status"' in page
+    # It is worth nothing, and the button that sells is that of the other token alone.
+    assert re.search('data-label="Worth if sold now, eth">0 <span class="pill level-danger">', page)
+    assert 'If you sold all now: <strong class="loss">' in page
+    assert len(re.findall('<button type="submit">Sell<', page)) == 1
+    assert f'Try it and write it off<span class="hidden"> for {trap}</span>' in page
 
 
 async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> None:
@@ -121,19 +128,18 @@ async def closed(me: Account, *profits_wei: int) -> None:
 
 
 def points(page: str) -> list[str]:
-    (figure,) = re.findall('<figure class="chart"(.*?)</figure>', page, re.DOTALL)
+    (figure,) = re.findall('<figure class="profit small-chart">(.*?)</figure>', page, re.DOTALL)
     return re.findall('data-value="([^"]+)"', figure)
 
 
 async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
     page = await me.get("/account/practice")
     assert "<figure" not in page
-    assert "/static/charts." not in page
     await closed(me, 10**18 + 1, -(3 * 10**18), 5 * 10**17)
     page = await me.get("/account/practice")
     assert points(page) == ["1.000000000000000001", "-1.999999999999999999", "-1.499999999999999999"]
     assert "together lost 1.499 practice eth" in page
-    assert "/static/charts." in page
+    assert "<polyline" in page
     other = await signed_in(me.ctx, me.url)
     assert "<figure" not in await other.get("/account/practice")
 
@@ -147,6 +153,23 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
             MOST_CLOSINGS + 3, MOST_CLOSINGS + 2
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("position", "refused", "gain"),
+    [
+        ({"worth": "0.5", "why": None, "stuckAt": None}, False, "0.25"),
+        ({"worth": None, "why": f"{SELL_FAILS}: STF.", "stuckAt": None}, True, "0.25"),
+        ({"worth": None, "why": "We could not find out what it sells for.", "stuckAt": None}, False, None),
+        ({"worth": None, "why": "We could not find out.", "stuckAt": "2026-01-01T00:00:00Z"}, True, "0.25"),
+    ],
+)
+def test_what_is_not_known_is_neither_refused_nor_nothing(
+    position: dict[str, Any], refused: bool, gain: str | None
+) -> None:
+    assert is_refused(position) == refused
+    account = {"positions": [position], "worth": "1.2", "setApart": "0.05", "given": "1"}
+    assert gain_now(account) == gain
 
 
 # --- the bag ---------------------------------------------------------------------------------------
