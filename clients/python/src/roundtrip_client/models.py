@@ -1514,10 +1514,13 @@ class Liquidity(Struct, kw_only=True):
     """null: there is no liquidity in range."""
 
     if_it_left: ExitAfterLeaving | None = field(name='ifItLeft')
-    """null: nobody is known who can withdraw active liquidity now."""
+    """null: nobody is known who can withdraw any now, in or out of range."""
 
     venues: list[LiquidityVenue]
     """The venue that gives most for 0.1 eth first, four at most. Empty: none."""
+
+    pools_complete: bool = field(name='poolsComplete')
+    """Whether all of the token's pools were read. false: what holds for these need not hold for the others."""
 
     tags_complete: bool = field(name='tagsComplete')
     """Whether all tags of the holders are known. false: an account may have tags that are missing here; deployer, owner and whom they funded were looked up."""

@@ -6,7 +6,6 @@ import pytest
 
 from roundtrip.console.pages.token import amount_back, colour_loss, draw_history
 from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, list_facts
-from roundtrip.services.liquidity.findings import POOLS_UNREAD
 
 CHECK: dict[str, Any] = {
     "flags": [],
@@ -42,7 +41,7 @@ def card(*outlook: dict[str, str], **cost: Any) -> dict[str, Any]:
 def facts(
     check: Any = CHECK, card: Any = None, held: Any = None, totals: Any = None, says_liquidity: bool = False
 ) -> list[TokenFact]:
-    liquidity = None if totals is None else {"ifItLeft": None, "text": "", "totals": totals}
+    liquidity = None if totals is None else {"ifItLeft": None, "poolsComplete": True, "totals": totals}
     return list_facts(check, card, held, liquidity, says_liquidity)
 
 
@@ -107,10 +106,10 @@ def test_liquidity_is_good_only_where_nobody_can_withdraw_it(totals: dict[str, i
 
 @pytest.mark.parametrize(
     ("answer", "sign"),
-    [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"text": f"{POOLS_UNREAD}: this is not a pass."}, "mind")],
+    [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"poolsComplete": False}, "mind")],
 )
 def test_what_lies_out_of_range_or_is_not_read_is_no_pass(answer: dict[str, Any], sign: str) -> None:
-    liquidity = {"ifItLeft": None, "text": "", "totals": BURNED} | answer
+    liquidity = {"ifItLeft": None, "poolsComplete": True, "totals": BURNED} | answer
     (found,) = [fact for fact in list_facts(CHECK, None, None, liquidity) if fact.part == "liquidity"]
     assert found.sign == sign
 
