@@ -51,11 +51,12 @@ _OPERATIONS: dict[str, AnyOperation] = {
 @dataclass(frozen=True, slots=True)
 class BoardPage:
     """A board's page: its name, which is that of the tool with the same rows if there is one, its title and
-    its description."""
+    its description. ``repeats``: the answer's text tells the rows again, for programs."""
 
     tool: str
     title: str
     about: str
+    repeats: bool = False
 
     @property
     def template(self) -> str:
@@ -84,21 +85,31 @@ BOARDS = (
     BoardPage(
         "winners",
         "Top wallets 24 h",
-        "Wallets with the most realised profit in the last day. Open one to follow it.",
+        "Wallets with the most realised profit in the last day. A token counts once it is a day old and 20 "
+        "people bought it. Its deployer does not count, nor do wallets tied to him by their first eth. Open "
+        "a wallet to follow it.",
+        repeats=True,
     ),
     BoardPage(
         "newest_verdicts", "New verdicts", "The tokens that were checked last, with what the checks found."
     ),
     BoardPage(
-        "signals", "Insider alerts", "What deployers, other insiders and large holders did in the last hour."
+        "signals",
+        "Insider alerts",
+        "What deployers, other insiders and large holders did in the last hour.",
+        repeats=True,
     ),
     BoardPage(
-        "wallet_names", "Tagged wallets", "Names and marks that several independent people gave to a wallet."
+        "wallet_names",
+        "Tagged wallets",
+        "Names and marks that several independent people gave to a wallet.",
+        repeats=True,
     ),
     BoardPage(
         "proven_calls",
         "Calls that came true",
         "Flags that people put on a token before the chain proved them.",
+        repeats=True,
     ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
@@ -159,9 +170,10 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body)
+        values = show_values(_BY_TOOL[tool], answer)
         return {
-            "rows": templates.render(_BY_TOOL[tool].template, **show_values(_BY_TOOL[tool], answer)),
-            "said": templates.render("boards/said.html", answer=answer),
+            "rows": templates.render(_BY_TOOL[tool].template, **values),
+            "said": templates.render("boards/said.html", **values),
             "as-of": templates.render("boards/as_of.html", answer=answer),
             "state": templates.render("boards/state.html", is_live=True, why=""),
         }
