@@ -91,24 +91,8 @@ _CHANGE_STATES = {
     "not_tried": "Not tried",
     "not_found": "Nothing found",
 }
-_PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 _MOST_DRAWN = 8
 """Wallets of a group in its drawing: more would overlap. The list below it has the rest."""
-
-
-async def search(visit: Visit) -> Response:
-    """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
-    query = visit.query.get("q", "").strip()
-    if not query:
-        return visit.redirect("/")
-    result = await visit.ask("look_up", query=query)
-    bearers = result["bearers"]
-    result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
-    if result["kind"] in _PAGE_BY_KIND and result["address"] and not result["isAmbiguous"]:
-        return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
-    if result["kind"] == "transaction" and result["transaction"]:
-        return visit.redirect(f"/transaction/{result['transaction']['hash']}")
-    return visit.show("found.html", found=result)
 
 
 async def show_token(visit: Visit) -> Response:
