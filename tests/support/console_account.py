@@ -1,6 +1,7 @@
 """Somebody who is signed in to the pages, without a browser: what a page says, and what a form does."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
 
@@ -35,8 +36,15 @@ class Account:
 
     async def do(self, tool: str, **form: str) -> tuple[int, str]:
         """Sends a form."""
+        return await self._do(tool, form, {})
+
+    async def piece(self, tool: str, **form: str) -> tuple[int, str]:
+        """Sends a form as the page's script does."""
+        return await self._do(tool, form, {"hx-request": "true"})
+
+    async def _do(self, tool: str, form: Mapping[str, str], more: Mapping[str, str]) -> tuple[int, str]:
         filled = {"csrf": self.csrf, **form}
-        return await _sent("POST", f"{self.url}/account/do/{tool}", filled, self.session)
+        return await _sent("POST", f"{self.url}/account/do/{tool}", filled, self.session, more)
 
 
 async def signed_in(ctx: Context, url: str) -> Account:
@@ -56,8 +64,10 @@ async def signed_in(ctx: Context, url: str) -> Account:
     return Account(ctx, url, person, session, csrf.group(1), account_id)
 
 
-async def _sent(method: str, url: str, form: dict[str, str] | None, session: str) -> tuple[int, str]:
-    headers = {**_BROWSER, "cookie": f"{COOKIE}={session}"}
+async def _sent(
+    method: str, url: str, form: dict[str, str] | None, session: str, more: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    headers = {**_BROWSER, "cookie": f"{COOKIE}={session}", **(more or {})}
     async with (
         aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as browser,
         browser.request(method, url, data=form, allow_redirects=False) as response,

@@ -17,6 +17,7 @@ from .pages import (
     session,
     token,
     token_flags,
+    token_watch,
     trade,
     wallet,
 )
@@ -42,6 +43,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/token/{address}/trades", chart.show_trades),
     PageRoute("/token/{address}/flags", token_flags.show_flags),
     PageRoute("/token/{address}/flags", token_flags.add_flag, "POST", signed_in=True),
+    PageRoute("/token/{address}/watch", token_watch.set_watch, "POST", signed_in=True),
     PageRoute("/boards", boards.show_first_board),
     PageRoute("/boards/{board}", boards.show_board),
     PageRoute("/boards/{board}/rows", boards.show_rows),

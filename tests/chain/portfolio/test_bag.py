@@ -30,8 +30,10 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.portfolio.bag import BagRow, MyBag, bag_of
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.services.watch.inbox import inbox
+from roundtrip.services.watch.token_watch import unwatch_token, watch_token
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
 from support.actors import code_of
@@ -246,6 +248,30 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     rows = await bag.told()
     assert [row["verb"] for row in rows] == ["verdict", "verdict"]
     assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
+
+
+async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None:
+    token = a_pool_token(bag, "zoo/pausable_owner.vy")
+    await bag.checked(token)
+    watched = (await watch_token(bag.now(), WalletParams(token), bag.account)).answer
+    assert [(row.token.address, row.verdict and row.verdict.code) for row in watched.tokens] == [
+        (token, "ok")
+    ]
+    # It stops selling before the guard ever looked at it.
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
+    for bag.later_s in (400, 415):
+        await bag.work()
+        await bag.work()
+    (alert,) = await bag.told()
+    assert (alert["kind"], alert["verb"], alert["token"]) == ("bag_guard", "verdict", token)
+    assert alert["text"].startswith(f"You watch {token}: its verdict changed from ")
+    await unwatch_token(bag.now(), WalletParams(token), bag.account)
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", True)))
+    for bag.later_s in (5000, 5400):
+        await bag.work()
+        await bag.work()
+    assert len(await bag.told()) == 1
+    assert await bag.ctx.pool.fetchval("SELECT count(*) FROM accounts.bag_verdict") == 0
 
 
 async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag: Bag, built: Built) -> None:

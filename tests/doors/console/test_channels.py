@@ -126,6 +126,8 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     (row,) = await shop.log()
     assert "answered 500 1 try" in row
     assert "waiting next try" in row
+    beside = await shop.me.get("/account/channels")
+    assert re.search("Last try <time.*: answered 500. Next try <time", beside)
     assert await shop.forms() == []
     shop.servers.otherwise = OK
     shop.clock.now_s += 3600
@@ -133,6 +135,7 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     (row,) = await shop.log()
     assert "answered 200 2 tries" in row
     assert "arrived" in row
+    assert "✓ Last message arrived" in await shop.me.get("/account/channels")
     assert len(await shop.forms()) == 1
 
 

@@ -13,7 +13,7 @@ from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.app import http_server
 from roundtrip.config.settings import Settings
 from roundtrip.console.routes import PAGES
-from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
+from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE, path_after_sign_in
 from roundtrip.console.support.render import (
     decimal,
     number,
@@ -277,6 +277,7 @@ async def test_without_what_browsers_load_there_are_no_pages(
 
 async def test_what_a_link_fills_in_is_kept_through_signing_in(house: House) -> None:
     wanted = f"/account/practice?token=0x{'a' * 40}"
+    assert path_after_sign_in(f"/token/0x{'a' * 40}") == f"/token/0x{'a' * 40}"
     _, _, headers = await house.get(wanted)
     asked = headers["location"]
     assert asked == f"/sign-in?to={quote(wanted, safe='')}"

@@ -9,12 +9,12 @@ import aiohttp
 import pytest
 
 from roundtrip.console.pages.account import ROOMS
-from roundtrip.console.pages.account_sections.inbox import PAGE
+from roundtrip.console.pages.account_sections.inbox import PAGE, tell_alert
 from roundtrip.console.pages.account_sections.watch import compose_rule
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.liquidity.unlocks import Unlock
-from roundtrip.domain.watch.alerts import Draft, Kind
+from roundtrip.domain.watch.alerts import MOST_WATCHED, Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
@@ -116,7 +116,7 @@ class Replay:
 
 
 def drawn(page: str) -> list[int]:
-    (figure,) = re.findall('<figure class="chart" data-kind="bars">(.*?)</figure>', page, re.DOTALL)
+    (figure,) = re.findall('<figure class="profit small-chart">(.*?)</figure>', page, re.DOTALL)
     return [int(one) for one in re.findall(r"</time></th><td>([\d,]+)</td>", figure)]
 
 
@@ -129,8 +129,7 @@ async def test_a_tried_rule_is_drawn_by_time_of_one_replay(
     assert "This rule would have sent 3 alerts" in page
     assert sum(drawn(page)) == 3
     assert len(drawn(page)) > 3
-    assert "/static/charts." in page
-    assert "/static/uplot." in page
+    assert page.count("<rect ") == sum(one > 0 for one in drawn(page))
     assert 'value="any buying over 1 eth"' in page
     assert "<code>any buying over 1 eth</code> <span" not in page
     assert "You have no rule." in page
@@ -148,12 +147,25 @@ async def test_steps_that_were_not_counted_to_the_end_are_not_drawn(
     assert len(drawn(page)) <= 5
 
 
-async def test_pages_without_a_chart_load_none(me: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_preview_comes_as_a_piece_while_the_form_changes(
+    me: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Replay(monkeypatch, [0, 90_000], at_least=False)
+    status, piece = await me.piece("test_rule", who="any", verb="buying", over="1", unit="eth")
+    assert (status, "<html" in piece) == (200, False)
+    assert "This rule would have sent 2 alerts" in piece
+    assert "<code>any buying over 1 eth</code>" in piece
+    status, piece = await me.piece("test_rule", rule="any bying <b>")
+    assert status == 200
+    assert "No preview: At character 5: found &#34;bying&#34;" in piece
+    assert "<figure" not in piece
+
+
+async def test_a_rule_without_hits_has_no_chart(me: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     Replay(monkeypatch, [], at_least=False)
     _, page = await me.do("test_rule", rule="any buying")
     assert "This rule would have sent no alert" in page
     assert "<figure" not in page
-    assert "/static/charts." not in page
 
 
 async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
@@ -162,6 +174,51 @@ async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
     found = re.search(r"This rule would have sent ([\d,]+) alert", page)
     assert found is not None
     assert sum(drawn(page)) == int(found.group(1).replace(",", "")) > 0
+
+
+# --- changing a rule, watching a token -------------------------------------------------------------
+
+
+async def test_a_changed_rule_takes_the_place_of_the_old_one(me: Account) -> None:
+    await me.do("create_rule", rule="any buying over 1 eth")
+    page = await me.get("/account/watch")
+    (number,) = re.findall(r'href="/account/watch\?edit=(\d+)', page)
+    page = await me.get(f"/account/watch?edit={number}")
+    assert 'value="any buying over 1 eth"' in page
+    assert 'action="/account/do/edit_rule"' in page
+    status, page = await me.do("edit_rule", id=number, rule="any bying")
+    assert (status, 'action="/account/do/edit_rule"' in page) == (400, True)
+    status, page = await me.do("edit_rule", id=number, rule="any buying over 2 eth")
+    assert status == 200
+    assert "<code>any buying over 2 eth</code><br>" in page
+    assert "<code>any buying over 1 eth</code><br>" not in page
+    status, page = await me.do("edit_rule", id=number, rule="any buying over 3 eth")
+    assert (status, "You have no rule with this id any more." in page) == (400, True)
+    other = await signed_in(me.ctx, me.url)
+    (mine,) = re.findall(r'href="/account/watch\?edit=(\d+)', await me.get("/account/watch"))
+    assert (await other.do("edit_rule", id=mine, rule="any buying over 3 eth"))[0] == 400
+    assert "<code>any buying over 2 eth</code><br>" in await me.get("/account/watch")
+
+
+async def test_a_watched_token_stands_in_the_room_until_it_is_watched_no_more(me: Account) -> None:
+    token = "0x" + "7e" * 20
+    for _ in range(2):
+        assert (await me.do("watch_token", address=token))[0] == 200
+    page = await me.get("/account/watch")
+    assert page.count(f'<a class="shown" href="/token/{token}">') == 1
+    assert "not checked yet" in page
+    assert (await me.do("watch_token", address="0x12"))[0] == 400
+    await me.do("unwatch_token", address=token)
+    assert "You watch no token." in await me.get("/account/watch")
+
+
+async def test_there_is_a_most_of_watched_tokens(me: Account) -> None:
+    await me.ctx.pool.executemany(
+        "INSERT INTO accounts.token_watch VALUES ($1, $2, now())",
+        [(me.account_id, number.to_bytes(20)) for number in range(MOST_WATCHED)],
+    )
+    status, page = await me.do("watch_token", address="0x" + "7e" * 20)
+    assert (status, f"You watch {MOST_WATCHED} tokens, the maximum." in page) == (400, True)
 
 
 # --- unlocks ---------------------------------------------------------------------------------------
@@ -323,6 +380,57 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
     assert "No alert of this kind." in await me.get("/account/inbox?rule=any+selling")
     for bad in ("kind=x", "before=-1", "before=%E0%A5%AA", "before=1e9", "before=" + "9" * 30):
         assert len(said(await me.get(f"/account/inbox?{bad}"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "words"),
+    [
+        ("0xab bought TOKEN for 1 eth.", "buying", ">FOX</bdi></a> for 1 eth."),
+        ("1 more alert in that minute, not listed: any buying.", None, "1 more alert in that minute"),
+        (
+            "You watch TOKEN: its verdict changed from ok (ok) to danger (cannot_sell)."
+            ' It says "from ok to ok".',
+            "verdict",
+            'changed from <strong class="t-ok">Can sell</strong> to <strong class="t-danger">'
+            'Honeypot: you cannot sell</strong>. It says "<bdi',
+        ),
+        ("You hold TOKEN: its verdict changed from ok (ok) to warn.", "verdict", ">Careful</strong>."),
+    ],
+)
+def test_an_alert_is_told_with_names_and_words(text: str, verb: str | None, words: str) -> None:
+    token = "0x" + "7e" * 20
+    told = str(tell_alert({"text": text.replace("TOKEN", token), "token": token, "verb": verb}, "FOX"))
+    assert words in told
+    assert ("from ok to ok" in told) == ("from ok to ok" in text)
+
+
+def test_a_strangers_symbol_stays_text() -> None:
+    token = "0x" + "7e" * 20
+    row = {"text": f"0xab bought {token}.", "token": token, "verb": "buying"}
+    assert "<b>" not in str(tell_alert(row, "<b>"))
+
+
+async def test_the_inbox_is_read_by_token_and_says_how_it_stands_now(me: Account) -> None:
+    token = Address("0x" + "7e" * 20)
+    draft = Draft(
+        me.account_id,
+        "rule",
+        1,
+        int(NOW_S),
+        f"0xab bought {token}.",
+        "buying",
+        "any",
+        token=token,
+        tx_hash=TX,
+    )
+    async with me.ctx.pool.acquire() as connection, connection.transaction():
+        await alerts.put(connection, [draft], datetime.fromtimestamp(NOW_S, UTC))
+    await told(me, 1)
+    page = await me.get(f"/account/inbox?token={token}")
+    assert "1 matching alert in" in page
+    assert said(page) == []
+    assert "not checked yet" in page
+    assert f'<option value="{token}" selected>' in page
 
 
 async def test_nobody_reads_anothers_inbox(me: Account) -> None:

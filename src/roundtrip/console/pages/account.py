@@ -13,6 +13,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .account_sections import bag, channels, inbox, keys, marks, overview, practice, unlocks, watch
+from .account_sections.inbox import tell_alert
 
 _SECTIONS = (overview, inbox, watch, channels, bag, unlocks, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(section.ROOM for section in _SECTIONS)
@@ -55,10 +56,14 @@ async def submit_form(visit: Visit) -> Response:
     except RoundtripError as fault:
         if fault.code in _WITHOUT_ROOM:
             raise
+        if account_form.piece is not None and visit.is_piece():
+            return visit.show(account_form.piece, done=None, fault=fault, tell_alert=tell_alert)
         # The error is shown beside the form, which keeps the visitor's input.
         return await _render_room(
             visit, _ROOMS[account_form.room], act=account_form.name, fault=fault, status=fault.status
         )
+    if account_form.piece is not None and visit.is_piece():
+        return visit.show(account_form.piece, done=done, fault=None, tell_alert=tell_alert)
     return await _render_room(visit, _ROOMS[account_form.room], act=account_form.name, done=done)
 
 
@@ -120,6 +125,7 @@ async def _render_room(
         done=done,
         fault=fault,
         form=visit.form,
+        tell_alert=tell_alert,
         **answers,
         **extra_values,
     )

@@ -31,6 +31,7 @@ from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlik
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .token_facts import list_facts
+from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
 # Pages pass ``deep`` as a parameter, not in a query string.
@@ -109,11 +110,12 @@ async def show_token(visit: Visit) -> Response:
     size = {} if is_usual else {"amount": amount}
     answer = await visit.ask(row, address=params.address, deep=deep, **size)
     check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
-    card, look_alike, history, holders = await at_once(
+    card, look_alike, history, holders, watched = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
         _ask_or_none(visit, _HISTORY, check),
         _read_holders(visit, check),
+        read_watched(visit, check["address"]),
     )
     verdict, catch = check["verdict"], card["catch"] if card else None
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
@@ -145,6 +147,7 @@ async def show_token(visit: Visit) -> Response:
         strip=draw_history(history),
         holders=None if holders is None else holders | _draw_holders(holders),
         look_alike=look_alike,
+        watched=watched,
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),

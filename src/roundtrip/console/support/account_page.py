@@ -36,7 +36,7 @@ class AccountForm:
     combines form fields that are parts of one parameter. A form of a ``once`` operation carries an
     idempotency key in its field ``once``, so that a reload does nothing more. ``fingerprint``: for operations
     that are harmful when repeated, a tool and the fingerprint of its answer; the form carries the one that
-    the visitor saw."""
+    the visitor saw. ``piece``: a template that shows the answer, or its error, to the page's script."""
 
     operation: str | AnyOperation
     room: str
@@ -44,6 +44,7 @@ class AccountForm:
     numbers: frozenset[str] = frozenset()
     parse: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
     fingerprint: tuple[str, Callable[[Answers], str]] | None = None
+    piece: str | None = None
 
     @property
     def name(self) -> str:

@@ -35,10 +35,10 @@ neither another host of the domain nor plain HTTP can replace the session."""
 _MOST_FIELDS = 50
 _PREFILLED_LINK = re.compile(
     r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400}"
-    r"|practice|watch)"
+    r"|practice|watch)|/token/0x[0-9a-f]{40}"
 )
-"""Links of the console that prefill a form or open its room: the only paths to which signing in
-redirects."""
+"""Links of the console that prefill a form or open its room, and a token's page, which has forms for who is
+signed in: the only paths to which signing in redirects."""
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
@@ -179,14 +179,14 @@ class PageRoute:
 
 
 def sign_in_path(scope: Scope) -> str:
-    """The sign-in page's path; it carries the requested path if that is a link that prefills a form."""
+    """The sign-in page's path; it carries the requested path if signing in may lead back there."""
     query = scope.get("query_string", b"").decode("latin-1")
     wanted = f"{scope['path']}?{query}" if query else str(scope["path"])
     return f"/sign-in?{urlencode({'to': wanted})}" if _PREFILLED_LINK.fullmatch(wanted) else "/sign-in"
 
 
 def path_after_sign_in(wanted: str) -> str:
-    """The path after signing in: ``wanted`` if it is a link that prefills a form, else the account."""
+    """The path after signing in: ``wanted`` if signing in may lead there, else the account."""
     return wanted if _PREFILLED_LINK.fullmatch(wanted) else "/account"
 
 

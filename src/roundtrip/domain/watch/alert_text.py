@@ -86,11 +86,12 @@ def _alert_text(source: AlertSource, happening: Happening) -> str:
     return f"{happening.wallet} removed {liquidity} from a pool of {token}, which you hold{of_pool}."
 
 
-def verdict_change_text(token: Address, old: str, new: str, why: str) -> str:
-    """The verdict on a held token has changed. ``old``, ``new``: level and code. ``why``: the sentence of the
-    check that shows it, with strangers' words in quotes; empty: unknown."""
+def verdict_change_text(token: Address, old: str, new: str, why: str, is_held: bool = True) -> str:
+    """The verdict on a held or watched token has changed. ``old``, ``new``: level and code. ``why``: the
+    sentence of the check that shows it, with strangers' words in quotes; empty: unknown."""
     because = f" {why}" if why else ""
-    return f"You hold {token}: its verdict changed from {old} to {new}.{because}"
+    verb = "hold" if is_held else "watch"
+    return f"You {verb} {token}: its verdict changed from {old} to {new}.{because}"
 
 
 def describe_happening(happening: Happening, name: str | None = None) -> str:

@@ -1,5 +1,5 @@
-"""``bag``, key ``held``: enqueues checks of the tokens that accounts hold, every few minutes, and alerts
-holders when a verdict has changed."""
+"""``bag``, key ``held``: enqueues checks of the tokens that accounts hold or watch, every few minutes, and
+alerts them when a verdict has changed."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,8 +31,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.watch import alerts, bags
-from roundtrip.store.watch.bags import BagHolder
+from roundtrip.store.watch import alerts, bags, token_watches
 
 EVERY_S, SOON_S = 30, 15
 """The interval between runs; the shorter one while a change waits for the check that confirms it."""
@@ -44,16 +43,19 @@ VERB = "verdict"
 
 
 async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
-    """Reads the newest checks of held tokens, whatever enqueued them, and chooses the tokens to check. The
-    effect writes the alerts and the new standings in the transaction that ends the job, so that each change
-    is alerted once. ``clock``: a monotonic clock, in seconds."""
+    """Reads the newest checks of held and watched tokens, whatever enqueued them, and chooses the tokens to
+    check. The effect writes the alerts and the new standings in the transaction that ends the job, so that
+    each change is alerted once. ``clock``: a monotonic clock, in seconds."""
     began_s = clock()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with (
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        holdings = await bags.held_by_accounts(connection)
+        holdings = [
+            *await bags.held_by_accounts(connection),
+            *await token_watches.watched_by_accounts(connection),
+        ]
         tokens = sorted({holding.token for holding in holdings})
         before = await bags.standings(connection, tokens)
         standings, turns = await _apply_checks(connection, tokens, before)
@@ -113,25 +115,34 @@ async def _reason(connection: Connection, turn: VerdictTurn, policy: Policy) -> 
 async def _drafts(
     connection: Connection, turns: Mapping[Address, VerdictTurn], reasons: Mapping[Address, str]
 ) -> list[Draft]:
-    """One row for each changed token and each of its present holders."""
+    """One row for each changed token and each account that holds it now or watches it."""
     holders = await bags.holders_now(connection, list(turns))
-    return [
-        _draft(holder, token, turns[token], reasons[token])
-        for token in sorted(holders)
-        for holder in holders[token]
-    ]
+    watchers = await token_watches.watchers(connection, list(turns))
+    drafts = []
+    for token in sorted(turns):
+        numbers = {holder.account_id: holder.token_number for holder in holders.get(token, ())}
+        drafts += [
+            _draft(account_id, numbers.get(account_id), token, turns[token], reasons[token])
+            for account_id in sorted({*numbers, *watchers.get(token, ())})
+        ]
+    return drafts
 
 
-def _draft(holder: BagHolder, token: Address, turn: VerdictTurn, reason: str) -> Draft:
+def _draft(account_id: int, held: int | None, token: Address, turn: VerdictTurn, reason: str) -> Draft:
+    """``held``: the token's number in facts.address; None: the account only watches it."""
     newest = turn.now
     return Draft(
-        account_id=holder.account_id,
+        account_id=account_id,
         kind="bag_guard",
-        source_id=guard_source_id(holder.token_number, VERB),
+        source_id=None if held is None else guard_source_id(held, VERB),
         # A check's result is not a fact of a block: no reorg retracts it.
         at_s=int(newest.at.timestamp()),
         said=verdict_change_text(
-            token, _level(turn.then_level, turn.then_code), _level(newest.level, newest.code), reason
+            token,
+            _level(turn.then_level, turn.then_code),
+            _level(newest.level, newest.code),
+            reason,
+            held is not None,
         ),
         verb=VERB,
         token=token,

@@ -27,6 +27,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
     retracted: bool
     rows: int
+    channel_id: int
     channel: Literal["webhook", "telegram", "discord"]
     target: str
     channel_state: State
@@ -122,6 +123,7 @@ def _row(record: deliveries.AccountDelivery, now: datetime) -> DeliveryRow:
         kind=record.kind,
         retracted=record.retracted,
         rows=len(record.alert_ids),
+        channel_id=record.channel_id,
         channel=record.channel_kind,
         target=record.shown,
         channel_state=record.channel_state,

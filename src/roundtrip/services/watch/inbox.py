@@ -7,6 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.figures import format_count
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -15,6 +16,7 @@ from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.watch import alerts as store
 
 from .alert_rows import RETRACTED, AlertRow, rows
+from .token_states import TokenState, read_states
 
 MOST_ROWS = 500
 _QUOTED = 3
@@ -28,6 +30,21 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     total: Annotated[int, msgspec.Meta(description="Alerts in all, listed or not.")]
     at_least: Annotated[bool, msgspec.Meta(description="true: there are more than total.")]
     rows: Annotated[list[AlertRow], msgspec.Meta(description="The newest 500, the newest first.")]
+
+
+class InboxFeed(Inbox, frozen=True, rename="camel", kw_only=True):
+    """The inbox with its tokens as they stand now, for its page."""
+
+    tokens: list[TokenState]
+
+
+async def inbox_feed(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[InboxFeed]:
+    """The account's inbox, and the state of each token in it. Raises ServiceFull."""
+    found = (await inbox(ctx, params, account)).answer
+    tokens = {Address(row.token) for row in found.rows if row.token is not None}
+    async with accounts(ctx) as connection:
+        states = await read_states(connection, tokens, ctx.now_s())
+    return UseCaseAnswer(InboxFeed(**msgspec.structs.asdict(found), tokens=list(states.values())))
 
 
 async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Inbox]:

@@ -18,6 +18,7 @@ from roundtrip.services.watch.rule_parser import parse
 from roundtrip.services.watch.schema import (
     FollowListed,
     RuleDropped,
+    RuleEditParams,
     RuleIdParams,
     RuleListed,
     RuleMade,
@@ -170,27 +171,45 @@ async def list_rules(ctx: Context, params: Nothing, account: Account) -> UseCase
 
 async def create_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleMade]:
     """Creates a rule, or returns the existing one. Raises CallerFault (bad_input), ServiceFull."""
+    rule = parse(params.rule)
+    async with accounts(ctx) as connection:
+        return UseCaseAnswer(await _set_rule(ctx, connection, rule, account))
+
+
+async def edit_rule(ctx: Context, params: RuleEditParams, account: Account) -> UseCaseAnswer[RuleMade]:
+    """Puts a rule in the place of another one, all or nothing: a new rule, with hits of its own. Raises
+    CallerFault (bad_input) also if the account has no rule of that id, ServiceFull."""
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        wallet = await wallet_of(connection, rule)
-        head = ctx.heads.last_number()
-        try:
-            rule_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
-        except watches.TooManyWatches as error:
-            raise CallerFault(
-                "bad_input", f"You have {error.most} rules, the maximum: delete_rule one of them first."
-            ) from None
-        (kept,) = [kept for kept in await watches.rules_of(connection, account.id) if kept.id == rule_id]
-        sentences = [
-            f"Rule {kept.id} is set. After block {kept.from_number:,} you get an alert when "
-            f"{describe_rule(rule, kept.wallet)}.",
-            await unseen_text(connection, rule),
-        ]
-        if rule.who.kind == "follow" and not await watches.follows_of(connection, account.id):
-            sentences.append("You follow no wallet yet, so this rule cannot hit: follow_wallet adds one.")
-    return UseCaseAnswer(
-        RuleMade(**msgspec.structs.asdict(_present_rule(kept)), text=" ".join(filter(None, sentences)))
-    )
+        await watches.lock_account(connection, account.id)
+        old = [kept for kept in await watches.rules_of(connection, account.id) if kept.id == params.id]
+        if not old:
+            raise CallerFault("bad_input", "You have no rule with this id any more. Set a new one.")
+        if old[0].rule != rule:
+            await watches.end_rule(connection, account.id, params.id, now)
+        return UseCaseAnswer(await _set_rule(ctx, connection, rule, account))
+
+
+async def _set_rule(ctx: Context, connection: Connection, rule: Rule, account: Account) -> RuleMade:
+    """Sets the rule, in the caller's transaction. Raises CallerFault (bad_input), ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    wallet = await wallet_of(connection, rule)
+    head = ctx.heads.last_number()
+    try:
+        rule_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
+    except watches.TooManyWatches as error:
+        raise CallerFault(
+            "bad_input", f"You have {error.most} rules, the maximum: delete_rule one of them first."
+        ) from None
+    (kept,) = [kept for kept in await watches.rules_of(connection, account.id) if kept.id == rule_id]
+    sentences = [
+        f"Rule {kept.id} is set. After block {kept.from_number:,} you get an alert when "
+        f"{describe_rule(rule, kept.wallet)}.",
+        await unseen_text(connection, rule),
+    ]
+    if rule.who.kind == "follow" and not await watches.follows_of(connection, account.id):
+        sentences.append("You follow no wallet yet, so this rule cannot hit: follow_wallet adds one.")
+    return RuleMade(**msgspec.structs.asdict(_present_rule(kept)), text=" ".join(filter(None, sentences)))
 
 
 async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:

@@ -76,6 +76,12 @@ class RuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+class RuleEditParams(RuleParams, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which rule, and what it is to be."""
+
+    id: Annotated[int, msgspec.Meta(ge=1, description="The rule's id from list_rules.")]
+
+
 class RuleIdParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which rule."""
 

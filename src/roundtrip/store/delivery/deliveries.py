@@ -84,6 +84,7 @@ class AccountDelivery(NamedTuple):
     next_at: datetime
     made_at: datetime
     ended_at: datetime | None
+    channel_id: int
     channel_kind: ChannelKind
     shown: str
     channel_state: State
@@ -345,7 +346,7 @@ async def log_of_account(connection: Connection, account_id: int, limit: int) ->
         connection,
         AccountDelivery,
         "SELECT delivery.id, delivery.webhook_id, delivery.kind, delivery.alert_ids, delivery.retracted,"
-        " delivery.state, delivery.next_at, delivery.made_at, delivery.ended_at,"
+        " delivery.state, delivery.next_at, delivery.made_at, delivery.ended_at, channel.id AS channel_id,"
         " channel.kind AS channel_kind, channel.shown, channel.state AS channel_state,"
         " channel.rests_until, tried.number, tried.tried_at, tried.status, tried.error,"
         " delivery.id > channel.dropped_to AS is_kept"

@@ -382,9 +382,11 @@ async def put_standings(connection: Connection, standing_of: dict[Address, BagSt
 
 
 async def delete_other_standings(connection: Connection, tokens: Collection[Address]) -> None:
-    """Deletes the verdicts of all other tokens: no account holds them any more."""
+    """Deletes the verdicts of all other tokens: no account holds or watches them any more. One that somebody
+    began to watch after ``tokens`` were read stays."""
     await connection.execute(
-        "DELETE FROM accounts.bag_verdict WHERE token <> ALL($1::bytea[])",
+        "DELETE FROM accounts.bag_verdict AS kept WHERE token <> ALL($1::bytea[])"
+        " AND NOT EXISTS (SELECT FROM accounts.token_watch AS watched WHERE watched.token = kept.token)",
         [as_bytes(token) for token in tokens],
     )
 

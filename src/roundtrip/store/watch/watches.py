@@ -70,7 +70,7 @@ _LAST_REWIND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Reorganisations that are no longer kept were handled long ago."""
 
 
-async def _lock_account(connection: Connection, account_id: int) -> None:
+async def lock_account(connection: Connection, account_id: int) -> None:
     """No other transaction changes what the account watches until this one ends. Alerts to the account do not
     wait for that."""
     await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
@@ -116,7 +116,7 @@ async def add_rule(
     """Adds a rule and returns its id, or the id of the same rule where the account has it. The rule applies
     to blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
     that is still far from ``head`` reads history. Raises TooManyWatches."""
-    await _lock_account(connection, account_id)
+    await lock_account(connection, account_id)
     live = await fetch(
         connection,
         _RuleTextRow,
@@ -219,7 +219,7 @@ async def add_follow(
 ) -> int:
     """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
     of a rule. Raises TooManyWatches."""
-    await _lock_account(connection, account_id)
+    await lock_account(connection, account_id)
     live = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
     for follow in live:
         if as_address(follow.wallet) == wallet:

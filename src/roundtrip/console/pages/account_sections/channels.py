@@ -1,5 +1,7 @@
 """The account's channels, and the log of deliveries."""
 
+from collections.abc import Mapping
+
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
@@ -53,12 +55,21 @@ def _fingerprint_channels(channels: Answers) -> str:
     return " ".join(f"{channel['id']}@{channel['lastDeliveredAt']}" for channel in channels["channels"])
 
 
+def _find_last(answers: Answers, query: Mapping[str, str]) -> Answers:
+    """``last``: the newest message of each channel that was tried, by the channel's id."""
+    last: dict[int, Answers] = {}
+    for row in answers["log"]["rows"]:
+        if row["tries"]:
+            last.setdefault(row["channelId"], row)
+    return {"seen": _fingerprint_channels(answers["channels"]), "last": last}
+
+
 ROOM = Room(
     "channels",
     "Channels",
     "Choose where alerts go besides your inbox: a webhook, Discord or Telegram.",
     {"channels": "list_channels", "log": _LOG},
-    extra_values=lambda answers, _: {"seen": _fingerprint_channels(answers["channels"])},
+    extra_values=_find_last,
 )
 ACTS = (
     AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint_channels)),

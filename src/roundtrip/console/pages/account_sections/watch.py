@@ -7,8 +7,12 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.watch.page import WatchAround, watch_around
 from roundtrip.services.watch.rule_backtest import RuleDrawn, draw_rule
+from roundtrip.services.watch.rules import edit_rule
+from roundtrip.services.watch.schema import RuleEditParams, RuleMade
+from roundtrip.services.watch.token_watch import WatchedTokens, unwatch_token, watch_token, watched_tokens
 
 _AROUND = Operation(
     name="watch_around",
@@ -20,6 +24,60 @@ _AROUND = Operation(
     key=True,
     on_mcp=False,
     counts="never",
+)
+WATCHED = Operation(
+    name="watched_tokens",
+    title="Tokens that you watch",
+    description="",
+    params=Nothing,
+    answer=WatchedTokens,
+    handler=lambda call: watched_tokens(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="never",
+)
+WATCH = Operation(
+    name="watch_token",
+    title="Watch a token",
+    description="",
+    params=WalletParams,
+    answer=WatchedTokens,
+    handler=lambda call: watch_token(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    repeatable=True,
+    on_mcp=False,
+    counts="minute",
+    bad_params="bad_address",
+)
+UNWATCH = Operation(
+    name="unwatch_token",
+    title="Watch a token no longer",
+    description="",
+    params=WalletParams,
+    answer=WatchedTokens,
+    handler=lambda call: unwatch_token(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    repeatable=True,
+    on_mcp=False,
+    counts="minute",
+    bad_params="bad_address",
+)
+EDIT = Operation(
+    name="edit_rule",
+    title="Change a rule",
+    description="",
+    params=RuleEditParams,
+    answer=RuleMade,
+    handler=lambda call: edit_rule(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
 )
 _TOOL = next(operation for operation in OPERATIONS if operation.name == "test_rule")
 # The same replay, called instead of the tool: it counts as one call.
@@ -51,6 +109,9 @@ def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
     """``typed``: the values with which another page's link prefills the form."""
     words = {rule["id"]: rule["words"] for rule in answers["around"]["rules"]}
     typed = {name: query[name][:200] for name in ("rule", "address") if name in query}
+    edited = [rule for rule in answers["watched"]["rules"] if str(rule["id"]) == query.get("edit")]
+    if edited:
+        typed |= {"rule": edited[0]["rule"], "edit": query["edit"]}
     return {"words": words, "typed": typed}
 
 
@@ -58,13 +119,16 @@ ROOM = Room(
     "watch",
     "Watch",
     "Set rules that alert you about trades, and follow wallets.",
-    {"watched": "list_rules", "around": _AROUND},
+    {"watched": "list_rules", "around": _AROUND, "tokens": WATCHED},
     _read_prefill,
 )
 ACTS = (
     AccountForm("follow_wallet", "watch", ("address", "name")),
     AccountForm("unfollow_wallet", "watch", ("address",)),
+    AccountForm(UNWATCH, "watch", ("address",)),
+    AccountForm(WATCH, "watch", ("address",)),
     AccountForm("create_rule", "watch", ("rule",), parse=compose_rule),
-    AccountForm(_DRAW, "watch", ("rule",), parse=compose_rule),
+    AccountForm(EDIT, "watch", ("id", "rule"), frozenset({"id"})),
+    AccountForm(_DRAW, "watch", ("rule",), parse=compose_rule, piece="account/rule_preview.html"),
     AccountForm("delete_rule", "watch", ("id",), frozenset({"id"})),
 )

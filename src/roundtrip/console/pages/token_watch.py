@@ -1,0 +1,40 @@
+"""Watching a token from its page: the button, and what it does."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from roundtrip.console.pages.account_sections.watch import UNWATCH, WATCH, WATCHED
+from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import RoundtripError
+
+
+async def read_watched(visit: Visit, token: str) -> bool | None:
+    """Whether the visitor watches the token; None: not signed in, or it cannot be read now."""
+    if visit.session is None:
+        return None
+    try:
+        return _has_token(await visit.ask(WATCHED), token)
+    except RoundtripError as fault:
+        if fault.code == "bad_key":
+            raise
+        return None
+
+
+async def set_watch(visit: Visit) -> Response:
+    """POST /token/{address}/watch: watches the token, or with ``off`` no longer."""
+    token = visit.path["address"].lower()
+    answer = await visit.ask(UNWATCH if visit.form.get("off") else WATCH, address=token)
+    if not visit.is_piece():
+        return visit.redirect(f"/token/{token}")
+    return visit.show(
+        "watch_piece.html",
+        token=token,
+        watched=_has_token(answer, token),
+        said=answer["text"],
+        colour=visit.form.get("colour", ""),
+    )
+
+
+def _has_token(answer: Any, token: str) -> bool:
+    return any(row["token"]["address"] == token for row in answer["tokens"])
