@@ -92,7 +92,7 @@ MOVING = BoardTable(
 )
 
 
-def _raised(row: Row) -> float | None:
+def _read_raised(row: Row) -> float | None:
     """None where the curve is not paid in eth: amounts of different money do not compare."""
     return float(row["raised"]) if row["raised"] is not None and row["quote"] in ("eth", "weth") else None
 
@@ -105,7 +105,7 @@ GRADUATING = BoardTable(
         SortColumn("full", "Full", lambda row: row["fillBps"]),
         _TOKEN,
         _VERDICT,
-        SortColumn("raised", "Raised", _raised),
+        SortColumn("raised", "Raised", _read_raised),
         SortColumn("buys", "Buys, 10 min", lambda row: row["buys"]),
         SortColumn("buyers", "Buyers", lambda row: row["buyers"]),
         _AGE,
