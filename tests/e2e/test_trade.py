@@ -86,6 +86,37 @@ async def test_a_person_buys_and_sells_with_the_wallet_of_the_browser(
     assert 0.09 < got < 0.1
 
 
+async def test_a_reload_sends_nothing_twice(newcomer: Visitor, ground: Ground, trader: str) -> None:
+    refused: set[str] = set()
+    await install_sender(newcomer, ground.rpc_url, trader, refused)
+    page, trade = newcomer.page, f"/trade?token={ground.built.tokens['plain']}&from={trader}&amount=0.01"
+    buy = page.get_by_role("button", name="Buy with Sending wallet")
+    look = page.get_by_role("button", name="Look what became of it with Sending wallet")
+    await newcomer.open(trade)
+    await buy.click()
+    await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
+    refused.add("eth_sendTransaction")
+    await page.reload()
+    await expect(buy).to_have_count(0)
+    await look.click()
+    await expect(page.locator("#came")).to_contain_text("You got", timeout=WAIT_MS)
+    await expect(page.locator("#came [data-promise]")).to_be_hidden()
+    await expect(page.locator("#senders")).to_be_hidden()
+
+    # Asked for in the wallet and not told to the page: the account's nonce tells whether it went.
+    nonce = await page.evaluate("() => Number(new URLSearchParams(location.hash.slice(1)).get('nonce'))")
+    await page.goto("about:blank")
+    await newcomer.open(f"{trade}#nonce={nonce}&of=1&sent=")
+    await look.click()
+    await expect(page.locator("#send-note")).to_contain_text("cannot know whether a step was sent")
+    await expect(buy).to_have_count(0)
+    await page.goto("about:blank")
+    await newcomer.open(f"{trade}#nonce={nonce + 1}&of=1&sent=")
+    await look.click()
+    await expect(page.locator("#send-note")).to_contain_text("Nothing was sent")
+    await expect(buy).to_be_visible()
+
+
 async def test_a_trap_is_not_prepared(newcomer: Visitor, ground: Ground, trader: str) -> None:
     await newcomer.open(f"/trade?token={ground.trap}&from={trader}&amount=0.1")
     await expect(newcomer.page.get_by_text("We prepare no transaction for this trade.")).to_be_visible()

@@ -902,10 +902,12 @@ export interface components {
             readonly checkedAt: string;
             /** @description null: there is no liquidity in range. */
             readonly totals: components["schemas"]["LiquidityTotals"] | null;
-            /** @description null: nobody is known who can withdraw active liquidity now. */
+            /** @description null: nobody is known who can withdraw any now, in or out of range. */
             readonly ifItLeft: components["schemas"]["ExitAfterLeaving"] | null;
             /** @description The venue that gives most for 0.1 eth first, four at most. Empty: none. */
             readonly venues: readonly components["schemas"]["LiquidityVenue"][];
+            /** @description Whether all of the token's pools were read. false: what holds for these need not hold for the others. */
+            readonly poolsComplete: boolean;
             /** @description Whether all tags of the holders are known. false: an account may have tags that are missing here; deployer, owner and whom they funded were looked up. */
             readonly tagsComplete: boolean;
         };
@@ -1760,6 +1762,8 @@ export interface components {
              * @enum {string}
              */
             readonly level: "ok" | "warn" | "danger" | "unknown";
+            /** @description What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. null: nothing, or the check is of an earlier release. */
+            readonly catch: ("day" | "hour" | "later" | "loss" | "parts" | "tax") | null;
             /** @description Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release. */
             readonly roundTripLossBps: number | null;
             /** @description Block of the first of these checks. */
@@ -1899,7 +1903,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-27T10:23:38.974000Z"
+                     *       "checkedAt": "2026-11-27T12:48:45.086000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Check"];
@@ -2079,7 +2083,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-27T10:24:49.610000Z"
+                     *         "checkedAt": "2026-11-27T12:50:03.012000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2203,11 +2207,11 @@ export interface operations {
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
                      *       "block": {
-                     *         "number": 1301,
-                     *         "hash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8",
-                     *         "time": "2025-10-18T09:00:53Z"
+                     *         "number": 1294,
+                     *         "hash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc",
+                     *         "time": "2025-10-18T09:00:46Z"
                      *       },
-                     *       "checkedAt": "2026-11-27T10:23:38.974000Z",
+                     *       "checkedAt": "2026-11-27T12:48:45.086000Z",
                      *       "policyVersion": "2026-11-10",
                      *       "dialect": "anvil",
                      *       "contracts": {
@@ -2246,7 +2250,7 @@ export interface operations {
                      *         },
                      *         "kind_of": "Begun",
                      *         "others": 0,
-                     *         "seed": "0xb5d9f22638b5c4b7016c0060bf45f35473139c84bff4367508b11757cfdb95af",
+                     *         "seed": "0xc8cfd2838c42c08a292cb07664fe48b567b165569d219cace4b9a94f6fb076d6",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2263,10 +2267,10 @@ export interface operations {
                      *       },
                      *       "evidence": {
                      *         "block": {
-                     *           "hash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8",
+                     *           "hash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc",
                      *           "kind_of": "BlockRef",
-                     *           "number": 1301,
-                     *           "timestamp_s": 1760778053
+                     *           "number": 1294,
+                     *           "timestamp_s": 1760778046
                      *         },
                      *         "block_base_fee_wei": 7,
                      *         "candidates_complete": true,
@@ -2275,47 +2279,47 @@ export interface operations {
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 10,
+                     *             "approved_s": 9,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x1317f272d465bf6f99e0bba378f02a8e528dd21b",
+                     *             "buyer": "0x0daf432c21faf3baf4d2fd5316929900718e154b",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "64968280065606484",
+                     *             "gas_float_wei": "66068500025910627",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 252,
+                     *             "nonce": 218,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0xb735138aeb4fdb0eb568dea75eac2765a26b1c91d3d58b59d41b68751f9bbb78",
-                     *             "reader": "0x25b9aadf69d1c755af3153948759c728a403175b",
-                     *             "receiver": "0xe9f6ae1644a782f45bbaef0e7755b110bb6a9db1",
+                     *             "prev_randao": "0x2919a56643a67e78147fdb8b4a639cc8df0f84c1b46d40994f9c319dcdf5618b",
+                     *             "reader": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *             "receiver": "0x2c0c0eaeacf8afe4c266735cd2f9f34203b86cb4",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
                      *           },
                      *           {
                      *             "approve_gas_limit": 0,
-                     *             "approved_s": 5,
+                     *             "approved_s": 2,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0xd88841e509fd4a7724219c40682f05bc97fc0a38",
+                     *             "buyer": "0x686c847ab45831ca1ab82deeccfee8ef4b05d055",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "9162976537305437683",
+                     *             "gas_float_wei": "3310833330487795119",
                      *             "kind_of": "Environment",
-                     *             "late_s": 1,
-                     *             "max_fee_wei": 5822647,
-                     *             "nonce": 83,
-                     *             "own_usdg_raw": 24525223,
-                     *             "prev_randao": "0x89be516efbdedf22f859fc61aa125f533d5b78997e50751ec11651d2df2e6994",
-                     *             "reader": "0xf3f8d9458d551c00935af380d374053ea5144578",
-                     *             "receiver": "0x960a3cbda6e812f9093347ee26b22e98fee540ac",
+                     *             "late_s": 3,
+                     *             "max_fee_wei": 17326767,
+                     *             "nonce": 133,
+                     *             "own_usdg_raw": 19741008,
+                     *             "prev_randao": "0x38f873aecd91b4047d6538a5571e033b9ebff9f04ec3576d2e312b9d236d0f77",
+                     *             "reader": "0x330cefc0abf144a8d3189d022d147763fe1c179d",
+                     *             "receiver": "0xf662dc08055f186b60ce47bbba49bc4cbead6177",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 6310,
-                     *             "tip_wei": 5822633
+                     *             "size_bps": 2335,
+                     *             "tip_wei": 17326753
                      *           }
                      *         ],
                      *         "facts": {
@@ -2335,7 +2339,7 @@ export interface operations {
                      *         "launch": null,
                      *         "left_out": 0,
                      *         "market": {
-                     *           "block_number": 1299,
+                     *           "block_number": 1294,
                      *           "feed_usd_e8": null,
                      *           "kind_of": "Market",
                      *           "pool_fee_pips": 500,
@@ -2441,26 +2445,26 @@ export interface operations {
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": 150883309693268,
-                     *                     "given_raw": "498157766096580415989114",
+                     *                     "back_raw": "10229162598436171",
+                     *                     "given_raw": "397668365831524769475742",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": 150883309693268,
-                     *                     "planned_raw": "4981577660965804159891",
-                     *                     "received_raw": "498157766096580415989114",
-                     *                     "taken_raw": "4981577660965804159891"
+                     *                     "paid_raw": "10229162598436171",
+                     *                     "planned_raw": "397668365831524769475742",
+                     *                     "received_raw": "397668365831524769475742",
+                     *                     "taken_raw": "397668365831524769475742"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 13,
+                     *                     "after_s": 86400,
                      *                     "again_wei": 0,
-                     *                     "approves_all": true,
+                     *                     "approves_all": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 7,
-                     *                     "purse_wei": "762752666497103330",
-                     *                     "share_bps": 100,
-                     *                     "size_wei": "12624168485440790",
-                     *                     "tip_wei": 0,
+                     *                     "nonce": 30,
+                     *                     "purse_wei": "16117751484001955449",
+                     *                     "share_bps": 10000,
+                     *                     "size_wei": "10076322668696955",
+                     *                     "tip_wei": 128606461,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0xba2f973826ed7e8488cd0a420a6656c8a1774f02",
+                     *                     "wallet": "0x0d1b0c8c6c39575704707af0b9b4328b9bb52972",
                      *                     "way": "usual",
                      *                     "weth_wei": 0
                      *                   }
@@ -2468,27 +2472,27 @@ export interface operations {
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": "21034031132237681",
-                     *                     "given_raw": "725058654676997404094799",
+                     *                     "back_raw": "20471405098816415",
+                     *                     "given_raw": "856431249890585772480498",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "21034031132237681",
-                     *                     "planned_raw": "725058654676997404094799",
-                     *                     "received_raw": "725058654676997404094799",
-                     *                     "taken_raw": "725058654676997404094799"
+                     *                     "paid_raw": "20471405098816415",
+                     *                     "planned_raw": "770788124901527195232441",
+                     *                     "received_raw": "856431249890585772480498",
+                     *                     "taken_raw": "770788124901527195232441"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 14235,
-                     *                     "again_wei": 5627767455798503,
-                     *                     "approves_all": false,
+                     *                     "after_s": 1455,
+                     *                     "again_wei": "9220910728713927",
+                     *                     "approves_all": true,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 249,
-                     *                     "purse_wei": "642675107711150858",
+                     *                     "nonce": 227,
+                     *                     "purse_wei": "35749349282321481",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": "12822436673042842",
-                     *                     "tip_wei": 7854871,
+                     *                     "size_wei": "12584837899159175",
+                     *                     "tip_wei": 1842942,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0x38001c6ddd3f761750ca16d6808114292afa205f",
-                     *                     "way": "usual",
+                     *                     "wallet": "0x8571a8ba2021f7ec189474a6e23b594e38e85036",
+                     *                     "way": "pieces",
                      *                     "weth_wei": 0
                      *                   }
                      *                 }
@@ -2537,7 +2541,7 @@ export interface operations {
                      *                   "gas": "0xf4240"
                      *                 },
                      *                 {
-                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
+                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
                      *                 }
                      *               ]
                      *             }
@@ -2552,28 +2556,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
-                     *                           "balance": "0x24a15c6d4848354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
+                     *                           "balance": "0x24dfe6bc06d2563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
-                     *                           "balance": "0xe6d04e76fa8354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
+                     *                           "balance": "0xeab8f362e32563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
+                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x516",
-                     *                         "time": "0x68f35746",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
+                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2581,10 +2585,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2593,18 +2597,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x517",
-                     *                         "time": "0x68f35753",
+                     *                         "number": "0x510",
+                     *                         "time": "0x68f3574c",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
+                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a08231000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "input": "0x70a08231000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2615,7 +2619,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
+                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
                      *                 }
                      *               ]
                      *             }
@@ -2632,28 +2636,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
-                     *                           "balance": "0x24a15c6d4848354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
+                     *                           "balance": "0x24dfe6bc06d2563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
-                     *                           "balance": "0xe6d04e76fa8354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
+                     *                           "balance": "0xeab8f362e32563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
+                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x516",
-                     *                         "time": "0x68f35746",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
+                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2661,10 +2665,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2673,15 +2677,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x517",
-                     *                         "time": "0x68f35749",
+                     *                         "number": "0x510",
+                     *                         "time": "0x68f35743",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
+                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xa6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "from": "0x789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2695,7 +2699,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
+                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
                      *                 }
                      *               ]
                      *             },
@@ -2708,28 +2712,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xa6ded50489cfbb6d6107974395272d36c56a2f52": {
-                     *                           "balance": "0x24a15c6d4848354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
+                     *                           "balance": "0x24dfe6bc06d2563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x15abae93aa2dca7b4bbab472c387b731dedabe40": {
-                     *                           "balance": "0xe6d04e76fa8354",
-                     *                           "nonce": "0xfc"
+                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
+                     *                           "balance": "0xeab8f362e32563",
+                     *                           "nonce": "0xda"
                      *                         },
-                     *                         "0x25b9aadf69d1c755af3153948759c728a403175b": {
+                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x516",
-                     *                         "time": "0x68f35746",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x758930c4a7670bf39ee3e73e71b9e9032dded4f9d19f2ba5eec06bcc2967b2af"
+                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2737,10 +2741,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x25b9aadf69d1c755af3153948759c728a403175b",
+                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000a6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2749,15 +2753,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x641",
-                     *                         "time": "0x68f3654c",
+                     *                         "number": "0x63a",
+                     *                         "time": "0x68f36546",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xbcdb31fe6c308caeb7c0006c35ecafa9b3bc1660079b80ed105f1b0bc49b6255"
+                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xa6ded50489cfbb6d6107974395272d36c56a2f52",
+                     *                           "from": "0x789b14c8ee5694f836b13715ab574d289e14f18a",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2771,7 +2775,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0xeb910172a5ba794356fa280ba4d72a43f05f153b837d27cd1d2841fb503e92e8"
+                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
                      *                 }
                      *               ]
                      *             }
@@ -2922,11 +2926,12 @@ export interface operations {
                      *           "text": "The oldest check that is compared.",
                      *           "code": "ok",
                      *           "level": "ok",
+                     *           "catch": null,
                      *           "roundTripLossBps": 60,
-                     *           "block": 1301,
-                     *           "checkedAt": "2026-11-27T10:23:38.974000Z",
-                     *           "lastBlock": 1301,
-                     *           "lastCheckedAt": "2026-11-27T10:23:38.974000Z",
+                     *           "block": 1294,
+                     *           "checkedAt": "2026-11-27T12:48:45.086000Z",
+                     *           "lastBlock": 1294,
+                     *           "lastCheckedAt": "2026-11-27T12:48:45.086000Z",
                      *           "checks": 1,
                      *           "deep": false,
                      *           "policyVersion": "2026-11-10"
@@ -3152,7 +3157,7 @@ export interface operations {
                      *               "profitEth": 0.2050884980730072,
                      *               "spentEth": 0.1,
                      *               "multiple": 3.050884980730072,
-                     *               "closedAt": "2025-10-18T09:01:06Z"
+                     *               "closedAt": "2025-10-18T09:00:54Z"
                      *             }
                      *           },
                      *           {
@@ -3171,7 +3176,7 @@ export interface operations {
                      *               "profitEth": 0.1610814565662864,
                      *               "spentEth": 0.1,
                      *               "multiple": 2.610814565662864,
-                     *               "closedAt": "2025-10-18T09:01:09Z"
+                     *               "closedAt": "2025-10-18T09:00:57Z"
                      *             }
                      *           }
                      *         ]
@@ -3182,7 +3187,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-27T10:24:43Z",
+                     *       "checkedAt": "2026-11-27T12:50:00Z",
                      *       "why": []
                      *     }
                      */
@@ -3340,8 +3345,8 @@ export interface operations {
                      *       "text": "One wallet, the deployer's, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "block": 1371,
-                     *       "checkedAt": "2026-11-27T10:24:49.436000Z",
+                     *       "block": 1372,
+                     *       "checkedAt": "2026-11-27T12:50:02.981000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3554,9 +3559,9 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-27T10:23:38.974000Z",
+                     *       "at": "2026-11-27T12:48:45.086000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
-                     *       "block": 1301,
+                     *       "block": 1294,
                      *       "wallet": null,
                      *       "verdict": {
                      *         "code": "ok",
@@ -3691,7 +3696,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "chainId": 4663,
-                     *       "block": 1364,
+                     *       "block": 1370,
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
                      *       "verdict": {
                      *         "code": "ok",
@@ -3747,7 +3752,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-27T10:24:42.629000Z"
+                     *       "simulatedAt": "2026-11-27T12:50:00.709000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Simulation"];
@@ -3871,7 +3876,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "buy",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1367,
+                     *       "block": 1370,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -3897,14 +3902,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T10:44:45Z",
+                     *       "validUntil": "2026-11-27T13:10:01Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b095f1d000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b098129000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3940,7 +3945,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T10:24:45.858000Z"
+                     *       "preparedAt": "2026-11-27T12:50:01.359000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4116,7 +4121,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "sell",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1370,
+                     *       "block": 1372,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -4142,7 +4147,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T10:44:48Z",
+                     *       "validUntil": "2026-11-27T13:10:02Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4157,7 +4162,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b095f20000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b09812a000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4178,7 +4183,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T10:24:48.298000Z"
+                     *       "preparedAt": "2026-11-27T12:50:02.712000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4344,10 +4349,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:41149 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:41149\nVersion: 1\nChain ID: 4663\nNonce: 5048b47496372dc3732b9fb20fc0d504\nIssued At: 2026-11-27T10:24:00Z\nExpiration Time: 2026-11-27T10:34:00Z",
+                     *       "message": "127.0.0.1:47823 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:47823\nVersion: 1\nChain ID: 4663\nNonce: 92563a862ac3ddfdb7a2f1bebecd5488\nIssued At: 2026-11-27T12:50:00Z\nExpiration Time: 2026-11-27T13:00:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:41149 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:41149\nVersion: 1\nChain ID: 4663\nNonce: 7ad66bda9937c24140e3c912fb940edd\nIssued At: 2026-11-27T10:24:00Z\nExpiration Time: 2026-11-27T10:34:00Z"
+                     *       "claimMessage": "127.0.0.1:47823 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:47823\nVersion: 1\nChain ID: 4663\nNonce: d0d85b73644f06fcd0dffade30a3dc13\nIssued At: 2026-11-27T12:50:00Z\nExpiration Time: 2026-11-27T13:00:00Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TextToSign"];
@@ -4466,9 +4471,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_ZRa6O",
+                     *           "start": "rt_vAuZq",
                      *           "label": "",
-                     *           "madeAt": "2026-11-27T10:24:49.713508Z",
+                     *           "madeAt": "2026-11-27T12:50:03.023466Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4577,7 +4582,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-jgcp",
+                     *         "designation": "mite-vqs4",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4733,13 +4738,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_pXdFd… is revoked.",
+                     *       "text": "Key rt_eqRq6… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_pXdFd",
+                     *         "start": "rt_eqRq6",
                      *         "label": "",
-                     *         "madeAt": "2026-11-27T10:24:50.217712Z",
-                     *         "revokedAt": "2026-11-27T10:24:50.280765Z"
+                     *         "madeAt": "2026-11-27T12:50:03.072310Z",
+                     *         "revokedAt": "2026-11-27T12:50:03.078564Z"
                      *       }
                      *     }
                      */
@@ -5267,7 +5272,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "ok": true,
-                     *       "head": 1371,
+                     *       "head": 1372,
                      *       "blocksBehind": 0,
                      *       "ethUsd": 3499.999999,
                      *       "lacks": [

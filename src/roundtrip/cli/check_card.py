@@ -26,13 +26,15 @@ _LONGEST = 4000
 _NOT_KNOWN = "not known"
 
 
-def draw_line(answer: "Check") -> Text:
-    """The level, the token, the loss and the reason in one line."""
+def draw_line(answer: "Check", card: "CheckCard") -> Text:
+    """The level in the colour that the card has, the token, the loss and the reason in one line."""
+    level, verdict = answer.verdict.level, answer.verdict
+    colour = _COLOURS[level_colour(level, verdict.code, card.catch)]
     loss = "" if answer.trade is None else _percent(answer.trade.round_trip_loss_bps, "")
     symbol = _plain(answer.token.symbol or "")
-    line = Text(f"{answer.verdict.level:<8}", style=f"bold {_COLOURS[answer.verdict.level]}")
+    line = Text(f"{level:<8}", style=f"bold {colour}")
     return line.append(
-        f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(answer.verdict.text)}",
+        f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(verdict.text)}",
         style="not bold default",
     )
 

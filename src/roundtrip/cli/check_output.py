@@ -59,7 +59,7 @@ class CheckOutput:
         elif self._is_single:
             self._console.print(draw_card(outcome.answer, outcome.card, self._listed))
         else:
-            self._console.print(draw_line(outcome.answer), soft_wrap=True)
+            self._console.print(draw_line(outcome.answer, outcome.card), soft_wrap=True)
 
     def _print_json(self, outcome: Outcome) -> None:
         """The answer or the error in the API's own bytes."""

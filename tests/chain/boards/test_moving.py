@@ -16,6 +16,7 @@ from roundtrip.domain.base.figures import format_gas_price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
+from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.boards import EVERY_S, MOST_WAITING
 from roundtrip.jobs.registry import KINDS
@@ -279,19 +280,31 @@ async def test_the_page_knows_prices_depth_and_holders(
     # All of its trades lie in the newest part of the day: one height, in the middle.
     assert [height for height in launch.line if height is not None] == [50]
     assert all(row.price_usd and row.liquidity_usd for row in dollars)
-    # Sold by one wallet: a price that fell within the day.
-    assert any((row.change24h or 0) != 0 or row.change24h is None for row in dollars)
+    # Their first trades are of this hour: there is no earlier price.
+    assert {row.change24h for row in dollars} == {None}
 
 
 async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context, rows: Connection) -> None:
     now = datetime.fromtimestamp(moved.now_s(), UTC)
-    for number, (code, level, ago_s, deep) in enumerate(
-        (("ok", "ok", 50, False), ("cannot_sell", "danger", 40, False), ("ok", "warn", 30, False),
-         ("ok", "ok", 7200, False), ("cannot_sell", "danger", 20, True)), 1
-    ):  # fmt: skip
+    cases: tuple[tuple[str, str, int, bool, Catch | None], ...] = (
+        ("ok", "ok", 50, False, None),
+        ("cannot_sell", "danger", 40, False, None),
+        ("ok", "warn", 30, False, "hour"),
+        ("ok", "ok", 7200, False, None),
+        ("cannot_sell", "danger", 20, True, None),
+    )
+    for number, (code, level, ago_s, deep, catch) in enumerate(cases, 1):
         for at_s in (ago_s + 5, ago_s):
             kept = evidence.KeptEvidence(
-                now - timedelta(seconds=at_s), 1, "p", code, level, b"", deep=deep, holders=3 * deep
+                now - timedelta(seconds=at_s),
+                1,
+                "p",
+                code,
+                level,
+                b"",
+                deep=deep,
+                holders=3 * deep,
+                catch=catch,
             )
             await evidence.keep(rows, Address(f"0x{number:040x}"), kept)
     # A plain check refutes no deep one.
@@ -300,7 +313,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     answer = (await newest_verdicts(moved, Nothing())).answer
     shown = {int(row.token.address, 16): (row.verdict.code, row.verdict.level) for row in answer.rows}
     trap = ("cannot_sell", "danger")
-    assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "warn"), 4: ("ok", "unknown"), 5: trap}
+    assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "danger"), 4: ("ok", "unknown"), 5: trap}
     assert [int(row.token.address, 16) for row in answer.rows] == [5, 3, 2, 1, 4]
     assert [int(row.token.address, 16) for row in answer.examples] == [1, 5, 3]
 

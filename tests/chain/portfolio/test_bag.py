@@ -259,7 +259,7 @@ async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None
     ]
     # It stops selling before the guard ever looked at it.
     bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
-    for bag.later_s in (400, 415):
+    for bag.later_s in (400, 415, 800, 815):
         await bag.work()
         await bag.work()
     (alert,) = await bag.told()

@@ -134,14 +134,6 @@ async def test_it_is_compressed_for_who_reads_that(
     assert json.loads(gzip.decompress(body) if gzipped else body)["trips"]
 
 
-async def test_a_small_answer_is_not_compressed(
-    base_url: str, built: Built, session: aiohttp.ClientSession
-) -> None:
-    async with session.get(f"{base_url}/v1/check/{built.tokens['no_pool']}/proof") as response:
-        assert "content-encoding" not in response.headers
-        assert "vary" not in response.headers
-
-
 @pytest.mark.parametrize("address", ["0x12", "vitalik.eth", "0x" + "g" * 40, "0x" + "1" * 41])
 async def test_what_is_no_address_is_said(
     base_url: str, session: aiohttp.ClientSession, address: str

@@ -234,7 +234,9 @@ async def test_the_league_marks_who_looks(me: Account) -> None:
             int(began.timestamp()), me.account_id, b"\x07" * 20,
         )  # fmt: skip
     page = main(await me.get("/league?who=people"))
-    (row,) = re.findall('<tr class="mine"><th scope="row">([0-9]+)</th>.*\\(you\\)', page)[:1]
+    (row,) = re.findall(
+        '<tr class="mine"><td class="head"><span class="quiet">#([0-9]+)</span>.*\\(you\\)', page
+    )[:1]
     assert f"rank {row}" in page
     # Last week's board marks it, too.
     assert page.count("(you)") == 2

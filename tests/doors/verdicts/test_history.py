@@ -15,7 +15,7 @@ from roundtrip.services.runtime.context import Context
 async def test_it_lists_what_checks_found_and_makes_none(
     ctx: Context, base_url: str, built: Built, session: aiohttp.ClientSession
 ) -> None:
-    token = built.tokens["transfer_tax"]
+    token = built.tokens["time_bomb"]
     await ctx.pool.execute("DELETE FROM facts.evidence WHERE token = $1", bytes.fromhex(token[2:]))
     url = f"{base_url}/v1/check/0x{token[2:].upper()}/history"
     checked = (await check(ctx, CheckParams(token))).answer
@@ -29,8 +29,8 @@ async def test_it_lists_what_checks_found_and_makes_none(
     assert (found["address"], found["checks"]) == (token, 2)
     (entry,) = found["changes"]
     assert entry["roundTripLossBps"] == checked.trade.round_trip_loss_bps is not None
-    assert (entry["code"], entry["level"], entry["checks"], entry["changed"]) == (
-        again.verdict.code, again.verdict.level, 2, []
+    assert (entry["code"], entry["level"], entry["catch"], entry["checks"], entry["changed"]) == (
+        again.verdict.code, again.verdict.level, "hour", 2, []
     )  # fmt: skip
     assert entry["block"] == entry["lastBlock"] == ctx.heads.current().block.number
 

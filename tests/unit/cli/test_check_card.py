@@ -46,10 +46,17 @@ def test_a_card_shows_strangers_words_as_words() -> None:
 
 
 def test_a_line_shows_strangers_words_as_words() -> None:
-    answer, _ = answered()
-    for text in (printed(draw_line(answer)), printed(draw_failure(answer.address, HOSTILE, True))):
+    answer, card = answered()
+    for text in (printed(draw_line(answer, card)), printed(draw_failure(answer.address, HOSTILE, True))):
         assert "[red]safe[/red]" in text
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
+
+
+def test_a_line_of_a_token_that_stops_selling_is_red() -> None:
+    answer, card = answered()
+    answer = replace(answer, verdict=replace(answer.verdict, code="ok", level="warn"))
+    colours = [str(draw_line(answer, replace(card, catch=catch)).style) for catch in (None, "hour")]
+    assert colours == ["bold yellow", "bold red"]
 
 
 def test_a_card_begins_with_level_and_word() -> None:

@@ -1011,6 +1011,9 @@ class VerdictChange(Struct, kw_only=True):
     level: Literal['ok', 'warn', 'danger', 'unknown']
     """The verdict's level, as the checks answered."""
 
+    catch: Literal['day', 'hour', 'later', 'loss', 'parts', 'tax'] | None
+    """What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. null: nothing, or the check is of an earlier release."""
+
     round_trip_loss_bps: int | None = field(name='roundTripLossBps')
     """Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release."""
 
@@ -1511,10 +1514,13 @@ class Liquidity(Struct, kw_only=True):
     """null: there is no liquidity in range."""
 
     if_it_left: ExitAfterLeaving | None = field(name='ifItLeft')
-    """null: nobody is known who can withdraw active liquidity now."""
+    """null: nobody is known who can withdraw any now, in or out of range."""
 
     venues: list[LiquidityVenue]
     """The venue that gives most for 0.1 eth first, four at most. Empty: none."""
+
+    pools_complete: bool = field(name='poolsComplete')
+    """Whether all of the token's pools were read. false: what holds for these need not hold for the others."""
 
     tags_complete: bool = field(name='tagsComplete')
     """Whether all tags of the holders are known. false: an account may have tags that are missing here; deployer, owner and whom they funded were looked up."""

@@ -1,7 +1,6 @@
 """The HTTP API: routes built from the table of operations."""
 
 import asyncio
-import gzip
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -38,12 +37,13 @@ from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
-    LARGE_BYTES,
     MOST_BRACKETS,
     NO_STORE,
+    WORTH_COMPRESSING_BYTES,
     BodyUnread,
     Document,
     accepts_gzip,
+    compress_body,
     send_options,
     send_reply,
 )
@@ -116,13 +116,13 @@ def _encode_for_path(reply: DoorReply, operation: AnyOperation) -> DoorReply:
 
 
 async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, bytes]]) -> DoorReply:
-    """The reply, compressed in a thread if the caller accepts gzip; a shared answer once."""
+    """The reply, compressed if the caller accepts gzip; a shared answer once."""
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not accepts_gzip(request_headers):
         return replace(reply, headers=headers)
     body = (reply.forms or {}).get(_GZIP_FORM)
     if body is None:
-        body = await asyncio.to_thread(gzip.compress, reply.body, 1, mtime=0)
+        body = await compress_body(reply.body)
         if reply.forms is not None:
             reply.forms[_GZIP_FORM] = body
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
@@ -171,7 +171,7 @@ class OperationEndpoint:
             await self._send_each(self.operation.each, whole_reply, caller, scope, receive, send)
             return
         reply = _encode_for_path(whole_reply, self.operation)
-        if len(reply.body) > LARGE_BYTES:
+        if len(reply.body) > WORTH_COMPRESSING_BYTES:
             reply = await _compress(reply, scope["headers"])
         await send_reply(reply, send, self.is_public())
 
@@ -461,7 +461,11 @@ async def _reply_http_error(
         fault = CallerFault(
             "not_found", "There is nothing at this path. GET /v1/openapi.json lists all paths."
         )
-    headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept, user-agent"}
+    headers = {
+        **(error.headers or {}),
+        "cache-control": "no-store",
+        "vary": "accept, accept-encoding, user-agent",
+    }
     if not_found_page is not None and prefers_html(request.headers.raw):
         page = not_found_page(request.scope, fault)
         page.headers.update(headers)

@@ -1,5 +1,6 @@
 """Writes replies over HTTP."""
 
+import asyncio
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,14 +30,15 @@ HSTS = (b"strict-transport-security", b"max-age=31536000")
 """One year, without includeSubDomains: other hosts of the domain are not this service's to decide on."""
 MOST_BRACKETS = 1000
 """More than any request needs; keeps recursive JSON parsers far from the end of their stack."""
-LARGE_BYTES = 64 * 1024
-"""Larger answers are compressed for clients that accept it. Proofs are that large, and shrink to a
-twentieth."""
+WORTH_COMPRESSING_BYTES = 1024
+"""Larger answers, pages and documents are compressed for clients that accept it."""
+_IN_THREAD_BYTES = 64 * 1024
+"""Larger bodies are compressed in a thread. Proofs are that large, and shrink to a twentieth."""
+_FAST, _BEST = 1, 9
 
 _JSON_RANGES = {b"application/json", b"application/*", b"*/*"}
 
-_WORTH_COMPRESSING = 1024
-"""Larger documents are also held compressed. In bytes."""
+_VARY_BY_CODING = (b"vary", b"accept-encoding")
 
 
 class BodyUnread(CallerFault):
@@ -56,6 +58,13 @@ async def send_reply(reply: DoorReply, send: Send, cors: bool) -> None:
         headers += CORS
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+async def compress_body(body: bytes) -> bytes:
+    """The body in gzip, as fast as that goes; a long one in a thread."""
+    if len(body) > _IN_THREAD_BYTES:
+        return await asyncio.to_thread(compress, body, _FAST, mtime=0)
+    return compress(body, _FAST, mtime=0)
 
 
 async def send_options(methods: Iterable[str], send: Send, cors: bool) -> None:
@@ -95,8 +104,8 @@ class Document:
     _compressed: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        large = len(self.body) > _WORTH_COMPRESSING
-        object.__setattr__(self, "_compressed", compress(self.body, 9, mtime=0) if large else b"")
+        large = len(self.body) > WORTH_COMPRESSING_BYTES
+        object.__setattr__(self, "_compressed", compress(self.body, _BEST, mtime=0) if large else b"")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -105,7 +114,7 @@ class Document:
             return
         body, headers = self.body, [(b"content-type", self.media_type.encode()), *self.headers]
         if self._compressed:
-            headers.append((b"vary", b"accept-encoding"))
+            headers.append(_VARY_BY_CODING)
             if accepts_gzip(scope["headers"]):
                 body = self._compressed
                 headers.append((b"content-encoding", b"gzip"))

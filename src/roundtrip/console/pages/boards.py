@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,8 +13,9 @@ from roundtrip.api.dispatch import Dispatch, TracedFailure
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.api.request.callers import CallerRequest
-from roundtrip.console.support import moving_view
-from roundtrip.console.support.moving_view import USUAL, MovingView, short_age
+from roundtrip.console.support import short_figures
+from roundtrip.console.support.board_tables import LEAGUE, SIGNAL_WORDS, TABLES
+from roundtrip.console.support.board_view import BoardView, Row
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
@@ -49,11 +51,12 @@ _OPERATIONS: dict[str, AnyOperation] = {
 @dataclass(frozen=True, slots=True)
 class BoardPage:
     """A board's page: its name, which is that of the tool with the same rows if there is one, its title and
-    its description."""
+    its description. ``repeats``: the answer's text tells the rows again, for programs."""
 
     tool: str
     title: str
     about: str
+    repeats: bool = False
 
     @property
     def template(self) -> str:
@@ -64,6 +67,10 @@ class BoardPage:
     def operation(self) -> AnyOperation:
         """The operation whose answer it shows."""
         return _OPERATIONS[self.tool]
+
+    def view(self, query: Mapping[str, str] = MappingProxyType({})) -> BoardView:
+        """How a reader with this query looks at it; without one: the usual view."""
+        return BoardView.of(TABLES[self.tool], query)
 
 
 BOARDS = (
@@ -76,24 +83,37 @@ BOARDS = (
         "Launches with a nearly full curve, the fullest first. Then trading moves to a pool.",
     ),
     BoardPage(
-        "winners", "Winners", "Wallets with the most realised profit in the last day. Open one to follow it."
+        "winners",
+        "Top wallets 24 h",
+        "Wallets with the most realised profit in the last day. A token counts once it is a day old and 20 "
+        "people bought it. Its deployer does not count, nor do wallets tied to him by their first eth. Open "
+        "a wallet to follow it.",
+        repeats=True,
     ),
     BoardPage(
         "newest_verdicts", "New verdicts", "The tokens that were checked last, with what the checks found."
     ),
     BoardPage(
-        "signals", "Warning signs", "What deployers, other insiders and large holders did in the last hour."
+        "signals",
+        "Insider alerts",
+        "What deployers, other insiders and large holders did in the last hour.",
+        repeats=True,
     ),
     BoardPage(
-        "wallet_names", "Named wallets", "Names and marks that several independent people gave to a wallet."
+        "wallet_names",
+        "Tagged wallets",
+        "Names and marks that several independent people gave to a wallet.",
+        repeats=True,
     ),
     BoardPage(
         "proven_calls",
-        "Flags that came true",
+        "Calls that came true",
         "Flags that people put on a token before the chain proved them.",
+        repeats=True,
     ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
+NEWEST_BOARD = _BY_TOOL["newest_verdicts"]
 # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
 _UNCOUNTED = {board.tool: replace(board.operation, counts="never", shared_by=None) for board in BOARDS}
 
@@ -112,15 +132,33 @@ async def show_rows(visit: Visit) -> Response:
     """GET /boards/{board}/rows: the rows only."""
     board = find_board(visit)
     answer = await visit.ask(board.operation)
-    return visit.show("rows_piece.html", **show_values(board, answer, MovingView.of(visit.query)))
+    return visit.show("rows_piece.html", **show_values(board, answer, board.view(visit.query)))
 
 
-def show_values(board: BoardPage, answer: Any, view: MovingView = USUAL) -> dict[str, Any]:
-    """What the templates of a board's rows need. ``view``: how the reader looks at what moves."""
-    values: dict[str, Any] = {"board": board, "answer": answer, "view": view, "short_age": short_age}
-    if board.operation is MOVING:
-        values |= {"groups": view.arrange(answer["rows"]), "looks": moving_view}
-    return values
+def show_values(board: BoardPage, answer: Any, view: BoardView | None = None) -> dict[str, Any]:
+    """What the templates of a board's rows need. ``view`` None: the usual one."""
+    seen = board.view() if view is None else view
+    return {
+        "board": board,
+        "answer": answer,
+        "view": seen,
+        "groups": seen.arrange(_read_rows(answer)),
+        "looks": short_figures,
+        "signal_words": SIGNAL_WORDS,
+    }
+
+
+def _read_rows(answer: Any) -> list[Row]:
+    if "signals" in answer:
+        return list(answer["signals"])
+    if "curves" not in answer:
+        return list(answer["rows"])
+    rows = []
+    for curve in answer["curves"]:
+        verdict = answer["verdicts"].get(curve["token"]["address"])
+        is_danger = verdict is not None and verdict["level"] == "danger"
+        rows.append(curve | {"verdict": verdict, "group": "danger" if is_danger else "listed"})
+    return rows
 
 
 async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
@@ -132,9 +170,10 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body)
+        values = show_values(_BY_TOOL[tool], answer)
         return {
-            "rows": templates.render(_BY_TOOL[tool].template, **show_values(_BY_TOOL[tool], answer)),
-            "said": templates.render("boards/said.html", answer=answer),
+            "rows": templates.render(_BY_TOOL[tool].template, **values),
+            "said": templates.render("boards/said.html", **values),
             "as-of": templates.render("boards/as_of.html", answer=answer),
             "state": templates.render("boards/state.html", is_live=True, why=""),
         }
@@ -146,7 +185,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
 
 async def _render_board(visit: Visit, board: BoardPage) -> Response:
     answer = await visit.ask(board.operation)
-    values = show_values(board, answer, MovingView.of(visit.query))
+    values = show_values(board, answer, board.view(visit.query))
     return visit.show("boards.html", boards=BOARDS, **values)
 
 
@@ -164,4 +203,6 @@ async def show_league(visit: Visit) -> Response:
     answer = await visit.ask("league", **params)
     mine = None if visit.session is None else (await visit.ask("my_mite"))["designation"]
     own_row = next((row for row in answer["rows"] if row["designation"] == mine), None)
-    return visit.show("league.html", answer=answer, mine=mine, standing=own_row)
+    view = BoardView.of(LEAGUE, visit.query)
+    rows = view.arrange(answer["rows"])["listed"]
+    return visit.show("league.html", answer=answer, rows=rows, view=view, mine=mine, standing=own_row)

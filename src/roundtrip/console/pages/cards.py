@@ -61,7 +61,9 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
     ticket = _count_picture(visit, limits)
     card = msgspec.convert(await visit.ask(_CARD, address=visit.path["address"]), TokenCard)
     svg = draw(card)
-    etag = f'"{hashlib.sha256(f"{kind} {svg}".encode()).hexdigest()[:32]}"'
+    # An SVG is sent plain or compressed: a strong tag would promise the same bytes.
+    weak = "W/" if kind == _SVG else ""
+    etag = f'{weak}"{hashlib.sha256(f"{kind} {svg}".encode()).hexdigest()[:32]}"'
     headers = {
         "etag": etag,
         "cache-control": f"public, max-age={_ABSENT_CACHED_S if card.check is None else _CACHED_S}",

@@ -13,7 +13,7 @@ from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
 
-from .boards import BOARDS, MOVING, NEWEST_VERDICTS, show_values
+from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, show_values
 
 _STATUS = Operation(
     name="service_status", title="Service status", description="", params=Nothing, answer=ServiceStatus,
@@ -29,6 +29,7 @@ async def show_front(visit: Visit) -> Response:
         await _try_to_ask(visit, MOVING),
     )
     values = {} if moving is None else show_values(BOARDS[0], moving)
+    strip = None if newest is None else show_values(NEWEST_BOARD, newest)
     return visit.show(
         "front.html",
         what=WHAT,
@@ -37,6 +38,7 @@ async def show_front(visit: Visit) -> Response:
         tools=len(tools()),
         public_url=url,
         newest=newest,
+        strip=strip,
         newest_why=newest_why,
         moving_why=moving_why,
         **({"answer": None} | values),

@@ -21,7 +21,7 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
 from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
@@ -92,24 +92,8 @@ _CHANGE_STATES = {
     "not_tried": "Not tried",
     "not_found": "Nothing found",
 }
-_PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 _MOST_DRAWN = 8
 """Wallets of a group in its drawing: more would overlap. The list below it has the rest."""
-
-
-async def search(visit: Visit) -> Response:
-    """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
-    query = visit.query.get("q", "").strip()
-    if not query:
-        return visit.redirect("/")
-    result = await visit.ask("look_up", query=query)
-    bearers = result["bearers"]
-    result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
-    if result["kind"] in _PAGE_BY_KIND and result["address"] and not result["isAmbiguous"]:
-        return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
-    if result["kind"] == "transaction" and result["transaction"]:
-        return visit.redirect(f"/transaction/{result['transaction']['hash']}")
-    return visit.show("found.html", found=result)
 
 
 async def show_token(visit: Visit) -> Response:
@@ -160,7 +144,7 @@ async def show_token(visit: Visit) -> Response:
         loss_colour=colour_loss,
         query=f"?{query}" if query else "",
         shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
-        strip=draw_history(history, catch),
+        strip=draw_history(history),
         holders=None if holders is None else holders | _draw_holders(holders),
         look_alike=look_alike,
         watched=watched,
@@ -193,9 +177,9 @@ def colour_loss(loss_bps: int) -> str:
     return "warn" if loss_bps >= MARKED_LOSS_BPS else "ok"
 
 
-def draw_history(history: Mapping[str, Any] | None, catch: Catch | None) -> list[dict[str, Any]]:
+def draw_history(history: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The token's verdicts from the oldest on, for a strip 600 wide: each with its colour and word, where it
-    begins and how wide it is. ``catch``: of the newest. Empty: fewer than two are known."""
+    begins and how wide it is. Empty: fewer than two are known."""
     changes = [] if history is None else history["changes"][:_MOST_VERDICTS]
     if len(changes) < 2:
         return []
@@ -205,11 +189,10 @@ def draw_history(history: Mapping[str, Any] | None, catch: Catch | None) -> list
     strip = []
     for number, change in enumerate(reversed(changes)):
         until = starts[number + 1] if number + 1 < len(starts) else end
-        of_newest = catch if change is changes[0] else None
-        shown = level_colour(change["level"], change["code"], of_newest)
+        shown = level_colour(change["level"], change["code"], change["catch"])
         x = 600 * (starts[number] - starts[0]).total_seconds() / whole_s
         width = max(_LEAST_WIDTH, 600 * (until - starts[number]).total_seconds() / whole_s)
-        word = level_word(change["level"], change["code"], of_newest)
+        word = level_word(change["level"], change["code"], change["catch"])
         strip.append(change | {"colour": shown, "word": word, "x": round(min(x, 600 - _LEAST_WIDTH), 1),
                                "width": round(width, 1)})  # fmt: skip
     return strip

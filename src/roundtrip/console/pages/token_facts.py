@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
-from roundtrip.services.liquidity.findings import POOLS_UNREAD
 
 MOST_FACTS = 5
 _HIGH_INSIDERS_BPS, _SOME_INSIDERS_BPS = 2000, 500
@@ -182,8 +181,9 @@ def _liquidity(found: Answer | None) -> Iterator[TokenFact]:
         # Totals are of the liquidity in range only.
         yield TokenFact("bad", "Money beside the price, out of range, can be withdrawn now.", "liquidity")
         return
-    if not free_bps and POOLS_UNREAD in found["text"]:
-        yield TokenFact("mind", f"{POOLS_UNREAD}: who can withdraw the rest is not known.", "liquidity")
+    if not free_bps and not found["poolsComplete"]:
+        text = "Not all of its pools were read: who can withdraw the rest is not known."
+        yield TokenFact("mind", text, "liquidity")
         return
     if free_bps:
         sign = _sign(free_bps, 1, _HALF_BPS)

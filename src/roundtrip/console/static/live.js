@@ -89,7 +89,12 @@
     announce(freshRows);
   });
   // Another sort or filter than the usual one is the server's to make.
-  news?.addEventListener("click", () => (isUsual ? put() : location.reload()));
+  news?.addEventListener("click", () => {
+    if (!isUsual) return location.reload();
+    put();
+    // The button is gone: the keyboard goes on in the rows.
+    rows.querySelector("[data-row] a")?.focus({ preventScroll: true });
+  });
   rows.addEventListener("animationend", (event) => event.target.closest("[data-row]")?.classList.remove("changed"));
 
   // Up and down lead from row to row.

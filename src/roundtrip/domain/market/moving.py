@@ -9,6 +9,8 @@ from typing import Literal
 from roundtrip.domain.base import clock_age
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
+from roundtrip.domain.verdicts.words import level_colour
 
 from .fairness import WalletOrigins
 
@@ -37,7 +39,6 @@ SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 TRAP = "cannot_sell"
 LEVELS = ("ok", "warn", "unknown", "danger")
 """Each worse than those before it."""
-COSTLY_BPS = 500
 CAUGHT_FOR_S = 86_400
 """How long a trap found by a deep check outweighs any number of plain checks, which try no holder."""
 
@@ -45,12 +46,14 @@ CAUGHT_FOR_S = 86_400
 @dataclass(frozen=True, slots=True)
 class CheckedLevel:
     """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970. ``loss_bps``: of the
-    round trip; None: not measured."""
+    round trip; None: not measured. ``catch``: what a code ok does not say; None: nothing, or the check was
+    stored by an earlier release."""
 
     code: str
     level: str
     at_s: float
     loss_bps: int | None = None
+    catch: Catch | None = None
 
     def age_s(self, now_s: float) -> int | None:
         """Whole seconds; None: our clock was set back since, so the age is unknown."""
@@ -61,11 +64,14 @@ class CheckedLevel:
         age_s = self.age_s(now_s)
         return age_s is not None and age_s <= seconds
 
+    def shown_catch(self) -> Catch | None:
+        """The catch that people are shown. Checks of earlier releases have stored no more than their loss."""
+        is_costly = self.loss_bps is not None and self.loss_bps >= MARKED_LOSS_BPS
+        return self.catch or ("loss" if is_costly and self.level == "ok" else None)
+
     def shown_level(self) -> str:
-        """The level whose colour people are shown: what costs ``COSTLY_BPS`` or more is never shown as
-        good."""
-        is_costly = self.loss_bps is not None and self.loss_bps >= COSTLY_BPS
-        return "warn" if self.level == "ok" and is_costly else self.level
+        """The level whose colour people are shown."""
+        return level_colour(self.level, self.code, self.shown_catch())
 
 
 @dataclass(frozen=True, slots=True)

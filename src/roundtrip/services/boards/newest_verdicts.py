@@ -31,7 +31,8 @@ class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
 class NewestVerdicts(msgspec.Struct, frozen=True, rename="camel"):
     """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
-    that sells, the newest trap, and the newest that sells with a warning, as far as there are."""
+    that sells, the newest trap, and the newest that sells with a warning
+    or stops selling soon, as far as there are."""
 
     text: str
     block: int
@@ -75,6 +76,9 @@ def _find_examples(rows: list[NewestVerdict]) -> list[NewestVerdict]:
 def _kind(verdict: ShownVerdict) -> ExampleKind | None:
     if verdict.code == TRAP:
         return "trap"
-    if verdict.code not in SELLS or verdict.level not in ("ok", "warn"):
+    if verdict.code not in SELLS:
         return None
-    return "ok" if verdict.level == "ok" else "warn"
+    if verdict.level == "ok":
+        return "ok"
+    stops_selling = verdict.code == "ok" and verdict.level == "danger"
+    return "warn" if verdict.level == "warn" or stops_selling else None

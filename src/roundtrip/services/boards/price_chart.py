@@ -243,7 +243,7 @@ async def _read_marks(connection: Connection, token: Address, token_id: int, fro
 
 
 def _verdict_word(verdict: PastVerdict) -> str:
-    return level_word(verdict.level, verdict.code)
+    return level_word(verdict.level, verdict.code, verdict.catch)
 
 
 def _describe_mark(mark: LaunchMark) -> str:

@@ -5,16 +5,19 @@ from datetime import UTC, datetime
 import msgspec
 
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.domain.verdicts.catch import Catch
 
 SHARED_MS = 2_000
 """One answer of a page's rows serves all readers for so long."""
 
 
 class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
-    """A check. ``level``: at most warn where the round trip is costly. ``age_s`` None: not known."""
+    """A check. ``level``: whose colour it is shown in, never better than the verdict's. ``catch``: what a
+    code ok does not say. ``age_s`` None: not known."""
 
     code: str
     level: str
+    catch: Catch | None
     checked_at: datetime
     age_s: int | None
 
@@ -36,4 +39,4 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
 
 def _present(checked: CheckedLevel, now_s: float) -> ShownVerdict:
     at = datetime.fromtimestamp(int(checked.at_s), UTC)
-    return ShownVerdict(checked.code, checked.shown_level(), at, checked.age_s(now_s))
+    return ShownVerdict(checked.code, checked.shown_level(), checked.shown_catch(), at, checked.age_s(now_s))

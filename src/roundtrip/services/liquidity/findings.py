@@ -40,6 +40,10 @@ class LiquidityFindings:
     depth: TokenDepth
     exit_after: ExitAfterWithdrawal | None
 
+    def has_all_pools(self) -> bool:
+        """Whether every pool could be read. One that could not may be the largest."""
+        return not _has_unread_pool(self.bought)
+
 
 async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> LiquidityFindings:
     """The findings after a buy round, with what the reader has read already. Raises NodeFault."""
@@ -57,10 +61,14 @@ async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> Liq
 
 
 def _describe_unread(bought: BuyRoundResult, depths: Sequence[PoolDepth]) -> str:
-    """Why positions are not known; empty: they are. A pool that could not be read may be the largest."""
+    """Why positions are not known; empty: they are."""
     if depths and not any(depth.positions or depth.is_curve for depth in depths):
         return NOT_KNOWN
-    return POOLS_UNREAD if any(isinstance(one.facts, Missing) for one in bought.data.venues) else ""
+    return POOLS_UNREAD if _has_unread_pool(bought) else ""
+
+
+def _has_unread_pool(bought: BuyRoundResult) -> bool:
+    return any(isinstance(one.facts, Missing) for one in bought.data.venues)
 
 
 def describe_absence(bought: BuyRoundResult) -> str:

@@ -166,6 +166,7 @@ def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context, tags_c
         totals=_present_totals(depth) if has_any else None,
         if_it_left=None if found.exit_after is None else _present_exit(found.exit_after, tags),
         venues=[present_venue(pool, depth, bought, tags) for pool in depth.pools],
+        pools_complete=found.has_all_pools(),
         tags_complete=tags_complete,
     )
 

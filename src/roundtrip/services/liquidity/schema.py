@@ -199,11 +199,18 @@ class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
     ]
     if_it_left: Annotated[
         ExitAfterLeaving | None,
-        msgspec.Meta(description="null: nobody is known who can withdraw active liquidity now."),
+        msgspec.Meta(description="null: nobody is known who can withdraw any now, in or out of range."),
     ]
     venues: Annotated[
         list[LiquidityVenue],
         msgspec.Meta(description="The venue that gives most for 0.1 eth first, four at most. Empty: none."),
+    ]
+    pools_complete: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether all of the token's pools were read. false: what holds for these need not "
+            "hold for the others."
+        ),
     ]
     tags_complete: Annotated[
         bool,

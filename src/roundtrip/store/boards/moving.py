@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import MoneyFlow
+from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
@@ -68,19 +69,21 @@ SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
     deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
     decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
     decided.checked_at AS decided_at,
-    newest.loss_bps AS newest_loss, deep.loss_bps AS deep_loss, decided.loss_bps AS decided_loss, pool_id
+    newest.loss_bps AS newest_loss, newest.catch AS newest_catch,
+    deep.loss_bps AS deep_loss, deep.catch AS deep_catch,
+    decided.loss_bps AS decided_loss, decided.catch AS decided_catch, pool_id
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
     WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
 ) AS newest ON true
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
     WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
 ) AS deep ON true
 LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps FROM facts.evidence
+    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
     WHERE evidence.token = token.address AND evidence.deep AND evidence.holders > 0
         AND evidence.verdict_level <> 'unknown'
     ORDER BY evidence.id DESC LIMIT 1
@@ -131,8 +134,11 @@ class _MoneyFlowRow(NamedTuple):
     decided_level: str | None
     decided_at: datetime | None
     newest_loss: int | None
+    newest_catch: Catch | None
     deep_loss: int | None
+    deep_catch: Catch | None
     decided_loss: int | None
+    decided_catch: Catch | None
     pool_id: int
 
 
@@ -187,9 +193,9 @@ def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
         row.sells,
         tuple(row.buyers),
         row.sellers,
-        as_checked(row.newest_code, row.newest_level, row.newest_at, row.newest_loss),
-        as_checked(row.deep_code, row.deep_level, row.deep_at, row.deep_loss),
-        as_checked(row.decided_code, row.decided_level, row.decided_at, row.decided_loss),
+        as_checked(row.newest_code, row.newest_level, row.newest_at, row.newest_loss, row.newest_catch),
+        as_checked(row.deep_code, row.deep_level, row.deep_at, row.deep_loss, row.deep_catch),
+        as_checked(row.decided_code, row.decided_level, row.decided_at, row.decided_loss, row.decided_catch),
         row.pool_id,
     )
 

@@ -6,7 +6,6 @@ import pytest
 
 from roundtrip.console.pages.token import amount_back, colour_loss, draw_history
 from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, list_facts
-from roundtrip.services.liquidity.findings import POOLS_UNREAD
 
 CHECK: dict[str, Any] = {
     "flags": [],
@@ -42,7 +41,7 @@ def card(*outlook: dict[str, str], **cost: Any) -> dict[str, Any]:
 def facts(
     check: Any = CHECK, card: Any = None, held: Any = None, totals: Any = None, says_liquidity: bool = False
 ) -> list[TokenFact]:
-    liquidity = None if totals is None else {"ifItLeft": None, "text": "", "totals": totals}
+    liquidity = None if totals is None else {"ifItLeft": None, "poolsComplete": True, "totals": totals}
     return list_facts(check, card, held, liquidity, says_liquidity)
 
 
@@ -107,10 +106,10 @@ def test_liquidity_is_good_only_where_nobody_can_withdraw_it(totals: dict[str, i
 
 @pytest.mark.parametrize(
     ("answer", "sign"),
-    [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"text": f"{POOLS_UNREAD}: this is not a pass."}, "mind")],
+    [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"poolsComplete": False}, "mind")],
 )
 def test_what_lies_out_of_range_or_is_not_read_is_no_pass(answer: dict[str, Any], sign: str) -> None:
-    liquidity = {"ifItLeft": None, "text": "", "totals": BURNED} | answer
+    liquidity = {"ifItLeft": None, "poolsComplete": True, "totals": BURNED} | answer
     (found,) = [fact for fact in list_facts(CHECK, None, None, liquidity) if fact.part == "liquidity"]
     assert found.sign == sign
 
@@ -172,22 +171,22 @@ def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
     assert [colour_loss(bps) for bps in (-5, 499, 500, 4999, 5000)] == ["ok", "ok", "warn", "warn", "danger"]
 
 
-def verdict(minute: int, last: int, level: str, code: str = "ok") -> dict[str, Any]:
+def verdict(minute: int, last: int, level: str, code: str = "ok", catch: str | None = None) -> dict[str, Any]:
     return {
         "checkedAt": f"2026-01-05T12:{minute:02}:00Z", "lastCheckedAt": f"2026-01-05T12:{last:02}:00Z",
-        "level": level, "code": code, "checks": 2,
+        "level": level, "code": code, "catch": catch, "checks": 2,
     }  # fmt: skip
 
 
 def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
     newest_first = [
-        verdict(40, 60 - 1, "warn"),
+        verdict(40, 60 - 1, "warn", catch="hour"),
         verdict(10, 30, "danger", "cannot_sell"),
         verdict(0, 5, "ok"),
     ]
-    strip = draw_history({"changes": newest_first}, "hour")
+    strip = draw_history({"changes": newest_first})
     assert [span["colour"] for span in strip] == ["ok", "danger", "danger"]
     assert [span["word"] for span in strip][-1] == "Sells now, not in an hour"
     assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
     assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
-    assert draw_history({"changes": newest_first[:1]}, None) == draw_history(None, None) == []
+    assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []

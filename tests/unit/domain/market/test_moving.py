@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -13,7 +14,6 @@ from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
-    COSTLY_BPS,
     CROWD,
     MOST_OF_A_GROUP,
     MOST_OF_A_SORT,
@@ -33,6 +33,7 @@ from roundtrip.domain.market.moving import (
     group_flows,
     standing,
 )
+from roundtrip.domain.verdicts.catch import Catch
 
 NOW_S = 1_000_000.0
 DAY_S = 86_400
@@ -280,11 +281,17 @@ def test_what_a_deep_check_found_worse_is_shown_for_a_day() -> None:
 
 
 def test_what_costs_much_is_never_shown_as_good() -> None:
-    levels = {
-        loss: replace(checked(), loss_bps=loss).shown_level() for loss in (None, COSTLY_BPS - 1, COSTLY_BPS)
-    }
-    assert levels == {None: "ok", COSTLY_BPS - 1: "ok", COSTLY_BPS: "warn"}
+    levels = {loss: replace(checked(), loss_bps=loss).shown_level() for loss in (None, 499, 500)}
+    assert levels == {None: "ok", 499: "ok", 500: "warn"}
     assert replace(checked(level="danger"), loss_bps=9000).shown_level() == "danger"
+
+
+def test_what_stops_selling_soon_is_shown_as_a_danger() -> None:
+    levels = {catch: replace(checked(level="warn"), catch=catch).shown_level() for catch in get_args(Catch)}
+    assert levels == {
+        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn"
+    }  # fmt: skip
+    assert replace(checked(), catch="tax", loss_bps=900).shown_catch() == "tax"
 
 
 def test_each_group_has_room_of_its_own_and_a_crowd_is_asked_for() -> None:

@@ -1,0 +1,24 @@
+"use strict";
+// Suggestions below a search: the arrows lead into them and back, Escape and a click elsewhere close them.
+document.addEventListener("keydown", (event) => {
+  const form = event.target.closest("form.search, form.finder");
+  if (!form) return;
+  const box = form.querySelector(".suggested");
+  const stops = [form.querySelector("input[type=search]"), ...box.querySelectorAll("a")];
+  if (event.key === "Escape" && box.childElementCount) {
+    box.replaceChildren();
+    stops[0].focus();
+    event.preventDefault();
+  }
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const next = step && stops[stops.indexOf(document.activeElement) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});
+
+document.addEventListener("click", (event) => {
+  for (const box of document.querySelectorAll(".suggested")) {
+    if (!box.closest("form").contains(event.target)) box.replaceChildren();
+  }
+});

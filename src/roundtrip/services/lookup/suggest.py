@@ -1,0 +1,76 @@
+"""What a query may become: tokens whose symbol, name or address begins so, each with its newest verdict."""
+
+import re
+from datetime import datetime
+
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.services.boards.shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
+from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.index.tokens import labels_of
+from roundtrip.store.wallets.suggestions import find_by_address, find_by_text
+
+from .look_up_answer import MOST_CHARACTERS
+
+MOST_SHOWN = 8
+_DIGITS = re.compile(r"0x(?P<digits>[0-9a-fA-F]{3,40})")
+_NAME_LENGTH = 64
+
+
+class SuggestParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody has typed so far."""
+
+    query: str
+
+
+class TokenSuggestion(msgspec.Struct, frozen=True, rename="camel"):
+    """``verdict`` None: it was never checked. ``launched_at`` None: no launchpad launched it."""
+
+    token: TokenNamed
+    verdict: ShownVerdict | None
+    launched_at: datetime | None
+
+
+class TokenSuggestions(msgspec.Struct, frozen=True, rename="camel"):
+    """Those with the very symbol first, then the newest launches."""
+
+    rows: list[TokenSuggestion]
+
+
+async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSuggestions]:
+    """The suggestions; none for an empty query. Raises ServiceFull."""
+    query = shared_as(params)
+    if not query:
+        return UseCaseAnswer(TokenSuggestions([]), ttl_ms=SHARED_MS)
+    address = _DIGITS.fullmatch(query)
+    async with reading(ctx) as (connection, _):
+        if address is not None:
+            found = await find_by_address(connection, address["digits"], MOST_SHOWN)
+        else:
+            name = query[:_NAME_LENGTH]
+            found = await find_by_text(connection, _symbol_key(query), name, MOST_SHOWN)
+        tokens = [one.token for one in found]
+        checks = await read_checks(connection, tokens)
+        labels = await labels_of(connection, tokens)
+    now_s = ctx.now_s()
+    rows = [
+        TokenSuggestion(
+            present_token(labels[token]),
+            present_stored(checks[token], now_s),
+            None if launched_s is None else when(launched_s),
+        )
+        for token, launched_s in found
+    ]
+    return UseCaseAnswer(TokenSuggestions(rows), ttl_ms=SHARED_MS)
+
+
+def shared_as(params: SuggestParams) -> str:
+    """The query as it is looked for."""
+    return names.clean(params.query, MOST_CHARACTERS)
+
+
+def _symbol_key(query: str) -> str:
+    return query.removeprefix("$").casefold()

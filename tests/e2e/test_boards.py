@@ -1,0 +1,144 @@
+"""Boards in a real browser: sorting, the keyboard, live rows that stay where they are, and the search."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from e2e.browser import Visitor
+from e2e.ground import Ground, asked
+from roundtrip.console.pages.boards import BOARDS
+
+_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+_CUT_OFF = """() => [...document.querySelectorAll('#rows td')]
+    .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.outerHTML.slice(0, 200))"""
+_NEXT_ROWS = """() => {
+    const rows = document.getElementById('rows').cloneNode(true);
+    const list = [...rows.querySelectorAll('[data-row]')];
+    const added = list[0].cloneNode(true);
+    added.dataset.row = '0xadded';
+    for (const row of list) row.querySelector('[data-label=Buyers]').textContent = '77';
+    list[0].before(list[1]);
+    list[1].before(added);
+    return rows.innerHTML;
+}"""
+_TOPS = (
+    "() => [...document.querySelectorAll('#rows [data-row]')].map((row) => row.getBoundingClientRect().top)"
+)
+
+
+@pytest.mark.parametrize("board", [board.tool for board in BOARDS])
+async def test_a_phone_shows_every_cell_whole(newcomer: Visitor, board: str) -> None:
+    page = newcomer.page
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await newcomer.open(f"/boards/{board}")
+    await expect(page.locator("#rows [data-row]").first).to_be_visible()
+    assert await page.evaluate(_WIDER) is False
+    assert await page.evaluate(_CUT_OFF) == []
+
+
+async def test_a_click_on_a_heading_sorts_and_the_address_keeps_it(newcomer: Visitor) -> None:
+    page = newcomer.page
+    await newcomer.open("/boards/graduating_soon")
+    await page.get_by_role("columnheader", name="Buyers").get_by_role("link").click()
+    await page.wait_for_url("**/boards/graduating_soon?sort=buyers")
+    heading = page.get_by_role("columnheader", name="Buyers")
+    await expect(heading).to_have_attribute("aria-sort", "descending")
+    await newcomer.open("/boards/graduating_soon?sort=buyers")
+    counts = [int(text) for text in await page.locator("#rows [data-label=Buyers]").all_inner_texts()]
+    assert counts == sorted(counts, reverse=True)
+    await page.get_by_label("Full", exact=True).select_option("95")
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url(re.compile("full=95"))
+    fills = await page.locator("#rows [data-label=Full]").all_inner_texts()
+    assert fills
+    assert all(float(text.rstrip(" %")) >= 95 for text in fills)
+
+
+async def test_arrows_lead_from_row_to_row_and_enter_opens(newcomer: Visitor) -> None:
+    page = newcomer.page
+    await newcomer.open("/boards/graduating_soon")
+    rows = page.locator("#rows [data-row]")
+    tokens = [await rows.nth(n).get_attribute("data-row") for n in range(2)]
+    await rows.first.locator("a").first.focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(rows.nth(1).locator("a").first).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(rows.first.locator("a").first).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"**/token/{tokens[1]}")
+    await newcomer.settled()
+
+
+async def test_the_whole_row_leads_to_its_page(newcomer: Visitor) -> None:
+    page = newcomer.page
+    await newcomer.open("/boards/winners")
+    row = page.locator("#rows [data-row]").first
+    wallet = await row.get_attribute("data-row")
+    await row.locator("td").nth(3).click()
+    await page.wait_for_url(f"**/wallet/{wallet}")
+    await newcomer.settled()
+
+
+async def test_live_news_move_no_row_until_the_reader_asks(newcomer: Visitor) -> None:
+    page = newcomer.page
+    newcomer.expected.append("ERR_INCOMPLETE_CHUNKED_ENCODING")
+    sent = await _hold_stream(page, "graduating_soon")
+    await newcomer.open("/boards/graduating_soon")
+    rows = page.locator("#rows [data-row]")
+    first = await rows.first.get_attribute("data-row")
+    used = rows.nth(2)
+    await used.locator("a").first.focus()
+    before = await used.inner_html()
+    tops = await page.evaluate(_TOPS)
+    sent["rows"] = await page.evaluate(_NEXT_ROWS)
+    news = page.get_by_role("button", name="1 new")
+    await expect(news).to_be_visible()
+    # Other rows changed where they are; the one in use did not, and none moved against another.
+    await expect(rows.first.locator("[data-label=Buyers]")).to_have_text("77")
+    assert await used.inner_html() == before
+    assert await rows.first.get_attribute("data-row") == first
+    assert [round(top - tops[0]) for top in tops] == [
+        round(top - (await page.evaluate(_TOPS))[0]) for top in await page.evaluate(_TOPS)
+    ]
+    await news.press("Enter")
+    await expect(rows.first).to_have_attribute("data-row", "0xadded")
+    await expect(rows.first.locator("a").first).to_be_focused()
+    await expect(news).to_be_hidden()
+
+
+async def _hold_stream(page: Page, board: str) -> dict[str, str]:
+    """Answers the board's stream with what the caller puts under ``rows``; the browser asks again."""
+    sent: dict[str, str] = {}
+
+    async def answer(route: Route) -> None:
+        data = "".join(f"data: {line}\n" for line in sent.get("rows", "").splitlines())
+        body = "retry: 200\n\n" + (f"event: rows\n{data}\n" if data else "")
+        await route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    await page.route(f"**/boards/{board}/live", answer)
+    return sent
+
+
+async def test_the_search_suggests_what_begins_so(newcomer: Visitor, ground: Ground) -> None:
+    page = newcomer.page
+    token = (await asked(ground.url, "look_up", query=ground.fair))["token"]
+    await newcomer.open("/status")
+    await page.keyboard.press("/")
+    await page.keyboard.type(token["symbol"][:3].lower())
+    found = page.locator(f'.suggestions a[href="/token/{ground.fair}"]')
+    await expect(found).to_be_visible()
+    await expect(found.locator(".pill")).to_be_visible()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.locator(".suggestions a").first).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".suggestions")).to_have_count(0)
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+    # A part of the name, without scripts' help.
+    await page.get_by_role("searchbox").fill(token["name"][:-1])
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/search?**")
+    await page.locator(f'main .suggestions a[href="/token/{ground.fair}"]').click()
+    await page.wait_for_url(f"**/token/{ground.fair}")
+    await newcomer.settled()
