@@ -4,18 +4,22 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.account_sections.bag import list_warnings
+from roundtrip.console.pages.account_sections.bag import list_warnings, sum_past
 from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
+from roundtrip.services.portfolio.bag_page import value_past
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.trades import MOST_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
+from roundtrip.store.watch.bag_changes import BagToken
+from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -208,6 +212,29 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
 )  # fmt: skip
 def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: list[str]) -> None:
     assert [level for level, _ in list_warnings(row)] == levels
+
+
+def test_the_bag_over_time_counts_what_can_be_sold_and_no_guess() -> None:
+    rows = [
+        {"token": {"address": name}, "sells": sells}
+        for name, sells in (("a", "yes"), ("b", "yes"), ("trap", "refused"), ("dark", "unknown"))
+    ]
+    values = {"a": ["1.5", "2"], "b": ["0.5", None], "trap": ["9", "9"], "dark": ["9", "9"]}
+    past = {
+        "times": ["2026-01-05T00:00:00Z", "2026-01-05T06:00:00Z"],
+        "tokens": [{"address": name, "values": series} for name, series in values.items()],
+    }
+    assert [value for _, value in sum_past(rows, past)] == [Decimal(2), None]
+    assert sum_past(rows[2:], past) == []
+
+
+def test_what_was_held_is_counted_back_from_what_is_held() -> None:
+    held, bought = (
+        BagToken(7, 300, None, None, 1, 1),
+        [OwnTrade(7, 20, 100), OwnTrade(7, 30, 200), OwnTrade(8, 30, 9)],
+    )
+    prices = {at_s: PastTrade(at_s, 5 * 10**17, 100) for at_s in (20, 30)}
+    assert value_past(held, bought, prices, [10, 20, 25, 30]) == ["0", "0.5", None, "1.5"]
 
 
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:

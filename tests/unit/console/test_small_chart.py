@@ -24,7 +24,7 @@ def test_zero_is_always_within_and_the_time_is_to_scale() -> None:
     assert [x for x, _ in curve.points] == [0, WIDTH / 4, WIDTH]
     heights = [y for _, y in curve.points]
     assert heights[1] < heights[0] < curve.zero < heights[2] < HEIGHT
-    assert (curve.low, curve.high) == (-1, 2)
+    assert (curve.low, curve.high) == (Decimal(-1), Decimal(2))
 
 
 def test_a_line_of_zeros_lies_on_zero() -> None:

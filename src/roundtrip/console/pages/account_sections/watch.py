@@ -118,7 +118,7 @@ def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
 ROOM = Room(
     "watch",
     "Watch",
-    "Set rules that alert you about trades, and follow wallets.",
+    "Set rules that alert you about trades, watch tokens, and follow wallets.",
     {"watched": "list_rules", "around": _AROUND, "tokens": WATCHED},
     _read_prefill,
 )
