@@ -221,7 +221,7 @@ def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
     shown = flow.checks.to_show(now_s)
     if shown is None:
         return "checking"
-    if shown.code == TRAP or shown.level == "danger":
+    if shown.code == TRAP or shown.shown_level() == "danger":
         return "danger"
     return "listed" if shown.level != "unknown" and shown.code in SELLS else "checking"
 
