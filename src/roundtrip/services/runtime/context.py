@@ -39,7 +39,7 @@ class Context:
     paid for; None: they cannot be. ``service_id``: id of the database, shared by all processes of a service
     and unique to it. ``outward``: sends messages to users' channels. ``measures``: durations in this process.
     ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
-    accounts are not limited. ``stock_tokens``: those that the network's configuration lists.
+    accounts are not limited. ``stock_tokens``, ``explorer_url``: as the network's configuration has them.
     ``index_patience_s``: how long a check waits for the database; without it a check says less."""
 
     chain_id: int
@@ -66,6 +66,7 @@ class Context:
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
     address: str | None = None
     stock_tokens: tuple[ListedToken, ...] = ()
+    explorer_url: str | None = None
     index_patience_s: float = 0.5
 
     def for_caller(
