@@ -16,6 +16,7 @@ from .pages import (
     session,
     token,
     token_flags,
+    token_request,
     trade,
     wallet,
 )
@@ -36,6 +37,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/token/{address}", token.show_token),
     PageRoute("/token/{address}/holders", token.show_holders),
     PageRoute("/token/{address}/liquidity", token.show_liquidity),
+    PageRoute("/token/{address}/request", token_request.show_request),
     PageRoute("/token/{address}/chart", chart.show_chart),
     PageRoute("/token/{address}/trades", chart.show_trades),
     PageRoute("/token/{address}/flags", token_flags.show_flags),
