@@ -39,6 +39,9 @@ class Network:
     """Stock tokens, which others pass for. All are proxies of one beacon: one with the same code and beacon
     is of the same issuer."""
 
+    explorer_url: str | None = None
+    """A block explorer with the pages ``/token/``, ``/address/`` and ``/tx/``; None: there is none."""
+
     def listed_tokens(self) -> tuple[ListedToken, ...]:
         """The tokens that others pass for: weth, usdg and the stock tokens."""
         contracts = self.contracts
@@ -114,6 +117,7 @@ ROBINHOOD = Network(
         ListedToken("AAPL", _address("0xaF3D76f1834A1d425780943C99Ea8A608f8a93f9")),
         ListedToken("TSLA", _address("0x322f0929c4625ed5bad873c95208d54e1c003b2d")),
     ),
+    explorer_url="https://robinhoodchain.blockscout.com",
 )
 """Robinhood Chain, mainnet. Contracts as published by Uniswap and by the launchpad."""
 

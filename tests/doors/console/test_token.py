@@ -109,7 +109,7 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     raw = json.loads(code(page, "raw"))
     assert f'data-age-of="{raw["checkedAt"]}"' in page
     assert f'<time datetime="{raw["checkedAt"]}">' in page
-    kept = re.search(r"Block ([\d,]+), checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page))
+    kept = re.search(r"Block ([\d,]+), [\d,]+ behind the head, checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page))
     assert kept is not None
     async with reader.browser.get(f"{reader.url}/v1/check/{built.tokens['plain']}/proof") as proof:
         evidence = (await proof.json())["evidence"]
@@ -386,9 +386,12 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
     token = built.tokens["plain"]
     page = await reader.token(token)
     buttons = re.findall(
-        r'<button type="button" hidden data-copy-of="#(\w+)" aria-label="Copy the [^"]+">', page
+        r'<button type="button"[^>]* hidden data-copy-of="#([\w-]+)" aria-label="Copy the [^"]+">', page
     )
-    assert buttons == ["curl", "mcp", "raw"]
+    examples = ["curl", "python", "typescript", "mcp", "raw"]
+    assert buttons == ["address", "share-link", "share-text", *examples]
+    assert f"/v1/check/{token}" in code(page, "python")
+    assert f"/v1/check/{token}" in code(page, "typescript")
     assert re.search(r'role="status" id="copy-note"', page)
     url = re.fullmatch(r"curl -s '(.+)'", code(page, "curl"))
     assert url is not None
@@ -401,6 +404,24 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
     assert proof is not None
     async with reader.browser.get(reader.url + proof.group(1)) as response:
         assert (response.status, (await response.json())["evidence"]["token"]) == (200, token)
+
+
+async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, built: Built) -> None:
+    listing = replace(indexed, explorer_url="https://explorer.example")
+    plain, bomb = built.tokens["plain"], built.tokens["time_bomb"]
+    async with service(listing, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        page = await Reader(url, browser).token(plain)
+        trap = await Reader(url, browser).token(bomb)
+    shared = words(page.partition('class="share"')[2].partition("</details>")[0])
+    assert f"Can sell: {plain}. 0.1 ETH in, 0.0994 ETH back. Simulated on block" in shared
+    assert f"/t/{plain}" in html.unescape(
+        page.partition("https://x.com/intent/post?")[2].partition('"')[0]
+    ).replace("%2F", "/")
+    assert f'href="https://explorer.example/token/{plain}"' in page
+    assert re.search(r'href="https://explorer\.example/address/0x[0-9a-f]{40}"', page)
+    shared = words(trap.partition('class="share"')[2].partition("</details>")[0])
+    assert f"Sells now, not in an hour: {bomb}. Simulated on block" in shared
+    assert "behind the head" in words(page)
 
 
 # --- strangers -------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
+from .docs import write_examples
 from .token_facts import list_facts
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -133,7 +134,8 @@ async def show_token(visit: Visit) -> Response:
     )
     verdict, catch = check["verdict"], card["catch"] if card else None
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
-    url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
+    ctx = visit.console.dispatch.ctx
+    check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
@@ -164,9 +166,11 @@ async def show_token(visit: Visit) -> Response:
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
-        curl=f"curl -s '{url}{f'?{query}' if query else ''}'",
+        examples=write_examples(check_url),
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        public_url=visit.console.dispatch.ctx.public_url,
+        public_url=ctx.public_url,
+        explorer_url=ctx.explorer_url,
+        head=ctx.heads.last_number(),
     )
 
 

@@ -40,6 +40,7 @@ class Context:
     and unique to it. ``outward``: sends messages to users' channels. ``measures``: durations in this process.
     ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
     accounts are not limited. ``stock_tokens``: those that the network's configuration lists.
+    ``explorer_url``: of the network's block explorer; None: it has none.
     ``index_patience_s``: how long a check waits for the database; without it a check says less."""
 
     chain_id: int
@@ -67,6 +68,7 @@ class Context:
     address: str | None = None
     stock_tokens: tuple[ListedToken, ...] = ()
     index_patience_s: float = 0.5
+    explorer_url: str | None = None
 
     def for_caller(
         self, caller: str, lane: Lane, token: str | None = None, address: str | None = None
