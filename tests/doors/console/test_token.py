@@ -109,7 +109,9 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     raw = json.loads(code(page, "raw"))
     assert f'data-age-of="{raw["checkedAt"]}"' in page
     assert f'<time datetime="{raw["checkedAt"]}">' in page
-    kept = re.search(r"Block ([\d,]+), [\d,]+ behind the head, checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page))
+    kept = re.search(
+        r"Block ([\d,]+), [\d,]+ behind the head, checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page)
+    )
     assert kept is not None
     async with reader.browser.get(f"{reader.url}/v1/check/{built.tokens['plain']}/proof") as proof:
         evidence = (await proof.json())["evidence"]

@@ -31,6 +31,7 @@ from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlik
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
+from .holder_ties import draw_ties
 from .token_facts import list_facts
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -284,7 +285,8 @@ async def show_holders(visit: Visit) -> Response:
 
 def _draw_holders(answer: Mapping[str, Any]) -> dict[str, Any]:
     graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    return {"graphs": graphs, "lines": draw_growth(answer["grown"]["points"])}
+    ties = draw_ties(answer["held"], answer["launched"])
+    return {"graphs": graphs, "ties": ties, "lines": draw_growth(answer["grown"]["points"])}
 
 
 def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:
