@@ -27,6 +27,7 @@ async function toClipboard(source) {
 }
 
 async function copy(button) {
+  const label = (button.dataset.label ??= button.textContent);
   const note = document.getElementById("copy-note");
   let said = "Copied";
   try {
@@ -37,7 +38,7 @@ async function copy(button) {
   }
   button.textContent = note.textContent = said;
   setTimeout(() => {
-    button.textContent = "Copy";
+    button.textContent = label;
     note.textContent = "";
   }, NOTE_MS);
 }
@@ -64,6 +65,23 @@ for (const button of document.querySelectorAll("[data-copy-of]")) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
+
+// How far the chain went on since the block of the check.
+const block = document.querySelector("[data-block]");
+
+async function tellBehind() {
+  if (!block || document.hidden) return;
+  try {
+    const { head } = await (await fetch("/v1/health")).json();
+    const behind = head - Number(block.dataset.block);
+    if (behind >= 0) block.textContent = `${behind.toLocaleString("en")} behind the head`;
+  } catch {
+    // The age beside it goes on.
+  }
+}
+
+setInterval(tellBehind, 5000);
+
 function tick() {
   tellAges();
   tellNext();
