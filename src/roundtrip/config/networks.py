@@ -39,7 +39,8 @@ class Network:
     """Stock tokens, which others pass for. All are proxies of one beacon: one with the same code and beacon
     is of the same issuer."""
     explorer_url: str | None = None
-    """A block explorer, without a slash at its end, with the pages ``/token/``, ``/address/`` and ``/tx/``; None: there is none."""
+    """A block explorer, without a slash at its end, with the pages ``/token/``, ``/address/`` and ``/tx/``;
+    None: there is none."""
 
     def listed_tokens(self) -> tuple[ListedToken, ...]:
         """The tokens that others pass for: weth, usdg and the stock tokens."""
