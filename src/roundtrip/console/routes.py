@@ -17,6 +17,7 @@ from .pages import (
     token,
     token_flags,
     token_request,
+    token_steps,
     trade,
     wallet,
 )
@@ -37,6 +38,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/token/{address}", token.show_token),
     PageRoute("/token/{address}/holders", token.show_holders),
     PageRoute("/token/{address}/liquidity", token.show_liquidity),
+    PageRoute("/token/{address}/steps", token_steps.stream_steps, streams=True),
     PageRoute("/token/{address}/request", token_request.show_request),
     PageRoute("/token/{address}/chart", chart.show_chart),
     PageRoute("/token/{address}/trades", chart.show_trades),
