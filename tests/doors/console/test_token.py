@@ -354,6 +354,28 @@ async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, buil
     assert "bad_input" in await reader.page(f"/token/{built.tokens['cooldown']}?deep=x", 400)
 
 
+async def test_a_deep_check_tells_its_steps_and_counts_once(indexed: Context, built: Built) -> None:
+    token = "0x" + await indexed.pool.fetchval(BUSIEST)
+    async with service(indexed, Settings(views_per_minute=1)) as url, aiohttp.ClientSession() as browser:
+        async with browser.get(f"{url}/token/{token}/steps") as response:
+            assert response.content_type == "text/event-stream"
+            told = await response.text()
+        reader = Reader(url, browser)
+        assert "Run a deep check" not in await reader.token(token, "?deep=1")
+        again = await reader.page(f"/token/{token}/steps")
+        refused = await reader.page(f"/token/{built.tokens['plain']}/steps", 200)
+        wrong = await reader.page(f"/token/{token}/steps?amount=99", 400)
+    steps = re.findall(r"^data: (.+)$", told, re.MULTILINE)
+    assert steps[1:3] == ["Buys simulated", "Sells simulated: soon, after an hour, after a day"]
+    sent = re.search(r"Holders: (\d+) simulations sent", told)
+    assert sent is not None
+    assert f"Holders: {sent.group(1)} of {sent.group(1)} answered" in steps
+    # A shared answer has no steps, and one beyond the limit ends at once: its page says why.
+    for one in (again, refused):
+        assert one.split() == ["event:", "end", "data:"]
+    assert "bad_input" in wrong
+
+
 async def test_a_check_whose_evidence_is_gone_still_has_its_page(
     reader: Reader, indexed: Context, built: Built
 ) -> None:

@@ -103,7 +103,7 @@ async def show_token(visit: Visit) -> Response:
     deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
     params = CheckParams(visit.path["address"], deep, amount)
     is_usual = params.probe_wei() is None
-    row = _CHECK if is_usual else _AT_SIZE
+    row = find_check(params)
     if visit.is_piece():
         # A piece belongs to the page of an answer that was counted, and is shared for as long.
         if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
@@ -159,6 +159,11 @@ async def show_token(visit: Visit) -> Response:
         public_url=ctx.public_url,
         head=ctx.heads.last_number(),
     )
+
+
+def find_check(params: CheckParams) -> AnyOperation:
+    """The operation that makes this check. Raises CallerFault (bad_input)."""
+    return _CHECK if params.probe_wei() is None else _AT_SIZE
 
 
 def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str | None:

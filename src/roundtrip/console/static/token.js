@@ -82,6 +82,33 @@ async function tellBehind() {
 
 setInterval(tellBehind, 5000);
 
+// A deep check tells its steps while this page stays; then the page of its answer comes.
+const deep = document.querySelector("[data-steps]");
+
+deep?.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (deep.hasAttribute("aria-disabled")) return;
+  deep.setAttribute("aria-disabled", "true");
+  const list = document.getElementById("steps-done");
+  list.hidden = false;
+  list.textContent = "";
+  const stream = new EventSource(deep.dataset.steps);
+  const leave = () => {
+    stream.close();
+    location.assign(deep.href);
+  };
+  stream.addEventListener("step", ({ data }) => {
+    for (const text of data.split("\n")) {
+      const step = document.createElement("li");
+      step.textContent = text;
+      list.append(step);
+    }
+  });
+  stream.addEventListener("end", leave);
+  stream.addEventListener("error", leave);
+});
+
 function tick() {
   tellAges();
   tellNext();
