@@ -156,7 +156,6 @@ async def show_token(visit: Visit) -> Response:
         raw=json.dumps(check, indent=2, ensure_ascii=False),
         examples=write_examples(check_url),
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        public_url=ctx.public_url,
         head=ctx.heads.last_number(),
     )
 

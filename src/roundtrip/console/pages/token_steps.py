@@ -54,12 +54,14 @@ async def _send_steps(
     with reserved:
         check = asyncio.create_task(visit.ask(row, **asked))
         try:
-            sent = 0
-            while not check.done():
-                if fresh := steps.read(key)[sent:]:
+            sent, found, is_done = 0, None, False
+            while not is_done:
+                await asyncio.wait([check], timeout=_EVERY_S)
+                is_done = check.done()
+                found = found if found is not None else steps.find(key)
+                if fresh := (found or ())[sent:]:
                     sent += len(fresh)
                     yield encode_event("step", "\n".join(fresh))
-                await asyncio.wait([check], timeout=_EVERY_S)
             # Its error is retrieved: the page that follows shows it.
             check.exception()
             yield encode_event("end", "")

@@ -96,7 +96,6 @@ async def show_wallet(visit: Visit) -> Response:
         sorts=tuple(_SORTS),
         bars=draw_profit(page["days"], answer["blockTime"]),
         is_unknown=is_unknown(answer),
-        public_url=visit.console.dispatch.ctx.public_url,
         **page,
         **await _mark_values(visit),
     )

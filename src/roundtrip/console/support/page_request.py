@@ -126,14 +126,16 @@ class Visit:
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """Renders a page, or a piece of one."""
-        made = datetime.fromtimestamp(self.console.dispatch.ctx.now_s(), UTC).isoformat(timespec="seconds")
+        ctx = self.console.dispatch.ctx
+        made = datetime.fromtimestamp(ctx.now_s(), UTC).isoformat(timespec="seconds")
         body = self.console.templates.render(
             template,
             visit=self,
             csrf=self.csrf(),
             signed_in=self.session is not None,
             made=made,
-            explorer=self.console.dispatch.ctx.explorer_url,
+            explorer=ctx.explorer_url,
+            public_url=ctx.public_url,
             **values,
         )
         return Response(body, status, media_type="text/html")

@@ -1,7 +1,7 @@
 """The steps of checks under way, for people who wait for one."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 
 _OWN: ContextVar[list[str] | None] = ContextVar("check_steps", default=None)
@@ -26,9 +26,9 @@ class CheckSteps:
             if self._running.get(key) is steps:
                 del self._running[key]
 
-    def read(self, key: str) -> tuple[str, ...]:
-        """What was done so far; empty: nothing, or that check runs in another process."""
-        return tuple(self._running.get(key, ()))
+    def find(self, key: str) -> Sequence[str] | None:
+        """The steps of the check that runs now; they grow until it ends. None: none runs in this process."""
+        return self._running.get(key)
 
 
 def note_step(text: str) -> None:
