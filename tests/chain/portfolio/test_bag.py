@@ -126,7 +126,7 @@ async def bag(
         own, ground = replace(ctx, pool=pool), Ground(ctx, rpc, built, url)
         wallet = Wallet(rpc, built.contracts, "a bag", eth=50)
         async with pool.acquire() as connection, connection.transaction():
-            await connection.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
+            await connection.execute("TRUNCATE jobs.job, facts.evidence, accounts.account CASCADE")
             made = await accounts.lock_account(
                 connection, Address(wallet.address), ["mite-bagg"], _at(ctx), ctx.heads.last_number()
             )

@@ -94,7 +94,8 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
 async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
     answered, page, headers = await house.get(path)
     assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
-    assert "<h1>Your request did not succeed</h1>" in page
+    told = "There is no such page" if status == 404 else "Your request did not succeed"
+    assert f"<h1>{told}</h1>" in page
     assert headers["content-security-policy"].startswith("default-src 'none';")
     assert ("POST" in headers.get("allow", "")) is (status == 405)
     answered, body, headers = await house.get(path, accept="application/json")

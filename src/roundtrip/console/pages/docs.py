@@ -23,7 +23,7 @@ async def show_docs(visit: Visit) -> Response:
     check_url = f"{url}/v1/check/{await _find_token(visit)}"
     return visit.show(
         "docs.html",
-        examples=_write_examples(check_url),
+        examples=write_examples(check_url),
         is_made_up=check_url.endswith(_PLACEHOLDER),
         claude=f"claude mcp add --transport http roundtrip {url}/mcp",
         cursor=json.dumps({"mcpServers": {"roundtrip": {"url": f"{url}/mcp"}}}),
@@ -42,7 +42,7 @@ async def _find_token(visit: Visit) -> str:
     return str(rows[0]["token"]["address"]) if rows else _PLACEHOLDER
 
 
-def _write_examples(check_url: str) -> list[tuple[str, str]]:
+def write_examples(check_url: str) -> list[tuple[str, str]]:
     """The first call by language."""
     python = f"""\
 import json, urllib.request

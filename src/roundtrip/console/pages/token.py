@@ -30,6 +30,8 @@ from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
+from .docs import write_examples
+from .holder_ties import draw_ties
 from .token_facts import list_facts
 from .token_watch import read_watched
 
@@ -101,7 +103,7 @@ async def show_token(visit: Visit) -> Response:
     deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
     params = CheckParams(visit.path["address"], deep, amount)
     is_usual = params.probe_wei() is None
-    row = _CHECK if is_usual else _AT_SIZE
+    row = find_check(params)
     if visit.is_piece():
         # A piece belongs to the page of an answer that was counted, and is shared for as long.
         if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
@@ -119,7 +121,8 @@ async def show_token(visit: Visit) -> Response:
     )
     verdict, catch = check["verdict"], card["catch"] if card else None
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
-    url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
+    ctx = visit.console.dispatch.ctx
+    check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
@@ -151,10 +154,16 @@ async def show_token(visit: Visit) -> Response:
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
-        curl=f"curl -s '{url}{f'?{query}' if query else ''}'",
+        examples=write_examples(check_url),
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        public_url=visit.console.dispatch.ctx.public_url,
+        public_url=ctx.public_url,
+        head=ctx.heads.last_number(),
     )
+
+
+def find_check(params: CheckParams) -> AnyOperation:
+    """The operation that makes this check. Raises CallerFault (bad_input)."""
+    return _CHECK if params.probe_wei() is None else _AT_SIZE
 
 
 def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str | None:
@@ -266,7 +275,8 @@ async def show_holders(visit: Visit) -> Response:
 
 def _draw_holders(answer: Mapping[str, Any]) -> dict[str, Any]:
     graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    return {"graphs": graphs, "lines": draw_growth(answer["grown"]["points"])}
+    ties = draw_ties(answer["held"], answer["launched"])
+    return {"graphs": graphs, "ties": ties, "lines": draw_growth(answer["grown"]["points"])}
 
 
 def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:

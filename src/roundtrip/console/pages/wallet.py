@@ -37,6 +37,7 @@ _TRANSACTION = replace(
     path_answer=None,
     on_mcp=False,
 )
+_KINDS = {"failed": "Failed transaction", "pending": "Waiting transaction"}
 _MOST_DRAWN = 12
 """Wallets in one drawing: the list below it has the rest."""
 # Both are part of showing or marking a wallet, which is counted.
@@ -95,6 +96,7 @@ async def show_wallet(visit: Visit) -> Response:
         sorts=tuple(_SORTS),
         bars=draw_profit(page["days"], answer["blockTime"]),
         is_unknown=is_unknown(answer),
+        public_url=visit.console.dispatch.ctx.public_url,
         **page,
         **await _mark_values(visit),
     )
@@ -227,6 +229,12 @@ def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> R
 async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
     page = await visit.ask(_TRANSACTION, hash=visit.path["hash"])
+    told = page["told"]
     return visit.show(
-        "transaction.html", answer=page["told"], changes=page["changes"], fee_usd=page["feeUsd"]
+        "transaction.html",
+        answer=told,
+        changes=page["changes"],
+        fee_usd=page["feeUsd"],
+        verdicts=page["verdicts"],
+        kind=_KINDS.get(told["status"], "Transaction"),
     )

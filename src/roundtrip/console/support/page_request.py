@@ -128,7 +128,13 @@ class Visit:
         """Renders a page, or a piece of one."""
         made = datetime.fromtimestamp(self.console.dispatch.ctx.now_s(), UTC).isoformat(timespec="seconds")
         body = self.console.templates.render(
-            template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, made=made, **values
+            template,
+            visit=self,
+            csrf=self.csrf(),
+            signed_in=self.session is not None,
+            made=made,
+            explorer=self.console.dispatch.ctx.explorer_url,
+            **values,
         )
         return Response(body, status, media_type="text/html")
 

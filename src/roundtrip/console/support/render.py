@@ -84,6 +84,11 @@ def _shorten_decimal(text: str) -> str:
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 
+def without_raw(text: str) -> str:
+    """A step's sentence without base units in brackets: they repeat the amount before them."""
+    return re.sub(r" \(\d+ base units\)", "", text)
+
+
 def percent(bps: int | float | None) -> str:
     """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
     return "–" if bps is None else format_percent(round(bps))
@@ -141,6 +146,7 @@ _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
     "said": render_sentence,
+    "without_raw": without_raw,
     "address": address,
     "percent": percent,
     "number": number,

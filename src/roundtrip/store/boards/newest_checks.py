@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 
-class _TokenCheckRow(NamedTuple):
+class _BoardCheckRow(NamedTuple):
     token: bytes
     which: Literal["newest", "deep", "decided"]
     verdict_code: str
@@ -47,7 +47,7 @@ class NewestCheck(NamedTuple):
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
     """The newest checks of each of the tokens."""
-    rows = await fetch(connection, _TokenCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
+    rows = await fetch(connection, _BoardCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
     found = {
         (as_address(row.token), row.which): CheckedLevel(
             row.verdict_code, row.verdict_level, row.checked_at.timestamp(), row.loss_bps, row.catch
