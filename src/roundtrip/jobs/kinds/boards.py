@@ -12,6 +12,7 @@ from roundtrip.domain.market.moving import (
     CROWD,
     MOST_CHECKED,
     WINDOW_S,
+    MoneyFlow,
     flows_to_check,
     flows_to_count,
     flows_with_crowd,
@@ -43,8 +44,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
     succeeds leaves evidence; one that fails leaves its job, which is retried with growing waits or was given
     up."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    to_check = await _tokens_to_check(ctx, now) if node_answers(ctx) else []
-    to_read = await _tokens_to_read(ctx, now) if node_answers(ctx) else []
+    to_check, to_read = await _find_tokens(ctx, now) if node_answers(ctx) else ([], [])
 
     async def enqueue(connection: Connection) -> None:
         # With a run time: checks that an event enqueued have none, and run before these.
@@ -56,44 +56,50 @@ async def boards(ctx: Context, job: Job) -> Effect:
     return enqueue
 
 
-async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
-    """The tokens to check now, as far as the queue has room."""
-    since = now - timedelta(seconds=CHECKED_EVERY_S)
+async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], Sequence[Address]]:
+    """The tokens to check now, and those to read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
         room = MOST_WAITING - await jobs.due(connection, "recheck", now)
-        if indexed is None or room <= 0:
-            return []
-        window = indexed.block.timestamp_s - WINDOW_S, indexed.block.timestamp_s
-        flows = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
-        queued = await jobs.among(connection, "recheck", [flow.token for flow in flows], since)
-        flows = [flow for flow in flows if flow.token not in queued][:MOST_CHECKED]
-        wallets = await moving.read_origins(connection, {buyer for flow in flows for buyer in flow.buyers})
-        wanted = [flow.token for flow in flows_with_crowd(flows, wallets, window[0])]
-        if len(wanted) < room:
-            filling = await _unchecked_curves(connection, indexed.block.timestamp_s, now)
-            queued = await jobs.among(connection, "recheck", filling, since)
-            wanted += [token for token in filling if token not in queued and token not in wanted]
-    return wanted[:room]
+        reading_room = MOST_READINGS - await jobs.due(connection, "exposure", now)
+        if indexed is None or (room <= 0 and reading_room <= 0):
+            return [], []
+        newest_s = indexed.block.timestamp_s
+        window = newest_s - WINDOW_S, newest_s
+        flows = await moving.flows(connection, window, ctx.contracts, CROWD)
+        to_check = await _tokens_to_check(connection, flows, newest_s, now, room) if room > 0 else []
+        to_read = await _tokens_to_read(connection, flows, newest_s, now) if reading_room > 0 else []
+    return to_check[: max(0, room)], to_read[: max(0, reading_room)]
 
 
-async def _tokens_to_read(ctx: Context, now: datetime) -> Sequence[Address]:
-    """The tokens that the page shows and whose exposure is due, those with most money first, as far as the
-    queue has room."""
-    now_s = now.timestamp()
-    async with ctx.pool.acquire() as connection:
-        indexed = await cursor.cursor(connection)
-        room = MOST_READINGS - await jobs.due(connection, "exposure", now)
-        if indexed is None or room <= 0:
-            return []
-        window = indexed.block.timestamp_s - WINDOW_S, indexed.block.timestamp_s
-        counted = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
-        tokens = [flow.token for _, flow in group_flows(counted, wallets, window[0], now_s)]
-        exposed = await read_exposures(connection, tokens)
-        since = now - timedelta(seconds=READ_EVERY_S)
-        queued = await jobs.among(connection, "exposure", tokens, since)
-    return [token for token in tokens if exposed[token].is_due(now_s) and token not in queued][:room]
+async def _tokens_to_check(
+    connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime, room: int
+) -> list[Address]:
+    """The tokens that need a check; those on curves where fewer than ``room`` move."""
+    since = now - timedelta(seconds=CHECKED_EVERY_S)
+    due = flows_to_check(flows, now.timestamp())
+    queued = await jobs.among(connection, "recheck", [flow.token for flow in due], since)
+    due = [flow for flow in due if flow.token not in queued][:MOST_CHECKED]
+    wallets = await moving.read_origins(connection, {buyer for flow in due for buyer in flow.buyers})
+    wanted = [flow.token for flow in flows_with_crowd(due, wallets, newest_s - WINDOW_S)]
+    if len(wanted) < room:
+        filling = await _unchecked_curves(connection, newest_s, now)
+        queued = await jobs.among(connection, "recheck", filling, since)
+        wanted += [token for token in filling if token not in queued and token not in wanted]
+    return wanted
+
+
+async def _tokens_to_read(
+    connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime
+) -> list[Address]:
+    """The tokens that the page shows and whose exposure is due, those with most money first."""
+    now_s, from_s = now.timestamp(), newest_s - WINDOW_S
+    counted = flows_to_count(flows, now_s)
+    wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
+    tokens = [flow.token for _, flow in group_flows(counted, wallets, from_s, now_s)]
+    exposed = await read_exposures(connection, tokens)
+    queued = await jobs.among(connection, "exposure", tokens, now - timedelta(seconds=READ_EVERY_S))
+    return [token for token in tokens if exposed[token].is_due(now_s) and token not in queued]
 
 
 async def _unchecked_curves(connection: Connection, newest_s: int, now: datetime) -> list[Address]:
