@@ -21,7 +21,7 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
 from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
@@ -32,7 +32,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
 from .holder_ties import draw_ties
-from .token_facts import list_facts
+from .token_facts import TokenFact, find_risk, list_facts
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -80,6 +80,7 @@ _AT_SIZE = replace(
     path=None,
     on_mcp=False,
 )
+_WITHOUT_TRADES = ("no_pool", "empty_pool")
 _USUAL_AMOUNT = "0.1"
 _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
@@ -119,7 +120,6 @@ async def show_token(visit: Visit) -> Response:
         _read_holders(visit, check),
         read_watched(visit, check["address"]),
     )
-    verdict, catch = check["verdict"], card["catch"] if card else None
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
     ctx = visit.console.dispatch.ctx
     check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
@@ -127,20 +127,12 @@ async def show_token(visit: Visit) -> Response:
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
-    colour = level_colour(verdict["level"], verdict["code"], catch)
     facts = list_facts(check, card, held, liquidity, says_liquidity)
-    if colour not in ("ok", "warn"):
-        # Nothing speaks for a token that cannot be sold, or of which that is not known.
-        facts = [fact for fact in facts if fact.sign != "good"]
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
+        **describe_verdict(check["verdict"], card["catch"] if card else None, facts),
         check=check,
         card=card,
-        word=level_word(verdict["level"], verdict["code"], catch),
-        colour=colour,
-        is_tradable=is_tradable(verdict["code"]),
-        facts=facts if is_tradable(verdict["code"]) else [],
-        catch=catch,
         amount=amount,
         is_usual=is_usual,
         back=amount_back(check, card),
@@ -158,6 +150,25 @@ async def show_token(visit: Visit) -> Response:
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
         head=ctx.heads.last_number(),
     )
+
+
+def describe_verdict(
+    verdict: Mapping[str, Any], catch: Catch | None, facts: list[TokenFact]
+) -> dict[str, Any]:
+    """The verdict's word and colour, what holders can do, and what speaks for or against the token."""
+    level, code = verdict["level"], verdict["code"]
+    word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
+    if risk is not None and colour == "ok":
+        word, colour = f"{word}, but beware", "warn"
+    if colour != "warn":
+        # Nothing speaks for a token that cannot be sold, or of which that is not known.
+        facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
+        risk = None
+    return {
+        "word": word, "colour": colour, "risk": risk, "catch": catch,
+        "is_tradable": is_tradable(code), "has_pool": code not in _WITHOUT_TRADES,
+        "facts": facts if is_tradable(code) else [],
+    }  # fmt: skip
 
 
 def find_check(params: CheckParams) -> AnyOperation:

@@ -1,6 +1,6 @@
 """What to know of a token before buying it: a few lines, the worst first, out of what is known already."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -48,6 +48,12 @@ def list_facts(
         *(() if says_liquidity else _liquidity(liquidity)),
     ]
     return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))[:MOST_FACTS]
+
+
+def find_risk(facts: Iterable[TokenFact]) -> str | None:
+    """The worst of what is known of holders: a token that sells is not shown as good beside it. None: nothing
+    bad is known of them."""
+    return next((fact.text for fact in facts if (fact.sign, fact.part) == ("bad", "holders")), None)
 
 
 def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:

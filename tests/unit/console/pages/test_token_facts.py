@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.token import amount_back, colour_loss, draw_history
+from roundtrip.console.pages.token import amount_back, colour_loss, describe_verdict, draw_history
 from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, list_facts
 
 CHECK: dict[str, Any] = {
@@ -190,3 +190,21 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
     assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
     assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
     assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "code", "part", "expected"),
+    [
+        ("ok", "ok", "holders", ("Can sell, but beware", "warn", "They hold much.")),
+        ("ok", "ok", "liquidity", ("Can sell", "ok", None)),
+        ("warn", "ok", "holders", ("Sells, with a warning", "warn", "They hold much.")),
+        ("danger", "cannot_sell", "holders", ("Honeypot: you cannot sell", "danger", None)),
+    ],
+)
+def test_what_holders_can_do_takes_the_green_of_a_verdict(
+    level: str, code: str, part: str, expected: tuple[str, str, str | None]
+) -> None:
+    shown = describe_verdict(
+        {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", part)]
+    )
+    assert (shown["word"], shown["colour"], shown["risk"]) == expected

@@ -291,7 +291,8 @@ def test_what_costs_much_is_never_shown_as_good() -> None:
 def test_what_stops_selling_soon_is_shown_as_a_danger() -> None:
     levels = {catch: replace(checked(level="warn"), catch=catch).shown_level() for catch in get_args(Catch)}
     assert levels == {
-        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn"
+        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn",
+        "curve": "warn",
     }  # fmt: skip
     assert replace(checked(), catch="tax", loss_bps=900).shown_catch() == "tax"
 
