@@ -126,9 +126,8 @@ async def show_token(visit: Visit) -> Response:
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
-    says_liquidity = params.asks_deep() and is_usual
     colour = level_colour(verdict["level"], verdict["code"], catch)
-    facts = list_facts(check, card, held, liquidity, says_liquidity)
+    facts = list_facts(check, card, held, liquidity, params.asks_deep() and is_usual)
     if colour not in ("ok", "warn"):
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
         facts = [fact for fact in facts if fact.sign != "good"]
