@@ -151,7 +151,7 @@ async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) 
     await page.get_by_role("link", name="Watch").click()
     await page.get_by_label("Alert me about").fill(f"any buying on {ground.fair}")
     # It follows the form, and is there on a button's press as well.
-    await expect(page.locator("#preview")).to_contain_text("This rule would have sent")
+    await expect(page.locator("#preview")).to_contain_text("This rule would have sent", timeout=20_000)
     await member.send("Preview")
     await expect(page.get_by_role("heading", name="This rule would have sent")).to_be_visible()
     await member.send("Set the rule")
