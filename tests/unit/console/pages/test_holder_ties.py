@@ -43,6 +43,7 @@ def test_wallets_of_one_purse_hang_on_one_line_and_no_line_crosses_a_name() -> N
         [2] * 3,
         [None] * 3,
     ]
+    assert [one["purse"] for one in ties["wallets"]] == [1] * 4 + [2] * 3 + [None] * 3
     dots = [dot for group in ties["groups"] for dot in group["dots"]]
     assert [dot["y"] for dot in dots] == sorted({dot["y"] for dot in dots})
     assert max(dot["y"] + dot["radius"] for dot in dots) < ties["height"]
