@@ -92,7 +92,7 @@ async def test_the_league_the_chain_and_the_words_of_a_wallet_and_a_transaction(
     await newcomer.open(f"/search?q={ground.transaction}")
     assert page.url.endswith(f"/transaction/{ground.transaction}")
     await expect(page.locator(".verdict")).to_contain_text("bought")
-    await page.locator("main").get_by_role("link").first.click()
+    await page.locator(".verdict").get_by_role("link").first.click()
     await page.wait_for_url("**/wallet/0x*")
     await newcomer.settled()
     await expect(page.get_by_role("heading", name="Linked wallets")).to_be_visible()
