@@ -41,6 +41,7 @@ async def show_front(visit: Visit) -> Response:
         strip=strip,
         newest_why=newest_why,
         moving_why=moving_why,
+        lag_s=0 if moving is None else visit.lag_s(moving["blockTime"]),
         **({"answer": None} | values),
     )
 

@@ -86,6 +86,8 @@ _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
+_AWAY, _AGAIN_S, _MOST_EARLIER = ("upstream", "busy"), 10, 3
+"""Errors after which the page shows what it has; how soon it tries again; how many verdicts it names."""
 _MOST_VERDICTS, _LEAST_WIDTH = 20, 6.0
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _CHANGE_STATES = {
@@ -100,7 +102,17 @@ _MOST_DRAWN = 8
 
 
 async def show_token(visit: Visit) -> Response:
-    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size."""
+    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size. Where
+    no check can be made, what is known without."""
+    try:
+        return await _show_checked(visit)
+    except RoundtripError as fault:
+        if visit.is_piece() or fault.code not in _AWAY:
+            raise
+        return await _show_unchecked(visit, fault)
+
+
+async def _show_checked(visit: Visit) -> Response:
     deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
     params = CheckParams(visit.path["address"], deep, amount)
     is_usual = params.probe_wei() is None
@@ -174,6 +186,17 @@ def describe_verdict(
 def find_check(params: CheckParams) -> AnyOperation:
     """The operation that makes this check. Raises CallerFault (bad_input)."""
     return _CHECK if params.probe_wei() is None else _AT_SIZE
+
+
+async def _show_unchecked(visit: Visit, fault: RoundtripError) -> Response:
+    """The page of a token that cannot be checked now: no verdict, and the rest that is known."""
+    address = visit.path["address"]
+    history = await _ask_or_none(visit, _HISTORY, {"address": address})
+    earlier = [] if history is None else history["changes"][:_MOST_EARLIER]
+    after_s = fault.retry_after_s or _AGAIN_S
+    return visit.show(
+        "token_away.html", fault.status, address=address, error=fault, earlier=earlier, after_s=after_s
+    )
 
 
 def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from roundtrip.domain.base.figures import format_amount, format_percent
+from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.verdicts.words import code_text, level_colour, level_word
 
@@ -154,6 +154,7 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "duration": format_duration,
 }
 
 
