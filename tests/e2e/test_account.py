@@ -163,7 +163,7 @@ async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) 
     row = page.get_by_role("listitem").filter(has_text="bought").first
     await row.get_by_role("link", name="transaction").click()
     await page.wait_for_url(re.compile("/transaction/0x[0-9a-f]{64}$"))
-    await expect(page.locator(".verdict")).to_contain_text("bought")
+    await expect(page.locator("#main")).to_contain_text("bought")
 
 
 async def test_a_rule_that_is_none_is_told_beside_the_form(member: Visitor) -> None:

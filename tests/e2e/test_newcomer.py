@@ -91,7 +91,7 @@ async def test_the_league_the_chain_and_the_words_of_a_wallet_and_a_transaction(
     await expect(page.get_by_text("The service is up to date with the chain.")).to_be_visible()
     await newcomer.open(f"/search?q={ground.transaction}")
     assert page.url.endswith(f"/transaction/{ground.transaction}")
-    await expect(page.locator(".verdict")).to_contain_text("bought")
+    await expect(page.locator("#main")).to_contain_text("bought")
     await page.locator(".verdict").get_by_role("link").first.click()
     await page.wait_for_url("**/wallet/0x*")
     await newcomer.settled()
