@@ -193,18 +193,18 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "code", "part", "expected"),
+    ("level", "code", "weighs", "expected"),
     [
-        ("ok", "ok", "holders", ("Can sell, but beware", "warn", "They hold much.")),
-        ("ok", "ok", "liquidity", ("Can sell", "ok", None)),
-        ("warn", "ok", "holders", ("Sells, with a warning", "warn", "They hold much.")),
-        ("danger", "cannot_sell", "holders", ("Honeypot: you cannot sell", "danger", None)),
+        ("ok", "ok", True, ("Can sell, but beware", "warn", "They hold much.")),
+        ("ok", "ok", False, ("Can sell", "ok", None)),
+        ("warn", "ok", True, ("Sells, with a warning", "warn", "They hold much.")),
+        ("danger", "cannot_sell", True, ("Honeypot: you cannot sell", "danger", None)),
     ],
 )
-def test_what_holders_can_do_takes_the_green_of_a_verdict(
-    level: str, code: str, part: str, expected: tuple[str, str, str | None]
+def test_what_insiders_hold_takes_the_green_of_a_verdict(
+    level: str, code: str, weighs: bool, expected: tuple[str, str, str | None]
 ) -> None:
     shown = describe_verdict(
-        {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", part)]
+        {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", "holders", weighs)]
     )
     assert (shown["word"], shown["colour"], shown["risk"]) == expected
