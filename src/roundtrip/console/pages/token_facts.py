@@ -52,8 +52,8 @@ def list_facts(
 
 
 def find_risk(facts: Iterable[TokenFact]) -> str | None:
-    """The worst of what is known of insiders: a token that sells is not shown as good beside it. None: nothing
-    bad is known of them. Ten big wallets alone are no risk by themselves: young tokens have few holders."""
+    """The worst of what is known of insiders: a token that sells is not shown as good beside it. None:
+    nothing bad is known of them. Ten big wallets are no risk by themselves: young tokens have few holders."""
     return next((fact.text for fact in facts if fact.weighs and fact.sign == "bad"), None)
 
 
