@@ -388,7 +388,7 @@ async def test_a_check_whose_evidence_is_gone_still_has_its_page(
         "DELETE FROM facts.evidence WHERE token = $1", bytes.fromhex(token.removeprefix("0x"))
     )
     page = await reader.token(token)
-    assert "<strong>Can sell</strong>" in page
+    assert "<strong>Can sell" in page
     assert "checked " in words(page)
     assert "tax " not in section(page, "cost")
     assert "Not known" in section(page, "outlook")
@@ -402,7 +402,7 @@ async def test_a_check_whose_evidence_cannot_be_read_still_has_its_page(
 
     monkeypatch.setattr(evidence, "made_at", away)
     page = await reader.token(built.tokens["plain"])
-    assert "<strong>Can sell</strong>" in page
+    assert "<strong>Can sell" in page
     assert "Not known" in section(page, "outlook")
 
 
@@ -523,6 +523,8 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
     monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.ReadBounds(1, 60.0))
     monkeypatch.setattr(book_reader, "PIECE", book_reader.ReadBounds(1, 60.0))
     await holding.ctx.heads.refresh()
+    # Its index is a copy of one in which another test may have read the token.
+    await holding.ctx.pool.execute("TRUNCATE facts.holder_read")
     token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
     async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
         page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")
