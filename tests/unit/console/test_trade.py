@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.trade import TradeForm, simulation_word
+from roundtrip.console.pages.trade import TradeForm, describe_check, simulation_word
 from roundtrip.domain.base.errors import CallerFault
 
 
@@ -43,3 +43,19 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
     form = TradeForm("buy", "0x12", "0x34", "1", "", slippage)
     with pytest.raises(CallerFault, match="The slippage must be a number"):
         form.params()
+
+
+@pytest.mark.parametrize(
+    ("level", "insiders_bps", "expected"),
+    [
+        ("ok", 2000, ("Can sell, but beware", "warn", 2000)),
+        ("ok", 1999, ("Can sell", "ok", None)),
+        ("ok", None, ("Can sell", "ok", None)),
+        ("danger", 9000, ("Sells now, not later", "danger", None)),
+    ],
+)
+def test_what_insiders_hold_stands_in_a_trades_check(
+    level: str, insiders_bps: int | None, expected: tuple[str, str, int | None]
+) -> None:
+    shown = describe_check({"level": level, "code": "ok"}, insiders_bps)
+    assert (shown["word"], shown["colour"], shown["insiders_bps"]) == expected

@@ -27,6 +27,8 @@ from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
+from roundtrip.services.holders.insiders import InsidersShare, insiders_share
+from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
@@ -71,6 +73,17 @@ _HOLDERS = replace(
 )
 # The check beside it counts. A refused check asks for no holders.
 _HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
+_INSIDERS = Operation(
+    name="insiders_share",
+    title="What insiders held when they were last read, for pages",
+    description="",
+    params=HoldersParams,
+    answer=InsidersShare,
+    handler=lambda call: insiders_share(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    bad_params="bad_address",
+)
 _HISTORY = replace(_ROWS["check_history"], counts="never")
 _AT_SIZE = replace(
     _CHECK,
@@ -125,12 +138,13 @@ async def _show_checked(visit: Visit) -> Response:
     size = {} if is_usual else {"amount": amount}
     answer = await visit.ask(row, address=params.address, deep=deep, **size)
     check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
-    card, look_alike, history, holders, watched = await at_once(
+    card, look_alike, history, holders, watched, insiders_bps = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
         _ask_or_none(visit, _HISTORY, check),
         _read_holders(visit, check),
         read_watched(visit, check["address"]),
+        read_insiders(visit, check["address"]),
     )
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
     ctx = visit.console.dispatch.ctx
@@ -139,7 +153,7 @@ async def _show_checked(visit: Visit) -> Response:
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
-    facts = list_facts(check, card, held, liquidity, says_liquidity)
+    facts = list_facts(check, card, held, liquidity, says_liquidity, insiders_bps)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
         **describe_verdict(check["verdict"], card["catch"] if card else None, facts),
@@ -171,7 +185,7 @@ def describe_verdict(
     level, code = verdict["level"], verdict["code"]
     word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
     if risk is not None and colour == "ok":
-        word, colour = f"{word}, but beware", "warn"
+        word, colour = level_word(level, code, "insiders"), "warn"
     if colour != "warn":
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
         facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
@@ -246,6 +260,15 @@ async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str
         return await visit.ask(operation, address=check["address"])
     except RoundtripError:
         return None
+
+
+async def read_insiders(visit: Visit, address: str) -> int | None:
+    """The stored share of the token that insiders hold, in hundredths of a percent; None: not known."""
+    try:
+        answer = await visit.ask(_INSIDERS, address=address)
+    except RoundtripError:
+        return None
+    return None if answer["bps"] is None else int(answer["bps"])
 
 
 async def _read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:

@@ -1,26 +1,46 @@
-"""Keeps which share of a token its insiders hold, for boards."""
+"""Keeps which share of a token its insiders hold, for boards and pages."""
 
 from datetime import UTC, datetime
 
+import msgspec
 import structlog
 
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
-from roundtrip.services.runtime.context import Context
-from roundtrip.store.boards.exposures import put_insiders
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.store.boards.exposures import put_insiders, read_exposures
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .schema import TokenHolders
+from .schema import HoldersParams, TokenHolders
 
-_WRITE_S = 5.0
+_WAIT_S = 5.0
 log = structlog.get_logger(__name__)
+
+
+class InsidersShare(msgspec.Struct, frozen=True):
+    """What insiders held when they were read within the hour; None: not known."""
+
+    bps: int | None
+
+
+async def insiders_share(ctx: Context, params: HoldersParams) -> UseCaseAnswer[InsidersShare]:
+    """The share as it is stored: nothing is read for it. Raises CallerFault (bad_address), ServiceFull
+    (busy)."""
+    token = params.token()
+    try:
+        async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
+            exposure = (await read_exposures(connection, [token]))[token]
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "What insiders hold cannot be read now; retry in 5 s.", 5) from error
+    return UseCaseAnswer(InsidersShare(exposure.insiders(ctx.now_s())))
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
     """Stores the share; where the database does not answer, the next reading does it."""
     at = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
-        async with ctx.pool.acquire(timeout=_WRITE_S) as connection:
+        async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
             await put_insiders(connection, Address(held.address), share_bps(held), at)
     except DATABASE_FAULTS as error:
         log.warning("the insiders' share could not be stored", error=repr(error))
