@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.verdicts.words import ShownCatch, level_colour, level_word
 
-from .token import read_insiders
+from .token import read_risk
 
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
@@ -83,23 +83,26 @@ async def show_trade(visit: Visit) -> Response:
             raise
         return _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
-    insiders_bps = await read_insiders(visit, trade["token"]["address"]) if form.side == "buy" else None
+    stored = await read_risk(visit, trade["token"]["address"]) if form.side == "buy" else None
     return visit.show(
         "trade.html",
         form=form,
         trade=trade,
-        **describe_check(trade["verdict"], insiders_bps),
+        **describe_check(trade["verdict"], stored),
         report=_verify(visit, trade, form),
         contracts=contracts,
         fault=None,
     )
 
 
-def describe_check(verdict: Mapping[str, Any], insiders_bps: int | None) -> dict[str, Any]:
-    """The word and the colour of a trade's check. What insiders hold takes its green, as on a token's page.
-    ``insiders_bps``: None: not known, or it is a sale."""
-    is_risky = verdict["level"] == "ok" and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
-    catch: ShownCatch | None = "insiders" if is_risky else None
+def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The word and the colour of a trade's check: that of a token's page, where the token's last check has a
+    catch or insiders hold much. ``stored``: as ``StoredRisk``; None: it is a sale."""
+    insiders_bps = None if stored is None else stored["insidersBps"]
+    is_risky = verdict["level"] in ("ok", "warn") and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
+    catch: ShownCatch | None = None if stored is None else stored["catch"]
+    if catch is None and verdict["level"] == "ok" and is_risky:
+        catch = "insiders"
     return {
         "word": level_word(verdict["level"], verdict["code"], catch),
         "colour": level_colour(verdict["level"], verdict["code"], catch),

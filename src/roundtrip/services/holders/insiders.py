@@ -8,8 +8,11 @@ import structlog
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
+from roundtrip.domain.verdicts.words import ShownCatch
+from roundtrip.services.boards.shown_verdict import present_stored
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.store.boards.exposures import put_insiders, read_exposures
+from roundtrip.store.boards.exposures import put_insiders
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .schema import HoldersParams, TokenHolders
@@ -18,22 +21,29 @@ _WAIT_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-class InsidersShare(msgspec.Struct, frozen=True):
-    """What insiders held when they were read within the hour; None: not known."""
+class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
+    """``insiders_bps``: what insiders held when they were read within the hour; None: not known. ``catch``:
+    that of the verdict that boards show; None: nothing, or no check is stored."""
 
-    bps: int | None
+    insiders_bps: int | None
+    catch: ShownCatch | None
 
 
-async def insiders_share(ctx: Context, params: HoldersParams) -> UseCaseAnswer[InsidersShare]:
-    """The share as it is stored: nothing is read for it. Raises CallerFault (bad_address), ServiceFull
-    (busy)."""
+async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
+    """What is stored of the token: nothing is read from the chain. Raises CallerFault (bad_address),
+    ServiceFull (busy)."""
     token = params.token()
     try:
         async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
-            exposure = (await read_exposures(connection, [token]))[token]
+            checks = (await read_shown_checks(connection, [token]))[token]
     except DATABASE_FAULTS as error:
-        raise ServiceFull("busy", "What insiders hold cannot be read now; retry in 5 s.", 5) from error
-    return UseCaseAnswer(InsidersShare(exposure.insiders(ctx.now_s())))
+        raise ServiceFull(
+            "busy", "What is stored of this token cannot be read now; retry in 5 s.", 5
+        ) from error
+    now_s = ctx.now_s()
+    shown = present_stored(checks, now_s)
+    catch = None if shown is None else shown.catch
+    return UseCaseAnswer(StoredRisk(checks.exposure.insiders(now_s), catch))
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
