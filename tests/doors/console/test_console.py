@@ -171,6 +171,9 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400
     assert "bad_address" in page
+    assert "That is not a whole address" in page
+    assert "Yours has 4 characters, not 42." in page
+    assert 'value="0x12"' in page
     status, page, _ = await house.get("/token/0x12", hx_request="true")
     assert status == 200
     assert "<html" not in page
@@ -188,7 +191,7 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
         (number(12345.678), '<span title="12345.678">12,340</span>'),
         (usd(120596.33), '<span title="$120596.33">$120,500</span>'),
         (number(0.1 + 0.7), "0.8"),
-        (decimal("-0.0012345678"), '<span title="-0.0012345678">-0.001234</span>'),
+        (decimal("-0.0012345678"), '<span title="-0.0012345678">−0.001234</span>'),
         (decimal("0.25"), "0.25"),
         (percent(60), "0.60 %"),
         (number(None), "–"),
