@@ -16,6 +16,7 @@ from starlette.responses import Response
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
@@ -360,7 +361,11 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
     found = await visit.ask("token_liquidity", address=visit.path["address"])
-    response = visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    if visit.is_piece():
+        response = visit.show("liquidity_piece.html", found=found)
+    else:
+        states = await read_token_states(visit, [found["address"]])
+        response = visit.show("liquidity.html", found=found, state=states.get(found["address"]))
     response.headers[_AFTER] = "liquidity-read"
     return response
 

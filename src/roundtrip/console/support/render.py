@@ -91,7 +91,7 @@ def without_raw(text: str) -> str:
 
 def percent(bps: int | float | None) -> str:
     """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
-    return "–" if bps is None else format_percent(round(bps))
+    return "–" if bps is None else _sign(format_percent(round(bps)))
 
 
 def number(value: int | float | None) -> str:
@@ -100,7 +100,7 @@ def number(value: int | float | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, int):
-        return f"{value:,}"
+        return _sign(f"{value:,}")
     # A float's own digits: sums such as 0.1 + 0.7 are off in the 17th.
     return _cut_digits(f"{Decimal(f'{value:.15g}'):f}")
 
@@ -114,9 +114,15 @@ def _cut_digits(text: str, unit: str = "") -> str:
     """A plain decimal as in sentences, the full one in ``title`` if it is longer. ``unit``: a prefix."""
     whole, _, fraction = text.partition(".")
     shown = format_amount(int(whole + fraction), len(fraction))
+    whole_shown = _sign(unit + shown)
     if Decimal(shown.replace(",", "")) == Decimal(text):
-        return unit + shown
-    return Markup('<span title="{}">{}</span>').format(unit + text, unit + shown)
+        return whole_shown
+    return Markup('<span title="{}">{}</span>').format(unit + text, whole_shown)
+
+
+def _sign(shown: str) -> str:
+    """The figure with a minus as printers set it, not a hyphen."""
+    return shown.replace("-", "−")
 
 
 def usd(value: float | None) -> str:
