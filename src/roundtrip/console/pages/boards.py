@@ -80,7 +80,8 @@ BOARDS = (
     BoardPage(
         "graduating_soon",
         "Graduating soon",
-        "Launches with a nearly full curve, the fullest first. Then trading moves to a pool.",
+        "Launches by how full their curve is, the fullest first. A full curve closes, and trading moves to "
+        "a pool.",
     ),
     BoardPage(
         "winners",
@@ -156,9 +157,11 @@ def _read_rows(answer: Any) -> list[Row]:
         return list(answer["rows"])
     rows = []
     for curve in answer["curves"]:
-        verdict = answer["verdicts"].get(curve["token"]["address"])
+        token = curve["token"]["address"]
+        verdict, insiders_bps = answer["verdicts"].get(token), answer["insiders"].get(token)
         is_danger = verdict is not None and verdict["level"] == "danger"
-        rows.append(curve | {"verdict": verdict, "group": "danger" if is_danger else "listed"})
+        group = "danger" if is_danger else "listed"
+        rows.append(curve | {"verdict": verdict, "insidersBps": insiders_bps, "group": group})
     return rows
 
 
