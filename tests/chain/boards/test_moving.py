@@ -28,6 +28,7 @@ from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.store.boards.exposures import put_insiders
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate
@@ -355,7 +356,13 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     trap = ("cannot_sell", "danger")
     assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "danger"), 4: ("ok", "unknown"), 5: trap}
     assert [int(row.token.address, 16) for row in answer.rows] == [5, 3, 2, 1, 4]
-    assert [int(row.token.address, 16) for row in answer.examples] == [1, 5, 3]
+    # A good example is one whose insiders are known to hold little.
+    assert [int(row.token.address, 16) for row in answer.examples] == [5, 3]
+    for bps, examples in ((1999, [1, 5, 3]), (2000, [5, 3])):
+        await put_insiders(rows, Address(f"0x{1:040x}"), bps, now)
+        answer = (await newest_verdicts(moved, Nothing())).answer
+        found = [int(row.token.address, 16) for row in answer.examples]
+        assert (found, bps) == (examples, bps)
 
 
 async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) -> None:
