@@ -118,7 +118,10 @@ MADE: list[tuple[BoardTable, Row, set[str]]] = [
     ),
     (
         SIGNALS,
-        {"token": TOKEN, "kind": "large_burn", "block": 1, "size": {"eth": None, "supplyBps": 5}},
+        {
+            "token": TOKEN, "verdict": None, "kind": "large_burn", "block": 1,
+            "size": {"eth": None, "supplyBps": 5},
+        },
         {"kind-large_burn"},
     ),
     (NAMES, {"wallet": "0x1", "names": [], "marks": [{"mark": "scam", "people": 3}]}, {"mark-scam"}),

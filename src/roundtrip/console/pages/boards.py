@@ -24,6 +24,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.boards.graduating_soon import GraduatingPage, graduating_page
 from roundtrip.services.boards.moving_page import MovingPage, moving_page
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
+from roundtrip.services.boards.signals_page import SignalsPage, signals_page
 from roundtrip.services.support.index_reader import Nothing
 
 from .chart import shorten_price
@@ -46,9 +47,13 @@ NEWEST_VERDICTS = Operation(
     handler=lambda call: newest_verdicts(call.ctx, call.params), on_mcp=False, counts="never",
     shared_by=lambda params: "",
 )  # fmt: skip
+SIGNALS = Operation(
+    name="signals_page", title="Insider alerts", description="", params=Nothing, answer=SignalsPage,
+    handler=lambda call: signals_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
+)  # fmt: skip
 _OPERATIONS: dict[str, AnyOperation] = {
     **{row.name: row for row in OPERATIONS}, "moving_now": MOVING, "graduating_soon": GRADUATING,
-    "newest_verdicts": NEWEST_VERDICTS,
+    "newest_verdicts": NEWEST_VERDICTS, "signals": SIGNALS,
 }  # fmt: skip
 
 
@@ -175,7 +180,8 @@ def _shorten_price(value: float, prefix: str = "") -> Markup:
 
 def _read_rows(answer: Any) -> list[Row]:
     if "signals" in answer:
-        return list(answer["signals"])
+        verdicts = answer["verdicts"]
+        return [row | {"verdict": verdicts.get(row["token"]["address"])} for row in answer["signals"]]
     if "curves" not in answer:
         return list(answer["rows"])
     rows = []

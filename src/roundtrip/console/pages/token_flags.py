@@ -30,7 +30,16 @@ async def _render_flags(visit: Visit, status: int = 200, **result: Any) -> Respo
     address = visit.path["address"]
     calls = await visit.ask("proven_calls", address=address)
     own = None if visit.session is None else await visit.ask(OWN_FLAGS, address=address)
-    template = "token_flags_piece.html" if visit.is_piece() else "token_flags.html"
-    return visit.show(
-        template, status, address=address, calls=calls, own=own, **{"fault": None, "done": None, **result}
-    )
+    values = {"address": address, "calls": calls, "own": own, "fault": None, "done": None, **result}
+    if visit.is_piece():
+        return visit.show("token_flags_piece.html", status, **values)
+    return visit.show("token_flags.html", status, symbol=await _find_symbol(visit), **values)
+
+
+async def _find_symbol(visit: Visit) -> str | None:
+    """The token's symbol; None: it has none, or it could not be read."""
+    try:
+        token = (await visit.ask("look_up", query=visit.path["address"]))["token"]
+    except RoundtripError:
+        return None
+    return None if token is None else token["symbol"]

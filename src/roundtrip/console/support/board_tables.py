@@ -183,6 +183,7 @@ SIGNALS = BoardTable(
     (
         SortColumn("time", "When", lambda row: row["block"]),
         _TOKEN,
+        _VERDICT,
         SortColumn("kind", "What", lambda row: SIGNAL_WORDS[row["kind"]], rises=True),
         SortColumn("eth", "Eth", lambda row: row["size"]["eth"]),
         SortColumn("supply", "Of the supply", lambda row: row["size"]["supplyBps"]),
