@@ -141,6 +141,12 @@ def exact(text: str | None) -> Markup:
     return _render_time(text, Markup(""))
 
 
+def day(text: str) -> Markup:
+    """The day of a UTC time: ``Monday, 30 November``."""
+    time = datetime.fromisoformat(text)
+    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(text, time, time.day, time)
+
+
 def _render_time(text: str | None, attribute: Markup) -> Markup:
     if text is None:
         return Markup("–")
@@ -160,6 +166,7 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "day": day,
     "duration": format_duration,
 }
 

@@ -27,7 +27,7 @@ _CATCH_WORDS: dict[ShownCatch, str] = {
     "parts": "Sells only in parts",
     "tax": "Can sell, high tax",
     "loss": "Can sell, at a high cost",
-    "curve": "Can sell, its curve is nearly full",
+    "curve": "Can sell, curve nearly full",
     "insiders": "Can sell, but beware",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
