@@ -201,7 +201,7 @@ def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text
 def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
     words = "the token refused the transfer and gave no reason"
     assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
-    assert str(refusal("STF", is_short=True)) == '<span title="STF">no reason given</span>'
+    assert str(refusal("STF", is_short=True)) == '<span title="STF">the router hides the reason</span>'
     assert ">paused</bdi>" in refusal("paused")
     assert "no reason given" in refusal(None)
 

@@ -21,12 +21,19 @@ def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
 
 
-def refusal(text: str | None, is_short: bool = False) -> Markup:
+def refusal(text: str | None, is_short: bool = False, told: str | None = None) -> Markup:
     """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
-    with the code as tooltip. ``is_short``: for cells of tables."""
+    with the code as tooltip. ``is_short``: for cells of tables. ``told``: the reason that the verdict names
+    for the whole sell; where the router hides it, it was found without the router."""
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    return Markup('<span title="{}">{}</span>').format(text, NO_REASON if is_short else TRANSFER_REFUSED)
+    words = _HIDDEN if is_short else TRANSFER_REFUSED
+    if not is_short and told and told not in (NO_REASON, TRANSFER_REFUSED, *ROUTER_REASONS):
+        words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
+    return Markup('<span title="{}">{}</span>').format(text, words)
+
+
+_HIDDEN = "the router hides the reason"
 
 
 def address(text: str | None, page: str | None = None) -> Markup:
