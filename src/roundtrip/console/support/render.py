@@ -91,6 +91,11 @@ def _shorten_decimal(text: str) -> str:
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 
+def ether(text: str) -> str:
+    """Amounts of eth with the unit as on a token's page, ``0.1 ETH``; quotations stay as they are."""
+    return re.sub(r'"[^"]*"|(?<=[0-9]) eth\b', lambda m: " ETH" if m.group() == " eth" else m.group(), text)
+
+
 def without_raw(text: str) -> str:
     """A step's sentence without base units in brackets: they repeat the amount before them."""
     return re.sub(r" \(\d+ base units\)", "", text)
@@ -153,6 +158,7 @@ _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
     "said": render_sentence,
+    "ether": ether,
     "without_raw": without_raw,
     "address": address,
     "percent": percent,
