@@ -16,6 +16,7 @@ from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE, path_after_sign_in
 from roundtrip.console.support.render import (
     decimal,
+    ether,
     number,
     percent,
     refusal,
@@ -228,9 +229,15 @@ def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text
 def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
     words = "the token refused the transfer and gave no reason"
     assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
-    assert str(refusal("STF", is_short=True)) == '<span title="STF">no reason given</span>'
+    assert str(refusal("STF", is_short=True)) == '<span title="STF">the router hides the reason</span>'
     assert ">paused</bdi>" in refusal("paused")
     assert "no reason given" in refusal(None)
+
+
+def test_amounts_of_eth_have_one_unit_and_quotations_keep_theirs() -> None:
+    assert ether('a trip of 0.1 eth; it says "pay 5 eth", an ether') == (
+        'a trip of 0.1 ETH; it says "pay 5 eth", an ether'
+    )
 
 
 def test_each_code_of_a_verdict_has_words_beside_it() -> None:

@@ -21,12 +21,19 @@ def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
 
 
-def refusal(text: str | None, is_short: bool = False) -> Markup:
+def refusal(text: str | None, is_short: bool = False, told: str | None = None) -> Markup:
     """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
-    with the code as tooltip. ``is_short``: for cells of tables."""
+    with the code as tooltip. ``is_short``: for cells of tables. ``told``: the reason that the verdict names
+    for the whole sell; where the router hides it, it was found without the router."""
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    return Markup('<span title="{}">{}</span>').format(text, NO_REASON if is_short else TRANSFER_REFUSED)
+    words = _HIDDEN if is_short else TRANSFER_REFUSED
+    if not is_short and told and told not in (NO_REASON, TRANSFER_REFUSED, *ROUTER_REASONS):
+        words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
+    return Markup('<span title="{}">{}</span>').format(text, words)
+
+
+_HIDDEN = "the router hides the reason"
 
 
 def address(text: str | None, page: str | None = None) -> Markup:
@@ -82,6 +89,11 @@ def _shorten_decimal(text: str) -> str:
     zeros = len(decimals) - len(decimals.lstrip("0")) if whole == "0" else 0
     digits = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
+
+
+def ether(text: str) -> str:
+    """Amounts of eth with the unit as on a token's page, ``0.1 ETH``; quotations stay as they are."""
+    return re.sub(r'"[^"]*"|(?<=[0-9]) eth\b', lambda m: " ETH" if m.group() == " eth" else m.group(), text)
 
 
 def without_raw(text: str) -> str:
@@ -158,6 +170,7 @@ _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
     "said": render_sentence,
+    "ether": ether,
     "without_raw": without_raw,
     "address": address,
     "percent": percent,

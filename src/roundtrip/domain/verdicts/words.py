@@ -9,7 +9,7 @@ _CODE_WORDS = {
     "cannot_sell": "Honeypot: you cannot sell",
     "cannot_buy": "Nobody can buy it now",
     "toll_pool": "The pool keeps a large part",
-    "thin_pool": "Thin pool, large loss",
+    "thin_pool": "Thin pool, moves the price",
     "high_fees": "High fees",
     "heavy_fees": "Very high fees",
     "no_pool": "No pool to trade in",
