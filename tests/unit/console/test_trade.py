@@ -50,7 +50,8 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
     [
         ("ok", 2000, None, ("Can sell, but beware", "warn", 2000)),
         ("ok", 1999, None, ("Can sell", "ok", None)),
-        ("ok", None, None, ("Can sell", "ok", None)),
+        ("ok", None, None, ("Can sell, insiders not known", "unknown", None)),
+        ("warn", None, None, ("Sells, with a warning", "warn", None)),
         ("warn", None, "hour", ("Sells now, not in an hour", "danger", None)),
         ("warn", 9000, "curve", ("Can sell, curve nearly full", "warn", 9000)),
         ("danger", 9000, None, ("Sells now, not later", "danger", None)),

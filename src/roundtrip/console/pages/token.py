@@ -22,8 +22,8 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
-from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.domain.verdicts.words import ShownCatch, is_tradable, level_colour, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.check.schema import CheckParams
@@ -35,7 +35,15 @@ from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
 from .holder_ties import draw_ties
-from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, describe_tax, find_risk, list_facts
+from .token_facts import (
+    MOST_FACTS,
+    NOTHING_STORED,
+    TokenFact,
+    describe_tax,
+    find_risk,
+    knows_insiders,
+    list_facts,
+)
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -143,7 +151,7 @@ async def _show_checked(visit: Visit) -> Response:
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
         _ask_or_none(visit, _HISTORY, check),
-        _read_holders(visit, check),
+        read_holders(visit, check),
         read_watched(visit, check["address"]),
         read_risk(visit, check["address"]),
     )
@@ -186,13 +194,15 @@ def describe_verdict(
     """The verdict's word and colour, what stands beside it as the reasons, and what else speaks for or
     against the token. ``card``: its catch and cost; None: not known."""
     level, code = verdict["level"], verdict["code"]
-    catch: Catch | None = None if card is None else card["catch"]
+    catch: ShownCatch | None = None if card is None else card["catch"]
     word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
-    if risk is not None and colour == "ok":
-        word, colour = level_word(level, code, "insiders"), "warn"
+    is_good = colour == "ok"
+    if is_good and (risk is not None or not knows_insiders(facts)):
+        catch = "insiders_unknown" if risk is None else "insiders"
+        word, colour = level_word(level, code, catch), level_colour(level, code, catch)
     if colour != "warn":
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
-        facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
+        facts = [fact for fact in facts if fact.sign != "good" or is_good]
         risk = None
     reasons = [] if risk is None else [risk]
     if card is not None and catch == "tax" and colour == "warn":
@@ -289,7 +299,7 @@ async def read_risk(visit: Visit, address: str) -> Mapping[str, Any]:
     return answer
 
 
-async def _read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:
+async def read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:
     """The answer for the holders' part if it is there at once; None: the part loads by itself. The reading
     goes on for that: it is shared."""
     if not is_tradable(check["verdict"]["code"]):

@@ -56,6 +56,11 @@ def list_facts(
     return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))
 
 
+def knows_insiders(facts: Iterable[TokenFact]) -> bool:
+    """Whether one of the facts says what insiders hold."""
+    return any(fact.weighs for fact in facts)
+
+
 def find_risk(facts: Iterable[TokenFact]) -> TokenFact | None:
     """The worst of what is known of insiders: a token that sells is not shown as good beside it. None:
     nothing bad is known of them. Ten big wallets are no risk by themselves: young tokens have few holders."""
@@ -70,9 +75,10 @@ def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
 
 def _stored_insiders(bps: int | None) -> Iterator[TokenFact]:
     """What is known while the holders are read."""
-    if bps is not None and bps >= INSIDERS_HIGH_BPS:
+    if bps is not None:
+        sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         yield TokenFact(
-            "bad", f"Insiders held {format_percent(bps)} when they were last read.", "holders", True
+            sign, f"Insiders held {format_percent(bps)} when they were last read.", "holders", True
         )
 
 
@@ -81,24 +87,28 @@ def _holders(held: Answer | None, groups: Sequence[Answer]) -> Iterator[TokenFac
         yield TokenFact("mind", "Holders: not known yet.", "holders")
         return
     is_complete = held["status"] == "complete"
-    purses = (held["forensics"].get("purses") or {"rows": []})["rows"][:1]
-    yield from _insiders(held, groups, max((purse["heldBps"] for purse in purses), default=0), is_complete)
-    for purse in purses:
+    purses = (held["forensics"].get("purses") or {"rows": []})["rows"]
+    insiders = list(_insiders(held, groups, purses, is_complete))
+    yield from insiders
+    # The deployer's is counted above. Strangers with one payer are one big holder.
+    for purse in [purse for purse in purses if not purse["hasDeployer"]][:1]:
         sign = _sign(purse["heldBps"], INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
-            who = ", the deployer among them," if purse["hasDeployer"] else ""
-            text = f"{format_count(purse['wallets'], 'wallet')} of one purse{who} hold"
-            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders", True)
+            text = f"{format_count(purse['wallets'], 'wallet')} of one purse hold"
+            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders")
     top_bps = held["holders"]["top10Bps"]
     sign = _sign(top_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
-    if sign != "good" or is_complete:
+    if sign != "good" or (is_complete and all(fact.sign == "good" for fact in insiders)):
         yield TokenFact(sign, f"The ten biggest wallets hold {format_percent(top_bps)}.", "holders")
 
 
+_INSIDERS_UNKNOWN = TokenFact("mind", "What insiders hold is not known.", "holders")
+
+
 def _insiders(
-    held: Answer, groups: Sequence[Answer], purse_bps: int, is_complete: bool
+    held: Answer, groups: Sequence[Answer], purses: Sequence[Answer], is_complete: bool
 ) -> Iterator[TokenFact]:
-    """Their share is that of the boards: where the largest purse holds more, it is its."""
+    """Their share is that of the boards: where the deployer's purse holds more, it is its."""
     known_bps, deployer, bundle = held["forensics"]["suspiciousBps"], held["deployer"], held["bundle"]
     deployer_bps = 0 if deployer is None else deployer["heldBps"] or 0
     bundle_bps = 0 if bundle is None else bundle["heldBps"] or 0
@@ -106,12 +116,13 @@ def _insiders(
         parts = _parts(deployer_bps, bundle, _has_deployer(held, groups))
         if parts:
             yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
+        else:
+            yield _INSIDERS_UNKNOWN
         return
-    share_bps = max(known_bps, purse_bps)
-    if not share_bps and deployer is None:
-        return
+    share_bps = max([known_bps, *(purse["heldBps"] for purse in purses if purse["hasDeployer"])])
     sign = _sign(share_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
-    if sign == "good" and not is_complete:
+    if (not share_bps and deployer is None) or (sign == "good" and not is_complete):
+        yield _INSIDERS_UNKNOWN
         return
     is_among = _has_deployer(held, groups)
     parts = _parts(deployer_bps, bundle, is_among)

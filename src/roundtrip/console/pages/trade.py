@@ -15,7 +15,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.verdicts.words import ShownCatch, level_colour, level_word
 
-from .token import read_risk
+from .token import read_holders, read_risk
 
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
@@ -84,7 +84,11 @@ async def show_trade(visit: Visit) -> Response:
             raise
         return _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
-    stored = await read_risk(visit, trade["token"]["address"]) if form.side == "buy" else None
+    stored = None
+    if form.side == "buy":
+        token = trade["token"]["address"]
+        await read_holders(visit, {"address": token, "verdict": trade["verdict"]})
+        stored = await read_risk(visit, token)
     return visit.show(
         "trade.html",
         form=form,
@@ -98,16 +102,17 @@ async def show_trade(visit: Visit) -> Response:
 
 def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
     """The word and the colour of a trade's check: that of a token's page, where the token's last check has a
-    catch or insiders hold much. ``stored``: as ``StoredRisk``; None: it is a sale."""
+    catch, or insiders hold much or an unknown share. ``stored``: as ``StoredRisk``; None: it is a sale."""
     insiders_bps = None if stored is None else stored["insidersBps"]
     is_risky = verdict["level"] in ("ok", "warn") and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
     catch: ShownCatch | None = None if stored is None else stored["catch"]
-    if catch is None and verdict["level"] == "ok" and is_risky:
-        catch = "insiders"
+    if catch is None and stored is not None and verdict["level"] == "ok":
+        catch = "insiders" if is_risky else "insiders_unknown" if insiders_bps is None else None
     return {
         "word": level_word(verdict["level"], verdict["code"], catch),
         "colour": level_colour(verdict["level"], verdict["code"], catch),
         "insiders_bps": insiders_bps if is_risky else None,
+        "is_unread": catch == "insiders_unknown",
     }
 
 

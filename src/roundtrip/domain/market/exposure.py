@@ -1,14 +1,15 @@
 """What a token's buyers are exposed to: what insiders hold, and what liquidity can leave."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from roundtrip.domain.base import clock_age
 
 INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS = 500, 2000
 """From which share of the supply on insiders are a warning, and a bad one."""
-EXPOSED_FOR_S = 3600
+EXPOSED_FOR_S = 900
 """How long a reading counts: wallets trade and liquidity moves."""
-READ_EVERY_S = 1200
+READ_EVERY_S = 300
 """A board has its tokens read again after this time."""
 
 
@@ -32,9 +33,13 @@ class TokenExposure:
     leaving: LeavingLiquidity | None = None
     liquidity_at_s: float | None = None
 
-    def has_high_insiders(self, now_s: float) -> bool:
-        """Whether insiders were lately found to hold so much that no verdict is shown as good."""
-        return (self.insiders(now_s) or 0) >= INSIDERS_HIGH_BPS
+    def catch(self, now_s: float) -> Literal["insiders", "insiders_unknown"] | None:
+        """Why no verdict is shown as good: insiders hold much, or it is not known what they hold. None: they
+        were lately found to hold little."""
+        insiders_bps = self.insiders(now_s)
+        if insiders_bps is None:
+            return "insiders_unknown"
+        return "insiders" if insiders_bps >= INSIDERS_HIGH_BPS else None
 
     def insiders(self, now_s: float) -> int | None:
         """Their share, if it was read lately; None: not known."""

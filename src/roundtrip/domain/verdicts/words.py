@@ -18,8 +18,9 @@ _CODE_WORDS = {
     "not_a_token": "Not a token",
     "quote_asset": "Money",
 }
-ShownCatch = Catch | Literal["insiders"]
-"""insiders: they hold so much that a token that sells is not shown as good. Checks do not look at that."""
+ShownCatch = Catch | Literal["insiders", "insiders_unknown"]
+"""Checks do not look at insiders. Where they hold much, or it is not known what they hold, a token that sells
+is not shown as good."""
 _CATCH_WORDS: dict[ShownCatch, str] = {
     "hour": "Sells now, not in an hour",
     "day": "Sells now, not in a day",
@@ -29,6 +30,7 @@ _CATCH_WORDS: dict[ShownCatch, str] = {
     "loss": "Can sell, at a high cost",
     "curve": "Can sell, curve nearly full",
     "insiders": "Can sell, but beware",
+    "insiders_unknown": "Can sell, insiders not known",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
 _CODE_TEXTS = {
@@ -62,11 +64,14 @@ def level_word(level: str, code: str, catch: ShownCatch | None = None) -> str:
 
 def level_colour(level: str, code: str, catch: ShownCatch | None = None) -> str:
     """The level whose colour and sign a verdict has: never better than ``level``. What sells for an hour or
-    a day only has that of a danger; where nothing can be sold because it is no token, that of unknown."""
+    a day only has that of a danger; where nothing can be sold because it is no token, or it is not known what
+    insiders hold, that of unknown."""
     if code in _NOTHING_TO_SELL:
         return "unknown"
     if code != "ok" or catch is None or level in ("danger", "unknown"):
         return level
+    if catch == "insiders_unknown":
+        return "unknown" if level == "ok" else level
     return "danger" if catch in ("hour", "day") else "warn"
 
 

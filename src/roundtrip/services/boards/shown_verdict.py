@@ -41,7 +41,7 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
 def _present(checked: CheckedLevel, exposure: TokenExposure, now_s: float) -> ShownVerdict:
     at = datetime.fromtimestamp(int(checked.at_s), UTC)
     catch: ShownCatch | None = checked.shown_catch()
-    if catch is None and checked.level == "ok" and exposure.has_high_insiders(now_s):
-        catch = "insiders"
+    if catch is None and (checked.code, checked.level) == ("ok", "ok"):
+        catch = exposure.catch(now_s)
     level = level_colour(checked.level, checked.code, catch)
     return ShownVerdict(checked.code, level, catch, at, checked.age_s(now_s))

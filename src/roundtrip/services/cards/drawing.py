@@ -7,6 +7,7 @@ from html import escape
 from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.verdicts.words import level_colour, level_word
 
 from .newest_check import TokenCard
@@ -64,7 +65,8 @@ def describe_card(card: TokenCard) -> CardText:
     # Of what holders cannot sell, a new wallet's loss would mislead.
     if loss_bps is not None and is_good:
         loss = f"A round trip costs {format_percent(loss_bps)}"
-    sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
+    told = f"Insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more. " if check.catch == "insiders" else ""
+    sentence = message_lines.cut_text(names.clean(told + check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
     word = level_word(check.level, check.code, check.catch)
     return CardText(word, colour, symbol, loss, sentence, as_of)
 

@@ -15,6 +15,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.verdicts.catch import find_catch
 from roundtrip.domain.verdicts.words import ShownCatch
 from roundtrip.services.check.schema import at, present
@@ -75,9 +76,10 @@ class StoredChecks:
     made: CheckSummary | None
     of_holders: CheckSummary | None
 
-    def beware(self) -> "StoredChecks":
-        """The same, where insiders hold much."""
-        return StoredChecks(*(_beware(check) for check in (self.made, self.of_holders)))
+    def beside_insiders(self, exposure: TokenExposure, now_s: float) -> "StoredChecks":
+        """The same, beside what insiders hold."""
+        catch = exposure.catch(now_s)
+        return StoredChecks(*(_add_catch(check, catch) for check in (self.made, self.of_holders)))
 
     def worse(self) -> CheckSummary | None:
         """``of_holders`` where it is worse, else ``made``: a check that tried no holder does not refute one
@@ -135,7 +137,7 @@ async def read_checks(ctx: Context, token: Address, checked_at: datetime | None 
         of_holders = None
     # Decoding is slow for a token with many pools, and must not block the event loop.
     both = await asyncio.to_thread(_summarize_both, made, of_holders, ctx.policy, now_s)
-    return both.beware() if exposed.has_high_insiders(now_s) else both
+    return both.beside_insiders(exposed, now_s)
 
 
 def _summarize_both(
@@ -144,10 +146,10 @@ def _summarize_both(
     return StoredChecks(_summarize(made, policy, now_s), _summarize(of_holders, policy, now_s))
 
 
-def _beware(check: CheckSummary | None) -> CheckSummary | None:
-    if check is None or check.level != "ok" or check.catch is not None:
+def _add_catch(check: CheckSummary | None, catch: ShownCatch | None) -> CheckSummary | None:
+    if check is None or (check.code, check.level) != ("ok", "ok") or check.catch is not None:
         return check
-    return msgspec.structs.replace(check, catch="insiders")
+    return msgspec.structs.replace(check, catch=catch)
 
 
 def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> CheckSummary | None:

@@ -12,6 +12,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_amount, format_count, format_eth
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import LAUNCHPAD_KINDS
 from roundtrip.domain.check.crowd_reading import taken_bps
 from roundtrip.domain.check.evidence import (
     CompletedBuy,
@@ -141,6 +142,10 @@ class _CellWriter:
             return GridCell(delay_s, "refused", "danger", None, why, moved)
         return GridCell(delay_s, "unknown", "unknown", None, outcome.why, GridTrade(wallet.wallet))
 
+    def uncounted_fee(self) -> str:
+        """What to add where the crowd's losses leave the fee out: a launchpad takes its own beside it."""
+        return "" if self._venue.venue.kind in LAUNCHPAD_KINDS else " (pool’s fee not counted)"
+
     def label(self, cell: ProbeCell) -> str:
         """The probe in words."""
         probe = cell.probe
@@ -214,7 +219,7 @@ def _crowd_row(writer: _CellWriter, crowd: tuple[CrowdTrade, ...], delays: list[
     for trade in crowd:
         if trade.wallet.way == "usual":
             by_delay.setdefault(trade.wallet.after_s, []).append(writer.write_crowd(trade))
-    label = f"{format_count(len(crowd), 'test wallet')} buy and sell in company (pool’s fee not counted)"
+    label = f"{format_count(len(crowd), 'test wallet')} buy and sell in company{writer.uncounted_fee()}"
     return GridRow(label, [_worst(by_delay.get(delay_s, [])) for delay_s in delays])
 
 

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
-    """What was read within the hour; None: not known. ``insiders_bps``: what insiders held. ``free_bps``,
+    """What was read lately; None: not known. ``insiders_bps``: what insiders held. ``free_bps``,
     ``unproven_bps``: as in ``LeavingLiquidity``. ``catch``: that of the verdict that boards show; None:
     nothing, or no check is stored."""
 
@@ -69,13 +69,14 @@ async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
 
 def share_bps(held: TokenHolders) -> int | None:
     """What the deployer, launch buyers and wallets that the deployer funded hold together, or what the
-    largest purse holds where that is more. None: not known. A small share is only known if everything was
+    deployer's purse holds where that is more. None: not known. A small share is only known if everything was
     read, and none at all only if the deployer is known."""
     share = held.forensics.suspicious_bps
     if share is None:
         return None
     purses = held.forensics.purses
-    share = max([share, *(() if purses is None else (purse.held_bps for purse in purses.rows[:1]))])
+    rows = () if purses is None else purses.rows
+    share = max([share, *(purse.held_bps for purse in rows if purse.has_deployer)])
     if held.status != "complete" and share < INSIDERS_MINDED_BPS:
         return None
     return None if held.deployer is None and not share else share

@@ -14,6 +14,7 @@ from roundtrip.console.pages.token import (
 from roundtrip.console.pages.token_facts import (
     MOST_FACTS,
     NOTHING_STORED,
+    Sign,
     TokenFact,
     find_risk,
     list_facts,
@@ -234,13 +235,19 @@ def test_what_the_owner_did_in_a_trial_is_bad() -> None:
 
 
 def test_wallets_of_one_purse_are_told() -> None:
-    rows = [{"wallets": 4, "heldBps": 3679, "hasDeployer": True}, {"wallets": 2, "heldBps": 900}]
-    held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": rows}}}
-    text = "4 wallets of one purse, the deployer among them, hold 36.79 %."
-    assert text in [fact.text for fact in facts(held=held)]
-    risk = find_risk(facts(held=held))
-    assert risk is not None
-    assert risk.text == "Insiders hold 36.79 %."
+    his = {"wallets": 4, "heldBps": 3679, "hasDeployer": True}
+    strangers = {"wallets": 2, "heldBps": 9000, "hasDeployer": False}
+
+    def told(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
+        held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": list(rows)}}}
+        found = facts(held=held)
+        risk = find_risk(found)
+        return [fact.text for fact in found if "purse" in fact.text], None if risk is None else risk.text
+
+    assert told(his) == ([], "Insiders hold 36.79 %.")
+    # Strangers with one payer are a big holder, and no insiders.
+    assert told(strangers) == (["2 wallets of one purse hold 90.00 %."], None)
+    assert told(his, strangers) == (["2 wallets of one purse hold 90.00 %."], "Insiders hold 36.79 %.")
 
 
 def test_an_owner_is_told_once() -> None:
@@ -289,19 +296,22 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "code", "weighs", "expected"),
+    ("level", "code", "sign", "weighs", "expected"),
     [
-        ("ok", "ok", True, ("Can sell, but beware", "warn", "They hold much.")),
-        ("ok", "ok", False, ("Can sell", "ok", None)),
-        ("warn", "ok", True, ("Sells, with a warning", "warn", "They hold much.")),
-        ("danger", "cannot_sell", True, ("Honeypot: you cannot sell", "danger", None)),
+        ("ok", "ok", "bad", True, ("Can sell, but beware", "warn", "They hold much.")),
+        ("ok", "ok", "mind", True, ("Can sell", "ok", None)),
+        # What insiders hold is not known: that is no pass.
+        ("ok", "ok", "bad", False, ("Can sell, insiders not known", "unknown", None)),
+        ("warn", "ok", "bad", True, ("Sells, with a warning", "warn", "They hold much.")),
+        ("warn", "ok", "bad", False, ("Sells, with a warning", "warn", None)),
+        ("danger", "cannot_sell", "bad", True, ("Honeypot: you cannot sell", "danger", None)),
     ],
 )
 def test_what_insiders_hold_takes_the_green_of_a_verdict(
-    level: str, code: str, weighs: bool, expected: tuple[str, str, str | None]
+    level: str, code: str, sign: Sign, weighs: bool, expected: tuple[str, str, str | None]
 ) -> None:
     shown = describe_verdict(
-        {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", "holders", weighs)]
+        {"level": level, "code": code}, None, [TokenFact(sign, "They hold much.", "holders", weighs)]
     )
     told = next((one.text for one in shown["reasons"]), None)
     assert (shown["word"], shown["colour"], told) == expected

@@ -14,9 +14,9 @@ NOW_S = 1_700_000_000.0
     [
         ("ok", 2000, 0, ("warn", "insiders")),
         ("ok", 1999, 0, ("ok", None)),
-        ("ok", None, 0, ("ok", None)),
+        ("ok", None, 0, ("unknown", "insiders_unknown")),
         # Wallets trade: an old reading says nothing.
-        ("ok", 9000, EXPOSED_FOR_S + 1, ("ok", None)),
+        ("ok", 9000, EXPOSED_FOR_S + 1, ("unknown", "insiders_unknown")),
         ("warn", 9000, 0, ("warn", None)),
         ("unknown", 9000, 0, ("unknown", None)),
     ],

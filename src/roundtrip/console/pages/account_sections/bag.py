@@ -9,6 +9,7 @@ from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.console.support.small_chart import draw_curve
 from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.verdicts.words import level_colour, level_word
 from roundtrip.services.portfolio.bag_page import BagPast, bag_past
 from roundtrip.services.support.index_reader import Nothing
@@ -28,8 +29,11 @@ def list_warnings(row: Mapping[str, Any], shown: Mapping[str, Any] | None = None
     if latest is not None:
         catch = shown["catch"] if shown is not None and shown["code"] == latest["code"] else None
         colour = level_colour(latest["level"], latest["code"], catch)
-        if colour != "ok":
-            warnings.append((colour, f"Newest check: {level_word(latest['level'], latest['code'], catch)}."))
+        if colour != "ok" and catch != "insiders_unknown":
+            text = f"Newest check: {level_word(latest['level'], latest['code'], catch)}."
+            if catch == "insiders":
+                text += f" Insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more."
+            warnings.append((colour, text))
     before_bps, fees_bps = (None if check is None else check["feesBps"] for check in (at_buy, latest))
     if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
         warnings.append(
