@@ -182,7 +182,7 @@ async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_sy
     wallet, token = ("0x" + row[name].hex() for name in ("wallet", "token"))
     await house.get(f"/token/{token}")
     _, page, _ = await house.get(f"/wallet/{wallet}")
-    assert '<td data-label="Newest check"><span class="pill level-' in page
+    assert '<td class="all" data-label="Newest check"><span class="pill level-' in page
     assert "Launches outside the launchpad are not listed here" in page
     async with indexed.pool.acquire() as connection:
         await token_store.keep(connection, Address(token), "<b>", None, 18, None, 0)
