@@ -57,6 +57,7 @@ from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
+from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MOST_BODY_BYTES = 64 * 1024
 
@@ -64,7 +65,6 @@ log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
 """The caller of operations that count no calls."""
 _NO_QUERY: Mapping[str, str] = {}
-_PATH_FORM, _GZIP_FORM = "http", "http gzip"
 _HEALTH = "/v1/health"
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
@@ -107,11 +107,11 @@ def _encode_for_path(reply: DoorReply, operation: AnyOperation) -> DoorReply:
     """The reply with the operation's ``path_answer``; of a shared answer, encoded once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
-    body = (reply.forms or {}).get(_PATH_FORM)
+    body = (reply.forms or {}).get(PATH_FORM)
     if body is None:
         body = msgspec.json.encode(msgspec.json.decode(reply.body, type=operation.path_answer))
         if reply.forms is not None:
-            reply.forms[_PATH_FORM] = body
+            reply.forms[PATH_FORM] = body
     return replace(reply, body=body)
 
 
@@ -120,11 +120,11 @@ async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, byt
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not accepts_gzip(request_headers):
         return replace(reply, headers=headers)
-    body = (reply.forms or {}).get(_GZIP_FORM)
+    body = (reply.forms or {}).get(GZIP_FORM)
     if body is None:
         body = await compress_body(reply.body)
         if reply.forms is not None:
-            reply.forms[_GZIP_FORM] = body
+            reply.forms[GZIP_FORM] = body
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
 
 
@@ -135,12 +135,14 @@ def _find_ending(scope: Scope) -> EndlessAnswers:
 
 @dataclass(frozen=True, slots=True)
 class OperationEndpoint:
-    """One operation as an ASGI application. ``hub``: hands out the events of streams."""
+    """One operation as an ASGI application. ``hub``: hands out the events of streams. ``warm``: learns which
+    answers are shared."""
 
     operation: AnyOperation
     dispatch: Dispatch
     callers: Callers
     hub: StreamHub | None = None
+    warm: WarmAnswers | None = None
 
     def is_public(self) -> bool:
         """Whether any web page may read its answers (CORS)."""
@@ -173,7 +175,13 @@ class OperationEndpoint:
         reply = _encode_for_path(whole_reply, self.operation)
         if len(reply.body) > WORTH_COMPRESSING_BYTES:
             reply = await _compress(reply, scope["headers"])
+        if self.warm is not None and reply.forms is not None and self._is_warm(min_blocks):
+            self.warm.remember(self.operation, scope, query)
         await send_reply(reply, send, self.is_public())
+
+    def _is_warm(self, min_blocks: tuple[object, ...]) -> bool:
+        """Whether path and query alone say which shared answer this was."""
+        return self.is_public() and not (min_blocks or self.operation.has_body() or self.operation.once)
 
     async def _send_each(
         self,
@@ -297,6 +305,7 @@ def create_app(
     hub = StreamHub(DatabaseNews(dispatch.ctx)) if hub is None else hub
     dispatch.ctx.measures.watch("streams", "events", hub.count_streams)
     door = McpDoor(dispatch, callers) if door is None else door
+    warm = WarmAnswers(dispatch, callers)
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
@@ -312,7 +321,7 @@ def create_app(
         *extra_routes,
         *(
             Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _group_by_path(dispatch, callers, hub).items()
+            for path, endpoint in _group_by_path(dispatch, callers, hub, warm).items()
         ),
     ]
     for path, document in documents().items():
@@ -335,14 +344,17 @@ def create_app(
     app.overload_shield = OverloadShield(should_shed, dispatch.ctx)
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
+    app.warm = warm
     return app
 
 
-def _group_by_path(dispatch: Dispatch, callers: Callers, hub: StreamHub) -> dict[str, PathEndpoint]:
+def _group_by_path(
+    dispatch: Dispatch, callers: Callers, hub: StreamHub, warm: WarmAnswers
+) -> dict[str, PathEndpoint]:
     by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
-            endpoint = OperationEndpoint(operation, dispatch, callers, hub)
+            endpoint = OperationEndpoint(operation, dispatch, callers, hub, warm)
             by_path.setdefault(operation.path, {})[operation.method] = endpoint
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
@@ -420,6 +432,7 @@ class Service(Starlette):
 
     overload_shield: OverloadShield
     address_limit: AddressLimit
+    warm: WarmAnswers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
@@ -440,6 +453,8 @@ class Service(Starlette):
         if await self.overload_shield(scope, send_with_headers) or await self.address_limit(
             scope, send_with_headers
         ):
+            return
+        if await self.warm.answer(scope, send, send_with_headers, headers):
             return
         hide_keys(scope)
         try:

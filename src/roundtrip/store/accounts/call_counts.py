@@ -95,7 +95,8 @@ WITH asked AS MATERIALIZED (
     FROM change ORDER BY account_id, day
     ON CONFLICT (account_id, day) DO UPDATE SET (calls, granted) = (
         SELECT left_of.calls + left_of.granted, left_of.granted FROM (
-            SELECT kept.calls, greatest(0, least(change.wanted, change.per_day - kept.calls)) AS granted
+            SELECT kept.calls,
+                greatest(0, least(change.wanted, change.per_day - kept.calls - had.leased)) AS granted
             FROM change, LATERAL (SELECT greatest(0, had.calls - change.back) AS calls) AS kept
             WHERE change.account_id = had.account_id AND change.day = had.day
         ) AS left_of
@@ -120,13 +121,6 @@ FROM told JOIN accounts.account AS account ON account.id = told.account_id
 """
 
 
-# Costs a seventh of the full statement.
-_WRITE_KEYLESS = """
-INSERT INTO accounts.call (caller, taken_ms, calls)
-SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (caller, taken_ms)
-"""
-
-
 async def write(
     connection: Connection,
     calls: Sequence[CountedCall],
@@ -134,11 +128,6 @@ async def write(
 ) -> list[LiveKey | None]:
     """Counts ``calls`` and uncounts ``refunds``, in one statement. Returns one entry per call, in their
     order; None for a call without a live key."""
-    if not refunds and not any(call.key_hash for call in calls):
-        await connection.fetch(
-            _WRITE_KEYLESS, [call.caller for call in calls], [call.taken_ms for call in calls]
-        )
-        return [None] * len(calls)
     records = await connection.fetch(
         _WRITE,
         [call.caller for call in calls],
