@@ -141,6 +141,7 @@ class CallCounter(BatchWriter):
     _doubts: int = 0
     _used_keys: dict[bytes, None] = field(default_factory=dict)
     """Keys of calls of leases, to be proved again."""
+    _lease_came: "asyncio.Future[None] | None" = None
     _is_due: bool = False
     _timer: asyncio.TimerHandle | None = None
 
@@ -177,6 +178,9 @@ class CallCounter(BatchWriter):
             self._is_due = self._is_due or bool(self._used_keys)
             return await self._enqueue(call, True)
         live_key = self._spend(call, account_id)
+        if live_key is None and self.leases.is_coming(account_id, day, call.per_day):
+            await self._wait_for_lease()
+            live_key = self._spend(call, account_id)
         if live_key is not None:
             return live_key
         if self.leases.has(account_id, day, call.per_day):
@@ -193,6 +197,14 @@ class CallCounter(BatchWriter):
                 return live_key
         self.leases.note(account_id, day, call.per_day, self.clock())
         return await self._enqueue(call, True)
+
+    async def _wait_for_lease(self) -> None:
+        """Waits until the calls that are asked for have come, or failed to, if a flush is under way."""
+        if self._flushing is None or self._is_away():
+            return
+        if self._lease_came is None:
+            self._lease_came = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._lease_came)
 
     def doubt(self, account_id: int) -> None:
         """One of the account's keys may have been revoked: the next call with one waits for a statement that
@@ -268,8 +280,13 @@ class CallCounter(BatchWriter):
         if is_due:
             self.leases.give_up_idle(now_s)
             self._prove_used_keys(now_s)
-        if is_due or self.leases.is_low():
-            await self._move_leases(now_ms, now_s)
+        try:
+            if is_due or self.leases.is_low():
+                await self._move_leases(now_ms, now_s)
+        finally:
+            came, self._lease_came = self._lease_came, None
+            if came is not None and not came.done():
+                came.set_result(None)
         if (self._waiting or self._refunds) and not self._is_away():
             await self._write_calls(now_ms, now_s)
 

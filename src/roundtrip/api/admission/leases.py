@@ -63,6 +63,13 @@ class DayLeases:
         lease = self._by_account.get(account_id)
         return lease is not None and lease.left > 0 and (lease.day, lease.per_day) == (day, per_day)
 
+    def is_coming(self, account_id: int, day: date, per_day: int) -> bool:
+        """Whether a lease of this day and limit, which lent before, is about to be filled up."""
+        lease = self._by_account.get(account_id)
+        if lease is None or (lease.day, lease.per_day) != (day, per_day):
+            return False
+        return lease.size > 0 and (lease.is_asked or account_id in self._low)
+
     def note(self, account_id: int, day: date, per_day: int, now_s: float) -> None:
         """A call is about to be counted without a lease: of an account that calls often one is asked for."""
         lease = self._by_account.get(account_id)

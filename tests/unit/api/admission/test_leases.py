@@ -98,12 +98,20 @@ async def test_a_lease_is_filled_up_before_it_runs_out(ledger: Ledger) -> None:
     assert (ledger.asked, ledger.writes < 50) == (asked, True)
 
 
-async def test_an_idle_lease_is_returned(ledger: Ledger) -> None:
+async def test_who_finds_it_spent_waits_for_it_to_be_filled_up(ledger: Ledger) -> None:
     process = await Leasing(ledger).begun()
-    assert ledger.leased.total() > 0
+    asked = ledger.asked
+    found = await asyncio.gather(*(process.ask() for _ in range(process.left() + 5)))
+    assert (ledger.asked, len(found)) == (asked, sum(isinstance(one, Admitted) for one in found))
+
+
+async def test_an_idle_lease_is_returned(ledger: Ledger) -> None:
+    """Not another process's with it."""
+    process, other = await Leasing(ledger).begun(), await Leasing(ledger).begun()
+    assert ledger.leased.total() == process.left() + other.left()
     process.now_s += IDLE_S
     await process.counter.write_behind()
-    assert (ledger.leased.total(), ledger.days.total()) == (0, 3)
+    assert (ledger.leased.total(), ledger.days.total()) == (other.left(), 6)
 
 
 async def test_at_the_end_everything_is_returned(ledger: Ledger) -> None:
