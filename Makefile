@@ -45,7 +45,7 @@ fix: $(VENV)/.installed clients/typescript/node_modules/.installed ## Formats th
 	@$(BIN)/ruff format .
 	@cd clients/typescript && node_modules/.bin/biome check --write --log-level=warn
 
-bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed ## Measures: NAME=doors runs bench/doors.py; without NAME, all in a quarter of an hour.
+bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAME)),bench/peers/lighthouse,bench/peers/ponder)/node_modules/.installed ## Measures: NAME=doors runs bench/doors.py; without NAME, all in a quarter of an hour.
 	@$(TESTS) -m bench.$(or $(NAME),side_by_side) $(FLAGS)
 
 # Long runs, by NAME. FLAGS are the program's; --help lists them.
@@ -129,6 +129,11 @@ tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
 	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+bench/peers/lighthouse/node_modules/.installed: bench/peers/lighthouse/package-lock.json
+	@echo "installing Lighthouse, and the Node it needs"
+	@cd bench/peers/lighthouse && npm ci --ignore-scripts --no-audit --no-fund --silent --engine-strict=false
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/generator.lock

@@ -28,6 +28,7 @@ OTHER_LOCKS = (
     ("the protocol's conformance suite", "tests/conformance/package-lock.json"),
     ("the browser's tests", "tests/e2e/package-lock.json"),
     ("what the sync is measured beside", "bench/peers/ponder/package-lock.json"),
+    ("what scores the pages", "bench/peers/lighthouse/package-lock.json"),
     ("what builds the TypeScript client", "clients/typescript/package-lock.json"),
 )
 

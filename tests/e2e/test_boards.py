@@ -22,9 +22,11 @@ _NEXT_ROWS = """() => {
     list[1].before(added);
     return rows.innerHTML;
 }"""
-_TOPS = (
-    "() => [...document.querySelectorAll('#rows [data-row]')].map((row) => row.getBoundingClientRect().top)"
-)
+_PLACES = """() => {
+    const rows = [...document.querySelectorAll('#rows [data-row]')];
+    const tops = rows.map((row) => row.getBoundingClientRect().top);
+    return tops.map((top) => Math.round(top - tops[0]));
+}"""
 
 
 @pytest.mark.parametrize("board", [board.tool for board in BOARDS])
@@ -39,6 +41,9 @@ async def test_a_phone_shows_every_cell_whole(newcomer: Visitor, board: str) -> 
 
 async def test_a_click_on_a_heading_sorts_and_the_address_keeps_it(newcomer: Visitor) -> None:
     page = newcomer.page
+    # Live news would change the numbers below the test.
+    newcomer.expected.append("[object Event]")
+    await _hold_stream(page, "graduating_soon")
     await newcomer.open("/boards/graduating_soon")
     await page.get_by_role("columnheader", name="Buyers").get_by_role("link").click()
     await page.wait_for_url("**/boards/graduating_soon?sort=buyers")
@@ -47,7 +52,7 @@ async def test_a_click_on_a_heading_sorts_and_the_address_keeps_it(newcomer: Vis
     await newcomer.open("/boards/graduating_soon?sort=buyers")
     counts = [int(text) for text in await page.locator("#rows [data-label=Buyers]").all_inner_texts()]
     assert counts == sorted(counts, reverse=True)
-    await page.get_by_label("Full", exact=True).select_option("95")
+    await page.locator("select[name=full]").select_option("95")
     await page.get_by_role("button", name="Show").click()
     await page.wait_for_url(re.compile("full=95"))
     fills = await page.locator("#rows [data-label=Full]").all_inner_texts()
@@ -76,14 +81,16 @@ async def test_the_whole_row_leads_to_its_page(newcomer: Visitor) -> None:
     await newcomer.open("/boards/winners")
     row = page.locator("#rows [data-row]").first
     wallet = await row.get_attribute("data-row")
-    await row.locator("td").nth(3).click()
+    box = await row.locator("td").nth(3).bounding_box()
+    assert box is not None
+    await page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     await page.wait_for_url(f"**/wallet/{wallet}")
     await newcomer.settled()
 
 
 async def test_live_news_move_no_row_until_the_reader_asks(newcomer: Visitor) -> None:
     page = newcomer.page
-    newcomer.expected.append("ERR_INCOMPLETE_CHUNKED_ENCODING")
+    newcomer.expected.append("[object Event]")
     sent = await _hold_stream(page, "graduating_soon")
     await newcomer.open("/boards/graduating_soon")
     rows = page.locator("#rows [data-row]")
@@ -91,7 +98,7 @@ async def test_live_news_move_no_row_until_the_reader_asks(newcomer: Visitor) ->
     used = rows.nth(2)
     await used.locator("a").first.focus()
     before = await used.inner_html()
-    tops = await page.evaluate(_TOPS)
+    places = await page.evaluate(_PLACES)
     sent["rows"] = await page.evaluate(_NEXT_ROWS)
     news = page.get_by_role("button", name="1 new")
     await expect(news).to_be_visible()
@@ -99,9 +106,7 @@ async def test_live_news_move_no_row_until_the_reader_asks(newcomer: Visitor) ->
     await expect(rows.first.locator("[data-label=Buyers]")).to_have_text("77")
     assert await used.inner_html() == before
     assert await rows.first.get_attribute("data-row") == first
-    assert [round(top - tops[0]) for top in tops] == [
-        round(top - (await page.evaluate(_TOPS))[0]) for top in await page.evaluate(_TOPS)
-    ]
+    assert await page.evaluate(_PLACES) == places
     await news.press("Enter")
     await expect(rows.first).to_have_attribute("data-row", "0xadded")
     await expect(rows.first.locator("a").first).to_be_focused()

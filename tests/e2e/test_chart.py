@@ -1,7 +1,7 @@
 """The price and the trades of a token, in a real browser."""
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, expect
 
 from e2e.browser import DESKTOP, PHONE, Visitor, visiting
 from e2e.ground import Ground
@@ -55,3 +55,41 @@ async def test_without_scripts_there_is_a_line_and_a_table(
         await expect(chart.locator("svg.trend")).to_be_visible()
         await chart.get_by_text("The newest candles as a table").click()
         await expect(chart.get_by_role("row").nth(1)).to_be_visible()
+
+
+async def test_on_a_phone_two_fingers_zoom_the_chart_and_one_moves_it(
+    browser: Browser, ground: Ground
+) -> None:
+    async with visiting(browser, ground.url, PHONE, has_touch=True, is_mobile=True) as reader:
+        await reader.open(f"/token/{ground.fair}/chart?span=1d")
+        over, canvas = reader.page.locator(".u-over"), reader.page.locator(".plot canvas")
+        await over.scroll_into_view_if_needed()
+        box = await over.bounding_box()
+        assert box is not None
+        whole = await _draws_other(canvas, "")
+        touch = await reader.context.new_cdp_session(reader.page)
+
+        async def move(*fingers: tuple[float, float]) -> None:
+            for part in range(6):
+                points = [
+                    {"id": number, "x": box["x"] + start + (end - start) * part / 5, "y": box["y"] + 60}
+                    for number, (start, end) in enumerate(fingers)
+                ]
+                kind = "touchMove" if part else "touchStart"
+                await touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            await touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+        await move((150, 60), (170, 240))
+        zoomed = await _draws_other(canvas, whole)
+        await move((60, 200))
+        await _draws_other(canvas, zoomed)
+
+
+async def _draws_other(canvas: Locator, before: str) -> str:
+    """Waits until the picture is not ``before``; the picture."""
+    seen = "canvas => canvas.toDataURL()"
+    page, handle = canvas.page, await canvas.element_handle()
+    await page.wait_for_function(
+        "([canvas, before]) => canvas.toDataURL() !== before", arg=[handle, before], timeout=5_000
+    )
+    return str(await canvas.evaluate(seen))

@@ -1,6 +1,8 @@
 """A trade on the page with a wallet of the browser that really sends, and a simulation of pasted calls."""
 
+import asyncio
 import json
+from typing import Any
 
 import aiohttp
 import pytest
@@ -12,6 +14,9 @@ from e2e.test_every_page import violations
 
 MAX = "f" * 64
 WAIT_MS = 30_000
+BUYERS = 4
+"""Enough for the board, which counts different people."""
+AMOUNT_WEI = 10**17
 _PROVIDER = """(() => {
   const provider = {
     async request({ method, params }) {
@@ -32,18 +37,25 @@ _PROVIDER = """(() => {
 })();"""
 
 
-async def install_sender(visitor: Visitor, rpc_url: str, address: str, refused: set[str]) -> None:
-    """A wallet whose account the local node holds. It refuses the methods in ``refused``."""
+async def install_sender(
+    visitor: Visitor, rpc_url: str, address: str, refused: set[str]
+) -> list[dict[str, Any]]:
+    """A wallet whose account the local node holds. It refuses the methods in ``refused``. Returns the list of
+    the transactions that it sends from now on."""
+    sent: list[dict[str, Any]] = []
 
     async def ask(method: str, params: str) -> str:
         if method in refused:
             return json.dumps({"error": {"code": 4001, "message": "User rejected the request."}})
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(params)}
+        given = json.loads(params)
+        sent.extend(given if method == "eth_sendTransaction" else [])
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
         async with aiohttp.ClientSession() as session, session.post(rpc_url, json=body) as response:
             return json.dumps(await response.json())
 
     await visitor.context.expose_function("e2eNode", ask)
     await visitor.context.add_init_script(_PROVIDER.replace("ADDRESS", json.dumps(address)))
+    return sent
 
 
 @pytest.fixture
@@ -52,13 +64,23 @@ def trader(ground: Ground) -> str:
     return ground.built.accounts[7]
 
 
-async def test_a_person_buys_and_sells_with_the_wallet_of_the_browser(
+async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
     newcomer: Visitor, ground: Ground, trader: str
 ) -> None:
     refused: set[str] = {"eth_sendTransaction"}
-    await install_sender(newcomer, ground.rpc_url, trader, refused)
-    page, token = newcomer.page, ground.built.tokens["plain"]
-    await newcomer.open(f"/trade?token={token}")
+    sent = await install_sender(newcomer, ground.rpc_url, trader, refused)
+    page, token = newcomer.page, ground.fair
+    for _ in range(BUYERS):
+        await ground.buy_fair()
+    row = page.locator(f'#rows [data-row] a[href="/token/{token}"]').first
+    async with asyncio.timeout(WAIT_MS / 1000):
+        # Until the index has the buys.
+        while not await row.count():
+            await newcomer.open("/boards/moving_now")
+    await row.click()
+    await page.wait_for_url(f"**/token/{token}")
+    await expect(page.locator(".hero .word")).to_contain_text("Can sell")
+    await page.get_by_role("link", name="Trade it with your wallet").click()
     await page.get_by_role("button", name="Use the account of Sending wallet").click()
     await expect(page.get_by_label("Your wallet’s address")).to_have_value(trader)
     await newcomer.send("Check and prepare")
@@ -73,12 +95,12 @@ async def test_a_person_buys_and_sells_with_the_wallet_of_the_browser(
     await expect(page.locator("#came [data-against]")).to_contain_text("promised")
     await expect(page.locator("#came")).not_to_have_class("told fault")
     await expect(page.locator("#senders")).to_be_hidden()
+    assert [int(call["value"], 16) for call in sent] == [AMOUNT_WEI]
     await page.evaluate(AXE.read_text())
     assert await violations(newcomer) == []
 
     await page.get_by_role("link", name="Sell it").click()
     await newcomer.settled()
-    await expect(page.locator("#steps > li")).to_have_count(2)
     await page.get_by_role("button", name="Sell with Sending wallet").click()
     await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
     await expect(page.locator(".step-state").last).to_contain_text("Done in block")
@@ -149,7 +171,7 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: Ground, tra
     )
     await newcomer.send("Simulate")
     await expect(page.locator(".level-danger .level")).to_have_text("Allows everything")
-    await expect(page.locator(".changes").last).to_contain_text("everything, now and later")
+    await expect(page.locator(".changes").first).to_contain_text("everything, now and later")
     await page.get_by_label("Or up to six calls").fill("[1]")
     newcomer.expected.append("status of 400")
     await newcomer.send("Simulate")

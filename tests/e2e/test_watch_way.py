@@ -59,7 +59,7 @@ async def test_who_watches_a_token_is_told_that_it_stopped_selling(
 ) -> None:
     page = member.page
     await member.open(f"/token/{owned.address}")
-    await expect(page.locator(".hero")).to_have_class("card hero level-ok")
+    await expect(page.locator(".hero .word")).to_contain_text("Can sell")
     await page.get_by_role("button", name="Watch: tell me if this stops selling").click()
     await expect(page.get_by_text("You watch it.")).to_be_visible()
     await member.open("/account/watch")

@@ -57,6 +57,7 @@ LEFT_OUT = {
     "score_token": "of how many tokens those are",
     "score_wait": "which of them wait for a receipt",
     "recalled_wallet": "wallets that checks try again, by the wall clock",
+    "exposure": "what was read for boards, by the wall clock",
     "unlock": "when locked liquidity can be withdrawn; read off the chain when somebody asked",
     "rewound": "reorganisations that were seen; a fresh sync sees none of them",
 }

@@ -1762,8 +1762,8 @@ export interface components {
              * @enum {string}
              */
             readonly level: "ok" | "warn" | "danger" | "unknown";
-            /** @description What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. null: nothing, or the check is of an earlier release. */
-            readonly catch: ("day" | "hour" | "later" | "loss" | "parts" | "tax") | null;
+            /** @description What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. curve: a buy of 0.1 eth would have sold its curve out. null: nothing, or the check is of an earlier release. */
+            readonly catch: ("curve" | "day" | "hour" | "later" | "loss" | "parts" | "tax") | null;
             /** @description Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release. */
             readonly roundTripLossBps: number | null;
             /** @description Block of the first of these checks. */
@@ -1903,7 +1903,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-27T12:48:45.086000Z"
+                     *       "checkedAt": "2026-11-27T12:56:32.438000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Check"];
@@ -2083,7 +2083,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-27T12:50:03.012000Z"
+                     *         "checkedAt": "2026-11-27T12:57:50.790000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2211,7 +2211,7 @@ export interface operations {
                      *         "hash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc",
                      *         "time": "2025-10-18T09:00:46Z"
                      *       },
-                     *       "checkedAt": "2026-11-27T12:48:45.086000Z",
+                     *       "checkedAt": "2026-11-27T12:56:32.438000Z",
                      *       "policyVersion": "2026-11-10",
                      *       "dialect": "anvil",
                      *       "contracts": {
@@ -2250,7 +2250,7 @@ export interface operations {
                      *         },
                      *         "kind_of": "Begun",
                      *         "others": 0,
-                     *         "seed": "0xc8cfd2838c42c08a292cb07664fe48b567b165569d219cace4b9a94f6fb076d6",
+                     *         "seed": "0xe1ae9da78ae23fcc84c9f34a1811135c5202777f5f7f11b5ebab0c080cf6ed2d",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2279,47 +2279,47 @@ export interface operations {
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 9,
+                     *             "approved_s": 7,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x0daf432c21faf3baf4d2fd5316929900718e154b",
+                     *             "buyer": "0x6b89bb151a8ca839e86576f4aa55feacf4dbf610",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "66068500025910627",
+                     *             "gas_float_wei": "66856153116647464",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 218,
+                     *             "nonce": 148,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0x2919a56643a67e78147fdb8b4a639cc8df0f84c1b46d40994f9c319dcdf5618b",
-                     *             "reader": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
-                     *             "receiver": "0x2c0c0eaeacf8afe4c266735cd2f9f34203b86cb4",
+                     *             "prev_randao": "0xe994c3146c8bd7141966045b4347e7ecbd97b42553916eb8c9f4ad833da76201",
+                     *             "reader": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *             "receiver": "0x7ff9b23baae2084b926b588d311b0028a08b15bb",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
                      *           },
                      *           {
                      *             "approve_gas_limit": 0,
-                     *             "approved_s": 2,
+                     *             "approved_s": 11,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x686c847ab45831ca1ab82deeccfee8ef4b05d055",
+                     *             "buyer": "0x971c365213adccfa9a4f00740854941adbaf06ca",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "3310833330487795119",
+                     *             "gas_float_wei": "15956980492514745848",
                      *             "kind_of": "Environment",
-                     *             "late_s": 3,
-                     *             "max_fee_wei": 17326767,
-                     *             "nonce": 133,
-                     *             "own_usdg_raw": 19741008,
-                     *             "prev_randao": "0x38f873aecd91b4047d6538a5571e033b9ebff9f04ec3576d2e312b9d236d0f77",
-                     *             "reader": "0x330cefc0abf144a8d3189d022d147763fe1c179d",
-                     *             "receiver": "0xf662dc08055f186b60ce47bbba49bc4cbead6177",
+                     *             "late_s": 11,
+                     *             "max_fee_wei": 60140571,
+                     *             "nonce": 80,
+                     *             "own_usdg_raw": 20281224,
+                     *             "prev_randao": "0xc2a270cadc6c10d6dd780651179cb00a2af91d18814233bbe45e1cb4ef2339d3",
+                     *             "reader": "0xc03caf920a3ac0ff8e58d58bee2f9c4c6e947219",
+                     *             "receiver": "0x093c5795efe3a201351ca4232a839f0bbe52a270",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 2335,
-                     *             "tip_wei": 17326753
+                     *             "size_bps": 8840,
+                     *             "tip_wei": 60140557
                      *           }
                      *         ],
                      *         "facts": {
@@ -2440,31 +2440,31 @@ export interface operations {
                      *             "crowd": {
                      *               "isolated": [],
                      *               "kind_of": "Crowd",
-                     *               "left_out": 3,
+                     *               "left_out": 2,
                      *               "trades": [
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": "10229162598436171",
-                     *                     "given_raw": "397668365831524769475742",
+                     *                     "back_raw": "15731801515178110",
+                     *                     "given_raw": "608644088807921256301278",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "10229162598436171",
-                     *                     "planned_raw": "397668365831524769475742",
-                     *                     "received_raw": "397668365831524769475742",
-                     *                     "taken_raw": "397668365831524769475742"
+                     *                     "paid_raw": "15731801515178110",
+                     *                     "planned_raw": "608644088807921256301278",
+                     *                     "received_raw": "608644088807921256301278",
+                     *                     "taken_raw": "608644088807921256301278"
                      *                   },
                      *                   "wallet": {
                      *                     "after_s": 86400,
-                     *                     "again_wei": 0,
-                     *                     "approves_all": false,
+                     *                     "again_wei": 5177545814969384,
+                     *                     "approves_all": true,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 30,
-                     *                     "purse_wei": "16117751484001955449",
+                     *                     "nonce": 90,
+                     *                     "purse_wei": "1322731519745527836",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": "10076322668696955",
-                     *                     "tip_wei": 128606461,
+                     *                     "size_wei": "10299474467812582",
+                     *                     "tip_wei": 6048715,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0x0d1b0c8c6c39575704707af0b9b4328b9bb52972",
+                     *                     "wallet": "0xb46f958e500ca2d1ae640aa221c8d65d51c19aab",
                      *                     "way": "usual",
                      *                     "weth_wei": 0
                      *                   }
@@ -2472,28 +2472,28 @@ export interface operations {
                      *                 {
                      *                   "kind_of": "CrowdTrade",
                      *                   "outcome": {
-                     *                     "back_raw": "20471405098816415",
-                     *                     "given_raw": "856431249890585772480498",
+                     *                     "back_raw": "13724170834073861",
+                     *                     "given_raw": "501787663105763736945759",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "20471405098816415",
-                     *                     "planned_raw": "770788124901527195232441",
-                     *                     "received_raw": "856431249890585772480498",
-                     *                     "taken_raw": "770788124901527195232441"
+                     *                     "paid_raw": "13724170834073861",
+                     *                     "planned_raw": "501787663105763736945759",
+                     *                     "received_raw": "501787663105763736945759",
+                     *                     "taken_raw": "501787663105763736945759"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 1455,
-                     *                     "again_wei": "9220910728713927",
-                     *                     "approves_all": true,
+                     *                     "after_s": 3600,
+                     *                     "again_wei": 0,
+                     *                     "approves_all": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 227,
-                     *                     "purse_wei": "35749349282321481",
+                     *                     "nonce": 58,
+                     *                     "purse_wei": 8558201948076851,
                      *                     "share_bps": 10000,
-                     *                     "size_wei": "12584837899159175",
-                     *                     "tip_wei": 1842942,
-                     *                     "usdg_raw": 0,
-                     *                     "wallet": "0x8571a8ba2021f7ec189474a6e23b594e38e85036",
-                     *                     "way": "pieces",
-                     *                     "weth_wei": 0
+                     *                     "size_wei": "12729214688697568",
+                     *                     "tip_wei": 1113585,
+                     *                     "usdg_raw": 7590566,
+                     *                     "wallet": "0x936694fc1c1d835be866b591603327d781a892bf",
+                     *                     "way": "usual",
+                     *                     "weth_wei": "35164808066905766"
                      *                   }
                      *                 }
                      *               ]
@@ -2556,15 +2556,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
-                     *                           "balance": "0x24dfe6bc06d2563",
-                     *                           "nonce": "0xda"
+                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
+                     *                           "balance": "0x250cac9871b2028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
-                     *                           "balance": "0xeab8f362e32563",
-                     *                           "nonce": "0xda"
+                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
+                     *                           "balance": "0xed855129912028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
+                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2573,11 +2573,11 @@ export interface operations {
                      *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
+                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2585,10 +2585,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2601,14 +2601,14 @@ export interface operations {
                      *                         "time": "0x68f3574c",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
+                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a08231000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "input": "0x70a08231000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2636,15 +2636,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
-                     *                           "balance": "0x24dfe6bc06d2563",
-                     *                           "nonce": "0xda"
+                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
+                     *                           "balance": "0x250cac9871b2028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
-                     *                           "balance": "0xeab8f362e32563",
-                     *                           "nonce": "0xda"
+                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
+                     *                           "balance": "0xed855129912028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
+                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2653,11 +2653,11 @@ export interface operations {
                      *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
+                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2665,10 +2665,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2678,14 +2678,14 @@ export interface operations {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
                      *                         "number": "0x510",
-                     *                         "time": "0x68f35743",
+                     *                         "time": "0x68f35745",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
+                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "from": "0xb6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2712,15 +2712,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x789b14c8ee5694f836b13715ab574d289e14f18a": {
-                     *                           "balance": "0x24dfe6bc06d2563",
-                     *                           "nonce": "0xda"
+                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
+                     *                           "balance": "0x250cac9871b2028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x88c5f3351ae1fbf86c81ac99caafd75d4cb0e525": {
-                     *                           "balance": "0xeab8f362e32563",
-                     *                           "nonce": "0xda"
+                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
+                     *                           "balance": "0xed855129912028",
+                     *                           "nonce": "0x94"
                      *                         },
-                     *                         "0x832a2479cd59005093dc225c8b32dd77b883d5c5": {
+                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2729,11 +2729,11 @@ export interface operations {
                      *                         "time": "0x68f3573f",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xc78b19224658b5e5cd94c8cb87817e80545e916fb1ab1f69db2c26ad2743b3dc"
+                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2741,10 +2741,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x832a2479cd59005093dc225c8b32dd77b883d5c5",
+                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2754,14 +2754,14 @@ export interface operations {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
                      *                         "number": "0x63a",
-                     *                         "time": "0x68f36546",
+                     *                         "time": "0x68f36548",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x313300127ca30fb878534aaca6a2b7385b87093ffceaf445a6c39f247bfb3f22"
+                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x789b14c8ee5694f836b13715ab574d289e14f18a",
+                     *                           "from": "0xb6db97fbd055687b2345268a27581eebc67f38d0",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2929,9 +2929,9 @@ export interface operations {
                      *           "catch": null,
                      *           "roundTripLossBps": 60,
                      *           "block": 1294,
-                     *           "checkedAt": "2026-11-27T12:48:45.086000Z",
+                     *           "checkedAt": "2026-11-27T12:56:32.438000Z",
                      *           "lastBlock": 1294,
-                     *           "lastCheckedAt": "2026-11-27T12:48:45.086000Z",
+                     *           "lastCheckedAt": "2026-11-27T12:56:32.438000Z",
                      *           "checks": 1,
                      *           "deep": false,
                      *           "policyVersion": "2026-11-10"
@@ -3187,7 +3187,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-27T12:50:00Z",
+                     *       "checkedAt": "2026-11-27T12:57:47Z",
                      *       "why": []
                      *     }
                      */
@@ -3345,8 +3345,8 @@ export interface operations {
                      *       "text": "One wallet, the deployer's, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "block": 1372,
-                     *       "checkedAt": "2026-11-27T12:50:02.981000Z",
+                     *       "block": 1373,
+                     *       "checkedAt": "2026-11-27T12:57:50.761000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3420,6 +3420,7 @@ export interface operations {
                      *           "leftOut": 0
                      *         }
                      *       ],
+                     *       "poolsComplete": true,
                      *       "tagsComplete": true
                      *     }
                      */
@@ -3559,7 +3560,7 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-27T12:48:45.086000Z",
+                     *       "at": "2026-11-27T12:56:32.438000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "block": 1294,
                      *       "wallet": null,
@@ -3752,7 +3753,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-27T12:50:00.709000Z"
+                     *       "simulatedAt": "2026-11-27T12:57:47.868000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Simulation"];
@@ -3902,14 +3903,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T13:10:01Z",
+                     *       "validUntil": "2026-11-27T13:17:48Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b098129000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0982fc000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3945,7 +3946,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T12:50:01.359000Z"
+                     *       "preparedAt": "2026-11-27T12:57:48.367000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4121,7 +4122,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "sell",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1372,
+                     *       "block": 1373,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -4147,7 +4148,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T13:10:02Z",
+                     *       "validUntil": "2026-11-27T13:17:50Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4162,7 +4163,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b09812a000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0982fe000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4183,7 +4184,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T12:50:02.712000Z"
+                     *       "preparedAt": "2026-11-27T12:57:50.521000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4349,10 +4350,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:47823 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:47823\nVersion: 1\nChain ID: 4663\nNonce: 92563a862ac3ddfdb7a2f1bebecd5488\nIssued At: 2026-11-27T12:50:00Z\nExpiration Time: 2026-11-27T13:00:00Z",
+                     *       "message": "127.0.0.1:45357 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45357\nVersion: 1\nChain ID: 4663\nNonce: edad20a692fed0a8ec9612a3b9785ebb\nIssued At: 2026-11-27T12:57:00Z\nExpiration Time: 2026-11-27T13:07:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:47823 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:47823\nVersion: 1\nChain ID: 4663\nNonce: d0d85b73644f06fcd0dffade30a3dc13\nIssued At: 2026-11-27T12:50:00Z\nExpiration Time: 2026-11-27T13:00:00Z"
+                     *       "claimMessage": "127.0.0.1:45357 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45357\nVersion: 1\nChain ID: 4663\nNonce: 8ecb27d59c60cd13c2d73a8392b37430\nIssued At: 2026-11-27T12:57:00Z\nExpiration Time: 2026-11-27T13:07:00Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TextToSign"];
@@ -4471,9 +4472,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_vAuZq",
+                     *           "start": "rt_YHmMC",
                      *           "label": "",
-                     *           "madeAt": "2026-11-27T12:50:03.023466Z",
+                     *           "madeAt": "2026-11-27T12:57:50.800197Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4582,7 +4583,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-vqs4",
+                     *         "designation": "mite-g4kf",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4738,13 +4739,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_eqRq6… is revoked.",
+                     *       "text": "Key rt_GPGqq… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_eqRq6",
+                     *         "start": "rt_GPGqq",
                      *         "label": "",
-                     *         "madeAt": "2026-11-27T12:50:03.072310Z",
-                     *         "revokedAt": "2026-11-27T12:50:03.078564Z"
+                     *         "madeAt": "2026-11-27T12:57:50.849927Z",
+                     *         "revokedAt": "2026-11-27T12:57:50.859151Z"
                      *       }
                      *     }
                      */
@@ -5272,7 +5273,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "ok": true,
-                     *       "head": 1372,
+                     *       "head": 1373,
                      *       "blocksBehind": 0,
                      *       "ethUsd": 3499.999999,
                      *       "lacks": [

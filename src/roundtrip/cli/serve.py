@@ -81,7 +81,8 @@ async def _serve(
     async with contextlib.AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(build.open_database(settings))
         opening = build.open_context(*context_args, database_url, network.look_back_blocks)
-        ctx = replace(await stack.enter_async_context(opening), stock_tokens=network.stock_tokens)
+        opened = await stack.enter_async_context(opening)
+        ctx = replace(opened, stock_tokens=network.stock_tokens, explorer_url=network.explorer_url)
         if with_jobs:
             jobs = build.run_sync_and_jobs(settings, network, database_url, ctx)
             await stack.enter_async_context(jobs)

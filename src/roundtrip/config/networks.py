@@ -38,6 +38,9 @@ class Network:
     stock_tokens: tuple[ListedToken, ...] = ()
     """Stock tokens, which others pass for. All are proxies of one beacon: one with the same code and beacon
     is of the same issuer."""
+    explorer_url: str | None = None
+    """A block explorer, without a slash at its end, with the pages ``/token/``, ``/address/`` and ``/tx/``;
+    None: there is none."""
 
     def listed_tokens(self) -> tuple[ListedToken, ...]:
         """The tokens that others pass for: weth, usdg and the stock tokens."""
@@ -102,6 +105,7 @@ ROBINHOOD = Network(
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
     # An hour and a half: ten blocks a second, in ranges of ten thousand.
     look_back_blocks=50_000,
+    explorer_url="https://robinhoodchain.blockscout.com",
     sync_every_ms=2_000,
     more_rpc_urls=("https://robinhood-rpc.publicnode.com", "https://robinhood.drpc.org"),
     # The pool with a fee of 0.01 %, which other sources use, too.

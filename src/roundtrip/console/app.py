@@ -148,7 +148,10 @@ def _show_error(visit: Visit, error: RoundtripError) -> Response:
         response = visit.redirect("/sign-in")
         visit.console.end_cookie(response)
         return response
-    is_piece, can_repeat = visit.is_piece(), visit.scope["method"] == "GET" and error.code == "rate_limited"
+    is_piece = visit.is_piece()
+    # A page comes back by itself, also where this service is busy. A piece says so, and keeps the page.
+    repeated = ("rate_limited",) if is_piece else ("rate_limited", "busy")
+    can_repeat = visit.scope["method"] == "GET" and error.code in repeated
     response = visit.show(
         "fault_piece.html" if is_piece else "fault.html",
         # A page's script keeps what is there on a 429, and asks again.

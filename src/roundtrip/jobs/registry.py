@@ -8,6 +8,7 @@ from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
 from roundtrip.jobs.kinds.bag import bag
 from roundtrip.jobs.kinds.boards import EVERY_S, boards
 from roundtrip.jobs.kinds.deliver import deliver
+from roundtrip.jobs.kinds.exposure import exposure
 from roundtrip.jobs.kinds.flags import calls
 from roundtrip.jobs.kinds.holders import holders
 from roundtrip.jobs.kinds.liquidity import liquidity
@@ -32,6 +33,8 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
         "recheck": JobKind(recheck, lease_s=30, max_running=2, timeout_s=300),
         # As long as a check, and up to four trips more.
         "liquidity": JobKind(liquidity, lease_s=30, max_running=1, timeout_s=120, most_tries=10),
+        # As the two readings one after the other.
+        "exposure": JobKind(exposure, lease_s=30, max_running=1, timeout_s=180, most_tries=3),
         "origin": JobKind(
             origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
         ),

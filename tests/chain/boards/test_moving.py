@@ -15,10 +15,11 @@ from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.base.figures import format_gas_price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
+from roundtrip.domain.market.exposure import EXPOSED_FOR_S
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.boards import EVERY_S, MOST_WAITING
+from roundtrip.jobs.kinds.boards import EVERY_S, MOST_READINGS, MOST_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
@@ -282,6 +283,38 @@ async def test_the_page_knows_prices_depth_and_holders(
     assert all(row.price_usd and row.liquidity_usd for row in dollars)
     # Their first trades are of this hour: there is no earlier price.
     assert {row.change24h for row in dollars} == {None}
+
+
+async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was_read(
+    moved: Context, rows: Connection, built: Built, story: Story
+) -> None:
+    plain = built.tokens["plain"]
+    exposed = await exposures(moved)
+    assert exposed.keys() >= {plain, story.launched}
+    assert set(exposed.values()) == {(None, None, None)}
+    await jobs.enqueue(rows, "boards", "moving")
+    await run_alone(moved, "boards")
+    assert await rows.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'exposure'") == MOST_READINGS
+    await rows.execute("DELETE FROM jobs.job")
+    for token in exposed:
+        await jobs.enqueue(rows, "exposure", token)
+        await run_alone(moved, "exposure")
+    assert await rows.fetchval("SELECT count(*) FROM jobs.job") == 0
+    exposed = await exposures(moved)
+    # A wallet holds its positions; three of its buyers were paid by one.
+    assert exposed[plain][:2] == (10_000, 0)
+    assert exposed[story.launched][:2] == (0, 0)
+    assert all(exposed[token][2] for token in (plain, story.launched))
+    # Read lately, none is due; a reading counts for an hour.
+    await jobs.enqueue(rows, "boards", "moving")
+    await run_alone(moved, "boards")
+    assert await rows.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'exposure'") == 0
+    assert (await exposures(later(moved, EXPOSED_FOR_S + WAIT_S)))[plain] == (None, None, None)
+
+
+async def exposures(ctx: Context) -> dict[str, tuple[int | None, int | None, int | None]]:
+    page = (await moving_page(ctx, Nothing())).answer
+    return {row.token.address: (row.free_bps, row.unproven_bps, row.insiders_bps) for row in page.rows}
 
 
 async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context, rows: Connection) -> None:

@@ -28,6 +28,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.portfolio.bag import BagRow, MyBag, bag_of
+from roundtrip.services.portfolio.bag_page import bag_past
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
@@ -125,7 +126,7 @@ async def bag(
         own, ground = replace(ctx, pool=pool), Ground(ctx, rpc, built, url)
         wallet = Wallet(rpc, built.contracts, "a bag", eth=50)
         async with pool.acquire() as connection, connection.transaction():
-            await connection.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
+            await connection.execute("TRUNCATE jobs.job, facts.evidence, accounts.account CASCADE")
             made = await accounts.lock_account(
                 connection, Address(wallet.address), ["mite-bagg"], _at(ctx), ctx.heads.last_number()
             )
@@ -232,6 +233,17 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     assert row["text"].count("sell") > 1
     changes = (await bag.row(token)).changes
     assert (changes.then, changes.now and changes.now.code) == (before.then, "cannot_sell")
+    past = (await bag_past(bag.now(), Nothing(), bag.account)).answer
+    (own,) = past.tokens
+    assert (own.address, past.is_part, own.values[0]) == (token, False, "0")
+    assert 0.09 < float(own.values[-1] or 0) < 0.11
+    (guard,) = past.guards
+    assert (guard.is_guarded, guard.is_doubted, guard.verdict and guard.verdict.code) == (
+        True,
+        False,
+        "cannot_sell",
+    )
+    assert guard.told_at is not None
     bag.later_s = 900
     await bag.work()
     await bag.work()
@@ -259,7 +271,7 @@ async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None
     ]
     # It stops selling before the guard ever looked at it.
     bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
-    for bag.later_s in (400, 415):
+    for bag.later_s in (400, 415, 800, 815):
         await bag.work()
         await bag.work()
     (alert,) = await bag.told()

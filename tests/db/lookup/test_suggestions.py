@@ -19,6 +19,7 @@ MADE = (
     ("Other", "jolly roger", None),
     ("J%", "100% fair", None),
     (None, None, None),
+    ("jofal", "Golly", 30),
 )
 """A symbol, a name, and the block of the launch; None: it was not launched on a launchpad."""
 
@@ -43,8 +44,10 @@ async def make(connection: Connection) -> None:
     ("query", "expected"),
     [
         # The very symbol first, then the newest launch.
-        ("jo", ["jo", "JOHAM", "JOFAL", "Other"]),
-        ("jof", ["JOFAL"]),
+        ("jo", ["jo", "jofal", "JOHAM", "JOFAL", "Other"]),
+        ("jof", ["jofal", "JOFAL"]),
+        # A copy stands behind what it copies.
+        ("jofal", ["JOFAL", "jofal"]),
         ("Jolly Falcon", ["JOFAL"]),
         ("jolly", ["JOFAL", "Other"]),
         # No character is a pattern.

@@ -11,6 +11,7 @@ from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.scorecard.scorecard import VerdictScore
+from roundtrip.store.boards.exposures import put_insiders
 from roundtrip.store.check import evidence, recalled_wallets
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
@@ -61,6 +62,7 @@ async def rest_is_there(index: Connection) -> None:
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
+    await put_insiders(index, TOKEN, 1, NOW)
     await put_unlocks(index, TOKEN, [Unlock(TOKEN, TOKEN, 1, TOKEN, 9, None)], 1)
     scored = ScoredVerdict(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
     waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)

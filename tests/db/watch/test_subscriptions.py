@@ -38,6 +38,33 @@ async def test_a_rule_comes_back_as_it_was_set(ground: Ground) -> None:
     assert await watches.changes_since(ground.index, changes[-1].number) == []
 
 
+async def test_a_paused_rule_matches_nothing_and_then_counts_anew(ground: Ground) -> None:
+    number = await ground.rule(Rule(Who("any"), "buying"), None)
+    await ground.block(buys())
+    await ground.read()
+    assert len(await ground.rows()) == 1
+    assert await watches.pause_rule(ground.index, ground.account, number)
+    assert not await watches.pause_rule(ground.index, ground.account, number)
+    assert not await watches.pause_rule(ground.index, ground.account + 1, number)
+    await ground.block(buys())
+    # One process learns of the change, another one reads all that is live.
+    await ground.read()
+    await ground.read(ground.another())
+    assert await watches.changes_since(ground.index, 0) == []
+    assert len(await ground.rows()) == 1
+    assert [kept.paused for kept in await watches.rules_of(ground.index, ground.account)] == [True]
+    assert not await watches.resume_rule(ground.index, ground.account + 1, number, 0)
+    assert await watches.resume_rule(ground.index, ground.account, number, 0)
+    assert not await watches.resume_rule(ground.index, ground.account, number, 0)
+    await ground.block(buys())
+    await ground.read()
+    assert len(await ground.rows()) == 2
+    # Who sets it again lets it go on as well.
+    await watches.pause_rule(ground.index, ground.account, number)
+    assert await ground.rule(Rule(Who("any"), "buying"), None) == number
+    assert [kept.paused for kept in await watches.rules_of(ground.index, ground.account)] == [False]
+
+
 async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: Ground) -> None:
     number = await ground.follow(ALICE, "one")
     await ground.block(buys())

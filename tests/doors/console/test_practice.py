@@ -4,16 +4,22 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.account_sections.bag import list_warnings
+from roundtrip.console.pages.account_sections.bag import list_warnings, sum_past
+from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
+from roundtrip.services.portfolio.bag_page import value_past
+from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.trades import MOST_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
+from roundtrip.store.watch.bag_changes import BagToken
+from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -66,6 +72,11 @@ async def test_a_link_fills_the_token_in_and_a_bought_trap_is_no_success(me: Acc
     assert 'class="told" role="status"' in fair
     _, page = await me.do("practice_buy", once=await once(me), token=trap, eth="0.1")
     assert 'class="told told-danger" role="status"' in page
+    # It is worth nothing, and the button that sells is that of the other token alone.
+    assert re.search('data-label="Worth if sold now, eth">0 <span class="pill level-danger">', page)
+    assert 'If you sold all now: <strong class="loss">' in page
+    assert len(re.findall('<button type="submit">Sell<', page)) == 1
+    assert f'Try it and write it off<span class="hidden"> for {trap}</span>' in page
 
 
 async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> None:
@@ -121,19 +132,18 @@ async def closed(me: Account, *profits_wei: int) -> None:
 
 
 def points(page: str) -> list[str]:
-    (figure,) = re.findall('<figure class="chart"(.*?)</figure>', page, re.DOTALL)
+    (figure,) = re.findall('<figure class="profit small-chart">(.*?)</figure>', page, re.DOTALL)
     return re.findall('data-value="([^"]+)"', figure)
 
 
 async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
     page = await me.get("/account/practice")
     assert "<figure" not in page
-    assert "/static/charts." not in page
     await closed(me, 10**18 + 1, -(3 * 10**18), 5 * 10**17)
     page = await me.get("/account/practice")
     assert points(page) == ["1.000000000000000001", "-1.999999999999999999", "-1.499999999999999999"]
     assert "together lost 1.499 practice eth" in page
-    assert "/static/charts." in page
+    assert "<polyline" in page
     other = await signed_in(me.ctx, me.url)
     assert "<figure" not in await other.get("/account/practice")
 
@@ -147,6 +157,23 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
             MOST_CLOSINGS + 3, MOST_CLOSINGS + 2
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("position", "refused", "gain"),
+    [
+        ({"worth": "0.5", "why": None, "stuckAt": None}, False, "0.25"),
+        ({"worth": None, "why": f"{SELL_FAILS}: STF.", "stuckAt": None}, True, "0.25"),
+        ({"worth": None, "why": "We could not find out what it sells for.", "stuckAt": None}, False, None),
+        ({"worth": None, "why": "We could not find out.", "stuckAt": "2026-01-01T00:00:00Z"}, True, "0.25"),
+    ],
+)
+def test_what_is_not_known_is_neither_refused_nor_nothing(
+    position: dict[str, Any], refused: bool, gain: str | None
+) -> None:
+    assert is_refused(position) == refused
+    account = {"positions": [position], "worth": "1.2", "setApart": "0.05", "given": "1"}
+    assert gain_now(account) == gain
 
 
 # --- the bag ---------------------------------------------------------------------------------------
@@ -187,6 +214,29 @@ def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: 
     assert [level for level, _ in list_warnings(row)] == levels
 
 
+def test_the_bag_over_time_counts_what_can_be_sold_and_no_guess() -> None:
+    rows = [
+        {"token": {"address": name}, "sells": sells}
+        for name, sells in (("a", "yes"), ("b", "yes"), ("trap", "refused"), ("dark", "unknown"))
+    ]
+    values = {"a": ["1.5", "2"], "b": ["0.5", None], "trap": ["9", "9"], "dark": ["9", "9"]}
+    past = {
+        "times": ["2026-01-05T00:00:00Z", "2026-01-05T06:00:00Z"],
+        "tokens": [{"address": name, "values": series} for name, series in values.items()],
+    }
+    assert [value for _, value in sum_past(rows, past)] == [Decimal(2), None]
+    assert sum_past(rows[2:], past) == []
+
+
+def test_what_was_held_is_counted_back_from_what_is_held() -> None:
+    held, bought = (
+        BagToken(7, 300, None, None, 1, 1),
+        [OwnTrade(7, 20, 100), OwnTrade(7, 30, 200), OwnTrade(8, 30, 9)],
+    )
+    prices = {at_s: PastTrade(at_s, 5 * 10**17, 100) for at_s in (20, 30)}
+    assert value_past(held, bought, prices, [10, 20, 25, 30]) == ["0", "0.5", None, "1.5"]
+
+
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:
     assert "Your wallet holds no token that we know" in await me.get("/account/bag")
 
@@ -211,7 +261,9 @@ async def test_the_league_marks_who_looks(me: Account) -> None:
             int(began.timestamp()), me.account_id, b"\x07" * 20,
         )  # fmt: skip
     page = main(await me.get("/league?who=people"))
-    (row,) = re.findall('<tr class="mine"><th scope="row">([0-9]+)</th>.*\\(you\\)', page)[:1]
+    (row,) = re.findall(
+        '<tr class="mine"><td class="head"><span class="quiet">#([0-9]+)</span>.*\\(you\\)', page
+    )[:1]
     assert f"rank {row}" in page
     # Last week's board marks it, too.
     assert page.count("(you)") == 2

@@ -109,7 +109,9 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     raw = json.loads(code(page, "raw"))
     assert f'data-age-of="{raw["checkedAt"]}"' in page
     assert f'<time datetime="{raw["checkedAt"]}">' in page
-    kept = re.search(r"Block ([\d,]+), checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page))
+    kept = re.search(
+        r"Block ([\d,]+), [\d,]+ behind the head, checked \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words(page)
+    )
     assert kept is not None
     async with reader.browser.get(f"{reader.url}/v1/check/{built.tokens['plain']}/proof") as proof:
         evidence = (await proof.json())["evidence"]
@@ -170,7 +172,8 @@ async def test_what_was_tried_is_coloured_by_its_loss(reader: Reader, built: Bui
         page = await reader.token(built.tokens[story])
         tried = page.partition('id="grid"')[2].partition("</section>")[0]
         found = re.findall(
-            r'heat-(\w+)(?: heat-more)?"><span [^>]+>✓</span> <span [^>]+>sells, </span>−([\d.]+) %', tried
+            r'heat-(\w+)(?: heat-more)?"><a [^>]+><span [^>]+>✓</span> <span [^>]+>sells, </span>−([\d.]+) %',
+            tried,
         )
         lines += [(level, float(lost) * 100) for level, lost in found]
     assert {level for level, _ in lines} == {"ok", "warn", "danger"}
@@ -200,10 +203,42 @@ async def test_the_grid_shows_what_the_crowd_met_and_the_parts_of_a_capped_sale(
     reader: Reader, built: Built
 ) -> None:
     grid = section(await reader.token(built.tokens["plain"]), "grid")
-    assert re.search(r"by \d+ test wallets, in company ✓ sells", grid)
+    assert re.search(r"\d+ test wallets buy and sell in company ✓ sells", grid)
     grid = section(await reader.token(built.tokens["max_transaction"]), "grid")
-    assert "50 % of it ✓ sells" in grid
+    assert "Buy for 0.1 eth, sell half ✓ sells" in grid
     assert "−-" not in grid
+
+
+async def test_each_field_of_the_grid_opens_with_what_moved_and_what_was_asked(
+    reader: Reader, built: Built
+) -> None:
+    page = await reader.token(built.tokens["max_transaction"])
+    tried = page.partition('id="grid"')[2].partition("</section>")[0]
+    opens, opened = re.findall(r'href="#(try-\d+-\d+)"', tried), re.findall(r'id="(try-\d+-\d+)"', tried)
+    assert len(opened) > 9
+    assert opens == opened
+    assert re.search(r"<td[^>]*>\s*</td>", tried) is None
+    sold = words(tried.partition('id="try-1-')[2])
+    assert "Put in 0.1 eth" in sold
+    assert "Got back" in sold
+    links = {html.unescape(link) for link in re.findall(r'href="(/token/[^"]+/request\?[^"]+)"', tried)}
+    assert len(links) > 5
+    for link in links:
+        wallet = re.search(r"wallet=(0x[0-9a-f]{40})", link)
+        shown = await reader.page(link)
+        assert wallet is not None
+        assert f"&#34;from&#34;: &#34;{wallet.group(1)}&#34;" in shown, link
+    gone = await reader.page(f"/token/{built.tokens['max_transaction']}/request?wallet=0x{'12' * 20}")
+    assert "has no trade of that wallet" in gone
+
+
+async def test_the_largest_exit_counts_the_impact_of_its_own_buy(reader: Reader, built: Built) -> None:
+    plain = section(await reader.token(built.tokens["plain"]), "cost")
+    assert "price impact included: 0.1 eth of the sizes tried: 0.0001 eth, 0.1 eth, 1 eth" in plain
+    taxed = section(await reader.token(built.tokens["v4_fee_on_sell"]), "cost")
+    assert "No exit loses under 5 %" in taxed
+    for story in ("owner_only_sell", "time_bomb", "thin"):
+        assert "xit" not in section(await reader.token(built.tokens[story]), "cost"), story
 
 
 async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: Reader, built: Built) -> None:
@@ -231,7 +266,7 @@ async def test_a_check_at_another_size_says_what_comes_back_and_is_not_stored(
     assert "Put in 0.5 ETH → get back 0.497 ETH −0.60 %" in cost
     assert "Buy tax 0.00 %" in cost
     assert f'href="/token/{token}?amount=0.5"' in page
-    assert "0.5 eth, all of it" in section(page, "grid")
+    assert "Buy for 0.5 eth, sell all" in section(page, "grid")
     assert code(page, "curl").endswith("?amount=0.5'")
     assert await indexed.pool.fetchval(count, bytes.fromhex(token.removeprefix("0x"))) == before
     assert "bad_input" in await reader.page(f"/token/{token}?amount=99", 400)
@@ -319,6 +354,28 @@ async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, buil
     assert "bad_input" in await reader.page(f"/token/{built.tokens['cooldown']}?deep=x", 400)
 
 
+async def test_a_deep_check_tells_its_steps_and_counts_once(indexed: Context, built: Built) -> None:
+    token = "0x" + await indexed.pool.fetchval(BUSIEST)
+    async with service(indexed, Settings(views_per_minute=1)) as url, aiohttp.ClientSession() as browser:
+        async with browser.get(f"{url}/token/{token}/steps") as response:
+            assert response.content_type == "text/event-stream"
+            told = await response.text()
+        reader = Reader(url, browser)
+        assert "Run a deep check" not in await reader.token(token, "?deep=1")
+        again = await reader.page(f"/token/{token}/steps")
+        refused = await reader.page(f"/token/{built.tokens['plain']}/steps", 200)
+        wrong = await reader.page(f"/token/{token}/steps?amount=99", 400)
+    steps = re.findall(r"^data: (.+)$", told, re.MULTILINE)
+    assert steps[1:3] == ["Buys simulated", "Sells simulated: soon, after an hour, after a day"]
+    sent = re.search(r"Holders: (\d+) simulations sent", told)
+    assert sent is not None
+    assert f"Holders: {sent.group(1)} of {sent.group(1)} answered" in steps
+    # A shared answer has no steps, and one beyond the limit ends at once: its page says why.
+    for one in (again, refused):
+        assert one.split() == ["event:", "end", "data:"]
+    assert "bad_input" in wrong
+
+
 async def test_a_check_whose_evidence_is_gone_still_has_its_page(
     reader: Reader, indexed: Context, built: Built
 ) -> None:
@@ -353,9 +410,12 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
     token = built.tokens["plain"]
     page = await reader.token(token)
     buttons = re.findall(
-        r'<button type="button" hidden data-copy-of="#(\w+)" aria-label="Copy the [^"]+">', page
+        r'<button type="button"[^>]* hidden data-copy-of="#([\w-]+)" aria-label="Copy the [^"]+">', page
     )
-    assert buttons == ["curl", "mcp", "raw"]
+    examples = ["curl", "python", "typescript", "mcp", "raw"]
+    assert buttons == ["address", "share-link", "share-text", *examples]
+    assert f"/v1/check/{token}" in code(page, "python")
+    assert f"/v1/check/{token}" in code(page, "typescript")
     assert re.search(r'role="status" id="copy-note"', page)
     url = re.fullmatch(r"curl -s '(.+)'", code(page, "curl"))
     assert url is not None
@@ -368,6 +428,24 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
     assert proof is not None
     async with reader.browser.get(reader.url + proof.group(1)) as response:
         assert (response.status, (await response.json())["evidence"]["token"]) == (200, token)
+
+
+async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, built: Built) -> None:
+    listing = replace(indexed, explorer_url="https://explorer.example")
+    plain, bomb = built.tokens["plain"], built.tokens["time_bomb"]
+    async with service(listing, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        page = await Reader(url, browser).token(plain)
+        trap = await Reader(url, browser).token(bomb)
+    shared = words(page.partition('class="share"')[2].partition("</details>")[0])
+    assert f"Can sell: {plain}. 0.1 ETH in, 0.0994 ETH back. Simulated on block" in shared
+    assert f"/t/{plain}" in html.unescape(
+        page.partition("https://x.com/intent/post?")[2].partition('"')[0]
+    ).replace("%2F", "/")
+    assert f'href="https://explorer.example/token/{plain}"' in page
+    assert re.search(r'href="https://explorer\.example/address/0x[0-9a-f]{40}"', page)
+    shared = words(trap.partition('class="share"')[2].partition("</details>")[0])
+    assert f"Sells now, not in an hour: {bomb}. Simulated on block" in shared
+    assert "behind the head" in words(page)
 
 
 # --- strangers -------------------------------------------------------------------------------------

@@ -200,6 +200,17 @@ async def test_a_changed_rule_takes_the_place_of_the_old_one(me: Account) -> Non
     assert "<code>any buying over 2 eth</code><br>" in await me.get("/account/watch")
 
 
+async def test_a_rule_is_paused_and_goes_on(me: Account) -> None:
+    await me.do("create_rule", rule="any buying over 1 eth")
+    (number,) = re.findall(r'href="/account/watch\?edit=(\d+)', await me.get("/account/watch"))
+    other = await signed_in(me.ctx, me.url)
+    assert (await other.do("pause_rule", id=number))[0] == 400
+    for tool, is_paused in (("pause_rule", True), ("resume_rule", False)):
+        status, page = await me.do(tool, id=number)
+        assert (status, '<span class="level">paused</span>' in page) == (200, is_paused)
+        assert (await me.do(tool, id=number))[0] == 400
+
+
 async def test_a_watched_token_stands_in_the_room_until_it_is_watched_no_more(me: Account) -> None:
     token = "0x" + "7e" * 20
     for _ in range(2):

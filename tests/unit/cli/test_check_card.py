@@ -66,7 +66,7 @@ def test_a_card_begins_with_level_and_word() -> None:
 
 def test_a_card_has_the_grid_of_what_was_tried() -> None:
     text = printed(draw_card(*answered(hour=True)))
-    assert "0.1 eth, all of it" in text
+    assert "Buy for 0.1 eth, sell all" in text
     assert "sells, loss 0.60 %" in text
     assert "refused: " in text
 
@@ -76,7 +76,7 @@ def test_the_grid_names_the_sizes_of_its_policy(wei: int, size: str) -> None:
     policy = with_fields(POLICY, probe_wei=wei, large_wei=10 * wei)
     found = evidence(venue())
     card = read_card(found, judge(found, policy), False, policy)
-    assert card.grid.rows[0].label == f"{size}, all of it"
+    assert card.grid.rows[0].label == f"Buy for {size}, sell all"
 
 
 def test_a_card_names_the_listed_token_that_a_symbol_looks_like() -> None:

@@ -27,7 +27,7 @@ def row(name: str, group: str = "listed", level: str | None = "ok", **figures: A
         "name": name, "token": TOKEN, "group": group, "venue": "amm_v3",
         "verdict": level and {"level": level},
         "netInEth": 1.0, "priceEth": 1.0, "change5m": None, "change1h": None, "change24h": None,
-        "volumeEth": 1.0, "liquidityEth": 1.0, "holders": 1, "ageS": 60,
+        "volumeEth": 1.0, "liquidityEth": 1.0, "freeBps": None, "insidersBps": None, "holders": 1, "ageS": 60,
     }  # fmt: skip
     return usual | figures
 

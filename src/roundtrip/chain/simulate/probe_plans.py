@@ -73,11 +73,15 @@ def measured_trip_plan(
 ) -> Plan:
     """Sell round: a round trip in a pool that others traded in before, so that the buy brings another amount
     than in the buy round. That amount is read; its sell asks for the probe's share of ``bought``."""
-    alone = replace(cast(environment, f"{probe.size} {probe.delay_s}"), approve_gas_limit=0)
-    environment = _with_measured_gas(alone, bought)
+    environment = _with_measured_gas(measured_wallet(environment, probe), bought)
     first = buy_block(place, setting, environment, probe.size, amount_raw)
     held_raw = plannable(bought, probe, setting.policy)
     return Plan(environment, (first, *exit_blocks(place, setting, environment, probe, held_raw, place)))
+
+
+def measured_wallet(environment: Environment, probe: Probe) -> Environment:
+    """The wallet of a measured round trip."""
+    return replace(cast(environment, f"{probe.size} {probe.delay_s}"), approve_gas_limit=0)
 
 
 def sell_plan(

@@ -112,9 +112,15 @@ async def _render_room(
     fault: RoundtripError | None = None,
     status: int = 200,
 ) -> Response:
-    answers = {
-        name: await visit.ask(tool, **_session_param(tool, visit)) for name, tool in room.operations.items()
-    }
+    try:
+        answers = {
+            name: await visit.ask(tool, **_session_param(tool, visit))
+            for name, tool in room.operations.items()
+        }
+    except RoundtripError as error:
+        if error.code in (*_WITHOUT_ROOM, "rate_limited"):
+            raise
+        return visit.show("account/away.html", error.status, room=room, rooms=ROOMS, fault=error, done=done)
     extra_values = {} if room.extra_values is None else room.extra_values(answers, visit.query)
     return visit.show(
         room.template,

@@ -16,7 +16,7 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.console.support import short_figures
 from roundtrip.console.support.board_tables import LEAGUE, SIGNAL_WORDS, TABLES
 from roundtrip.console.support.board_view import BoardView, Row
-from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.page_request import Visit, index_lag_s
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.boards.graduating_soon import GraduatingPage, graduating_page
@@ -132,7 +132,8 @@ async def show_rows(visit: Visit) -> Response:
     """GET /boards/{board}/rows: the rows only."""
     board = find_board(visit)
     answer = await visit.ask(board.operation)
-    return visit.show("rows_piece.html", **show_values(board, answer, board.view(visit.query)))
+    values = show_values(board, answer, board.view(visit.query))
+    return visit.show("rows_piece.html", lag_s=visit.lag_s(answer["blockTime"]), **values)
 
 
 def show_values(board: BoardPage, answer: Any, view: BoardView | None = None) -> dict[str, Any]:
@@ -174,7 +175,9 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {
             "rows": templates.render(_BY_TOOL[tool].template, **values),
             "said": templates.render("boards/said.html", **values),
-            "as-of": templates.render("boards/as_of.html", answer=answer),
+            "as-of": templates.render(
+                "boards/as_of.html", answer=answer, lag_s=index_lag_s(dispatch.ctx, answer["blockTime"])
+            ),
             "state": templates.render("boards/state.html", is_live=True, why=""),
         }
     except Exception:
@@ -186,7 +189,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
 async def _render_board(visit: Visit, board: BoardPage) -> Response:
     answer = await visit.ask(board.operation)
     values = show_values(board, answer, board.view(visit.query))
-    return visit.show("boards.html", boards=BOARDS, **values)
+    return visit.show("boards.html", boards=BOARDS, lag_s=visit.lag_s(answer["blockTime"]), **values)
 
 
 def find_board(visit: Visit) -> BoardPage:

@@ -23,7 +23,7 @@ async def show_docs(visit: Visit) -> Response:
     check_url = f"{url}/v1/check/{await _find_token(visit)}"
     return visit.show(
         "docs.html",
-        examples=_write_examples(check_url),
+        examples=write_examples(check_url),
         is_made_up=check_url.endswith(_PLACEHOLDER),
         claude=f"claude mcp add --transport http roundtrip {url}/mcp",
         cursor=json.dumps({"mcpServers": {"roundtrip": {"url": f"{url}/mcp"}}}),
@@ -42,7 +42,7 @@ async def _find_token(visit: Visit) -> str:
     return str(rows[0]["token"]["address"]) if rows else _PLACEHOLDER
 
 
-def _write_examples(check_url: str) -> list[tuple[str, str]]:
+def write_examples(check_url: str) -> list[tuple[str, str]]:
     """The first call by language."""
     python = f"""\
 import json, urllib.request
@@ -76,13 +76,14 @@ async def show_tool(visit: Visit) -> Response:
         errors=[f"{STATUS_BY_CODE[code]} {code}" for code in tool.codes()],
         parameters=_to_json(params_schema(tool)),
         answer=_to_json(answer_schema(tool)),
-        call=_write_call(visit.console.dispatch.ctx.public_url, tool),
+        call=write_call(visit.console.dispatch.ctx.public_url, tool, await _find_token(visit)),
     )
 
 
-def _write_call(url: str, tool: AnyOperation) -> str:
+def write_call(url: str, tool: AnyOperation, token: str) -> str:
+    """A call of the tool for a shell. ``token``: in place of the addresses that it needs."""
     schema = params_schema(tool)
-    arguments = {name: _sample(schema["properties"][name]) for name in schema.get("required", ())}
+    arguments = {name: _sample(schema["properties"][name], token) for name in schema.get("required", ())}
     call = {"name": tool.name, "arguments": arguments}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
     key = ' \\\n  -H "authorization: Bearer $KEY"' if tool.key else ""
@@ -90,8 +91,10 @@ def _write_call(url: str, tool: AnyOperation) -> str:
     return f"curl -s {url}/mcp {headers}{key} \\\n  -d '{body}'"
 
 
-def _sample(schema: dict[str, Any]) -> Any:
+def _sample(schema: dict[str, Any], token: str) -> Any:
     """A value that shows a parameter's kind."""
+    if "{40}" in schema.get("pattern", ""):
+        return token
     if "examples" in schema:
         return schema["examples"][0]
     return {"integer": 1, "number": 1, "boolean": True, "array": []}.get(str(schema.get("type")), "…")

@@ -23,7 +23,6 @@ _STATUS = Operation(
 
 async def show_front(visit: Visit) -> Response:
     """GET /: what this service is."""
-    url = visit.console.dispatch.ctx.public_url
     (newest, newest_why), (moving, moving_why) = (
         await _try_to_ask(visit, NEWEST_VERDICTS),
         await _try_to_ask(visit, MOVING),
@@ -36,11 +35,11 @@ async def show_front(visit: Visit) -> Response:
         unknown=UNKNOWN,
         strangers=STRANGERS,
         tools=len(tools()),
-        public_url=url,
         newest=newest,
         strip=strip,
         newest_why=newest_why,
         moving_why=moving_why,
+        lag_s=0 if moving is None else visit.lag_s(moving["blockTime"]),
         **({"answer": None} | values),
     )
 

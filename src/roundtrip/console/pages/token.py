@@ -21,7 +21,7 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
 from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
@@ -30,7 +30,9 @@ from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
-from .token_facts import list_facts
+from .docs import write_examples
+from .holder_ties import draw_ties
+from .token_facts import TokenFact, find_risk, list_facts
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -78,11 +80,14 @@ _AT_SIZE = replace(
     path=None,
     on_mcp=False,
 )
+_WITHOUT_TRADES = ("no_pool", "empty_pool")
 _USUAL_AMOUNT = "0.1"
 _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
+_AWAY, _AGAIN_S, _MOST_EARLIER = ("upstream", "busy"), 10, 3
+"""Errors after which the page shows what it has; how soon it tries again; how many verdicts it names."""
 _MOST_VERDICTS, _LEAST_WIDTH = 20, 6.0
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _CHANGE_STATES = {
@@ -97,11 +102,21 @@ _MOST_DRAWN = 8
 
 
 async def show_token(visit: Visit) -> Response:
-    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size."""
+    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size. Where
+    no check can be made, what is known without."""
+    try:
+        return await _show_checked(visit)
+    except RoundtripError as fault:
+        if visit.is_piece() or fault.code not in _AWAY:
+            raise
+        return await _show_unchecked(visit, fault)
+
+
+async def _show_checked(visit: Visit) -> Response:
     deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
     params = CheckParams(visit.path["address"], deep, amount)
     is_usual = params.probe_wei() is None
-    row = _CHECK if is_usual else _AT_SIZE
+    row = find_check(params)
     if visit.is_piece():
         # A piece belongs to the page of an answer that was counted, and is shared for as long.
         if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
@@ -117,27 +132,19 @@ async def show_token(visit: Visit) -> Response:
         _read_holders(visit, check),
         read_watched(visit, check["address"]),
     )
-    verdict, catch = check["verdict"], card["catch"] if card else None
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
-    url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
+    ctx = visit.console.dispatch.ctx
+    check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
-    colour = level_colour(verdict["level"], verdict["code"], catch)
     facts = list_facts(check, card, held, liquidity, says_liquidity)
-    if colour not in ("ok", "warn"):
-        # Nothing speaks for a token that cannot be sold, or of which that is not known.
-        facts = [fact for fact in facts if fact.sign != "good"]
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
+        **describe_verdict(check["verdict"], card["catch"] if card else None, facts),
         check=check,
         card=card,
-        word=level_word(verdict["level"], verdict["code"], catch),
-        colour=colour,
-        is_tradable=is_tradable(verdict["code"]),
-        facts=facts if is_tradable(verdict["code"]) else [],
-        catch=catch,
         amount=amount,
         is_usual=is_usual,
         back=amount_back(check, card),
@@ -151,9 +158,44 @@ async def show_token(visit: Visit) -> Response:
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
-        curl=f"curl -s '{url}{f'?{query}' if query else ''}'",
+        examples=write_examples(check_url),
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        public_url=visit.console.dispatch.ctx.public_url,
+        head=ctx.heads.last_number(),
+    )
+
+
+def describe_verdict(
+    verdict: Mapping[str, Any], catch: Catch | None, facts: list[TokenFact]
+) -> dict[str, Any]:
+    """The verdict's word and colour, what holders can do, and what speaks for or against the token."""
+    level, code = verdict["level"], verdict["code"]
+    word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
+    if risk is not None and colour == "ok":
+        word, colour = f"{word}, but beware", "warn"
+    if colour != "warn":
+        # Nothing speaks for a token that cannot be sold, or of which that is not known.
+        facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
+        risk = None
+    return {
+        "word": word, "colour": colour, "risk": risk, "catch": catch,
+        "is_tradable": is_tradable(code), "has_pool": code not in _WITHOUT_TRADES,
+        "facts": facts if is_tradable(code) else [],
+    }  # fmt: skip
+
+
+def find_check(params: CheckParams) -> AnyOperation:
+    """The operation that makes this check. Raises CallerFault (bad_input)."""
+    return _CHECK if params.probe_wei() is None else _AT_SIZE
+
+
+async def _show_unchecked(visit: Visit, fault: RoundtripError) -> Response:
+    """The page of a token that cannot be checked now: no verdict, and the rest that is known."""
+    address = visit.path["address"]
+    history = await _ask_or_none(visit, _HISTORY, {"address": address})
+    earlier = [] if history is None else history["changes"][:_MOST_EARLIER]
+    after_s = fault.retry_after_s or _AGAIN_S
+    return visit.show(
+        "token_away.html", fault.status, address=address, error=fault, earlier=earlier, after_s=after_s
     )
 
 
@@ -266,7 +308,8 @@ async def show_holders(visit: Visit) -> Response:
 
 def _draw_holders(answer: Mapping[str, Any]) -> dict[str, Any]:
     graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    return {"graphs": graphs, "lines": draw_growth(answer["grown"]["points"])}
+    ties = draw_ties(answer["held"], answer["launched"])
+    return {"graphs": graphs, "ties": ties, "lines": draw_growth(answer["grown"]["points"])}
 
 
 def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """What to know of a token before buying it: a few lines, the worst first, out of what is known already."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -22,11 +22,12 @@ Answer = Mapping[str, Any]
 
 class TokenFact(NamedTuple):
     """One line. ``good``: it was measured and speaks for the token. ``part``: the id of the page's part that
-    says more; empty: none does."""
+    says more; empty: none does. ``weighs``: it belongs into the verdict, if it is bad."""
 
     sign: Sign
     text: str
     part: str = ""
+    weighs: bool = False
 
 
 def list_facts(
@@ -50,6 +51,12 @@ def list_facts(
     return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))[:MOST_FACTS]
 
 
+def find_risk(facts: Iterable[TokenFact]) -> str | None:
+    """The worst of what is known of insiders: a token that sells is not shown as good beside it. None:
+    nothing bad is known of them. Ten big wallets are no risk by themselves: young tokens have few holders."""
+    return next((fact.text for fact in facts if fact.weighs and fact.sign == "bad"), None)
+
+
 def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
     if bps >= bad_bps:
         return "bad"
@@ -70,19 +77,19 @@ def _holders(held: Answer | None) -> Iterator[TokenFact]:
         parts.append(f"a bundle of {bundle['wallets']} {tie} {format_percent(bundle['heldBps'])}")
     if insiders_bps is None:
         if parts:
-            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders")
+            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
     else:
         sign = _sign(insiders_bps, _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
         if sign != "good" or is_complete:
             of_them = f": {', '.join(parts)}" if parts else ""
-            yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders")
+            yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders", True)
     purses = held["forensics"].get("purses")
     for purse in [] if purses is None else purses["rows"][:1]:
         sign = _sign(purse["heldBps"], _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
         if sign != "good":
             who = ", the deployer among them," if purse["hasDeployer"] else ""
             text = f"{format_count(purse['wallets'], 'wallet')} of one purse{who} hold"
-            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders")
+            yield TokenFact(sign, f"{text} {format_percent(purse['heldBps'])}.", "holders", True)
     top_bps = held["holders"]["top10Bps"]
     sign = _sign(top_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
     if sign != "good" or is_complete:

@@ -12,8 +12,8 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.verdicts.words import level_word
 
-_FORM_FAULTS = (400, 404, 422)
-"""Statuses of errors that the visitor mends in the form; any other error has its own page."""
+_WITHOUT_FORM = ("bad_key", "internal")
+"""Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
 _SHOWN = ("token", "from", "amount", "percent", "slippage")
 
 
@@ -74,7 +74,8 @@ async def show_trade(visit: Visit) -> Response:
     try:
         trade = await visit.ask(f"prepare_{form.side}", **form.params())
     except RoundtripError as fault:
-        if fault.status not in _FORM_FAULTS:
+        # A page that is asked for too fast comes back by itself.
+        if fault.code in (*_WITHOUT_FORM, "rate_limited"):
             raise
         return _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
@@ -117,7 +118,7 @@ async def simulate(visit: Visit) -> Response:
     try:
         answer = await visit.ask("simulate_transaction", **_read_calls(visit.form))
     except RoundtripError as fault:
-        if fault.status not in _FORM_FAULTS:
+        if fault.code in _WITHOUT_FORM:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
     level, word = simulation_word(answer)

@@ -37,6 +37,7 @@ _TRANSACTION = replace(
     path_answer=None,
     on_mcp=False,
 )
+_KINDS = {"failed": "Failed transaction", "pending": "Waiting transaction"}
 _MOST_DRAWN = 12
 """Wallets in one drawing: the list below it has the rest."""
 # Both are part of showing or marking a wallet, which is counted.
@@ -227,6 +228,12 @@ def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> R
 async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
     page = await visit.ask(_TRANSACTION, hash=visit.path["hash"])
+    told = page["told"]
     return visit.show(
-        "transaction.html", answer=page["told"], changes=page["changes"], fee_usd=page["feeUsd"]
+        "transaction.html",
+        answer=told,
+        changes=page["changes"],
+        fee_usd=page["feeUsd"],
+        verdicts=page["verdicts"],
+        kind=_KINDS.get(told["status"], "Transaction"),
     )

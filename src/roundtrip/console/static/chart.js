@@ -118,7 +118,11 @@
       cursor: { points: { show: false }, drag: { x: true, y: false } },
       scales: {
         // A few candles are not drawn as wide as the page.
-        x: { range: (_, low, high) => [Math.min(low, high - 20 * span) - span / 2, high + span * 1.5] },
+        // All of the data gets some room around it; what is asked for is shown as it is.
+        x: { range: (plot, low, high) => {
+          const [ends] = plot.data;
+          return low === ends[0] && high === ends[ends.length - 1] ? bounds(plot, span) : [low, high];
+        } },
         y: { range: (_, low, high) => {
           const room = (high - low || high) * 0.1;
           return [Math.max(0, low - room * 2.5), high + room * 1.5];
@@ -144,13 +148,64 @@
     };
   }
 
+  // Where the chart may show: half a candle before the first, some room after the last.
+  function bounds(plot, span) {
+    const times = plot.data[0], last = times[times.length - 1];
+    return [Math.min(times[0], last - 20 * span) - span / 2, last + span * 1.5];
+  }
+
+  function show(plot, span, from, to) {
+    const [low, high] = bounds(plot, span), size = Math.min(Math.max(to - from, 10 * span), high - low);
+    const min = Math.min(Math.max(from, low), high - size);
+    plot.setScale("x", { min, max: min + size });
+  }
+
+  // One finger moves the chart, two zoom it; up and down the page scrolls (touch-action).
+  function follow(plot, span) {
+    const { over } = plot, fingers = new Map();
+    let start = null;
+    const place = () => {
+      const xs = [...fingers.values()], middle = xs.reduce((sum, x) => sum + x, 0) / xs.length;
+      return { middle, apart: xs.length > 1 ? Math.max(20, Math.abs(xs[0] - xs[1])) : 1 };
+    };
+    const begin = () => {
+      start = fingers.size ? { ...place(), min: plot.scales.x.min, max: plot.scales.x.max } : null;
+    };
+    over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "mouse" || fingers.size > 1) return;
+      fingers.set(event.pointerId, event.clientX);
+      begin();
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      fingers.set(event.pointerId, event.clientX);
+      const { left, width } = over.getBoundingClientRect(), { middle, apart } = place();
+      const size = (start.max - start.min) * (start.apart / apart);
+      const held = start.min + (start.max - start.min) * ((start.middle - left) / width);
+      const from = held - size * ((middle - left) / width);
+      show(plot, span, from, from + size);
+    });
+    for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
+      over.addEventListener(name, (event) => fingers.delete(event.pointerId) && begin());
+    }
+  }
+
+  const PHONE_WIDTH = 500, PHONE_CANDLES = 60;
+
   function draw(figure) {
     const plot = document.createElement("div");
     plot.className = "plot";
     plot.setAttribute("aria-hidden", "true");
     figure.querySelector("svg")?.remove();
     figure.append(plot);
-    const build = () => new uPlot(options(figure, read(figure)[0], Math.max(200, plot.clientWidth)), read(figure), plot);
+    const build = () => {
+      const span = Number(figure.dataset.span), width = Math.max(200, plot.clientWidth);
+      const built = new uPlot(options(figure, read(figure)[0], width), read(figure), plot);
+      const times = built.data[0], first = times[times.length - PHONE_CANDLES];
+      if (width < PHONE_WIDTH && first) show(built, span, first, bounds(built, span)[1]);
+      follow(built, span);
+      return built;
+    };
     let chart = build();
     chart.setLegend({ idx: null });
     const again = () => {
@@ -163,11 +218,13 @@
     }).observe(plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
     figure.update = () => {
-      // Who has zoomed in keeps what he looks at.
-      const { min, max } = chart.scales.x, before = chart.data[0], span = Number(figure.dataset.span);
-      const zoomed = min > before[0] || max < before[before.length - 1] + span;
-      chart.setData(read(figure), !zoomed);
-      if (zoomed) chart.redraw();
+      // Who has zoomed in keeps what he looks at, or what is newest.
+      const { min, max } = chart.scales.x, span = Number(figure.dataset.span), [low, high] = bounds(chart, span);
+      const isWhole = min <= low && max >= high;
+      chart.setData(read(figure), isWhole);
+      if (isWhole) return;
+      const moved = max >= high ? bounds(chart, span)[1] - high : 0;
+      show(chart, span, min + moved, max + moved);
     };
   }
 

@@ -27,6 +27,7 @@ async function toClipboard(source) {
 }
 
 async function copy(button) {
+  const label = (button.dataset.label ??= button.textContent);
   const note = document.getElementById("copy-note");
   let said = "Copied";
   try {
@@ -37,7 +38,7 @@ async function copy(button) {
   }
   button.textContent = note.textContent = said;
   setTimeout(() => {
-    button.textContent = "Copy";
+    button.textContent = label;
     note.textContent = "";
   }, NOTE_MS);
 }
@@ -64,6 +65,50 @@ for (const button of document.querySelectorAll("[data-copy-of]")) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
+
+// How far the chain went on since the block of the check.
+const block = document.querySelector("[data-block]");
+
+async function tellBehind() {
+  if (!block || document.hidden) return;
+  try {
+    const { head } = await (await fetch("/v1/health")).json();
+    const behind = head - Number(block.dataset.block);
+    if (behind >= 0) block.textContent = `${behind.toLocaleString("en")} behind the head`;
+  } catch {
+    // The age beside it goes on.
+  }
+}
+
+setInterval(tellBehind, 5000);
+
+// A deep check tells its steps while this page stays; then the page of its answer comes.
+const deep = document.querySelector("[data-steps]");
+
+deep?.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (deep.hasAttribute("aria-disabled")) return;
+  deep.setAttribute("aria-disabled", "true");
+  const list = document.getElementById("steps-done");
+  list.hidden = false;
+  list.textContent = "";
+  const stream = new EventSource(deep.dataset.steps);
+  const leave = () => {
+    stream.close();
+    location.assign(deep.href);
+  };
+  stream.addEventListener("step", ({ data }) => {
+    for (const text of data.split("\n")) {
+      const step = document.createElement("li");
+      step.textContent = text;
+      list.append(step);
+    }
+  });
+  stream.addEventListener("end", leave);
+  stream.addEventListener("error", leave);
+});
+
 function tick() {
   tellAges();
   tellNext();

@@ -50,6 +50,10 @@ def _at_least(value: float | None, steps: Mapping[str, str]) -> Iterable[str]:
     return () if value is None else (least for least in steps if value >= float(least))
 
 
+def _is_below(value: float | None, most: float) -> bool:
+    return value is not None and value < most
+
+
 def _shares(part: int, whole: int) -> Iterable[str]:
     return () if not whole else (least for least in _SHARES if part * 100 >= whole * int(least))
 
@@ -64,6 +68,7 @@ _BY_SALE = RowFilter("verdict", "Verdict", {"ok": "Can sell", "warn": "With a wa
 
 # --- what moves, and what graduates ------------------------------------------------------------------
 
+_INSIDERS = {"5": "Under 5 %", "20": "Under 20 %"}
 _LIQUIDITY = {"1": "1 eth or more", "10": "10 eth or more", "100": "100 eth or more"}
 MOVING = BoardTable(
     "/boards/moving_now",
@@ -77,13 +82,21 @@ MOVING = BoardTable(
         SortColumn("24h", "24 h", lambda row: row["change24h"]),
         SortColumn("volume", "Volume, 10 min", lambda row: row["volumeEth"]),
         SortColumn("liquidity", "Liquidity", lambda row: row["liquidityEth"]),
+        SortColumn("free", "Free to leave", lambda row: row["freeBps"]),
         SortColumn("holders", "Holders", lambda row: row["holders"]),
+        SortColumn("insiders", "Insiders", lambda row: row["insidersBps"], rises=True),
         _AGE,
     ),
     (
         _BY_SALE,
         RowFilter("venue", "Venue", _VENUES, lambda row: (row["venue"],)),
         _BY_AGE,
+        RowFilter(
+            "insiders",
+            "Insiders",
+            _INSIDERS,
+            lambda row: (most for most in _INSIDERS if _is_below(row["insidersBps"], int(most) * 100)),
+        ),
         RowFilter(
             "liquidity", "Liquidity", _LIQUIDITY, lambda row: _at_least(row["liquidityEth"], _LIQUIDITY)
         ),
@@ -92,7 +105,7 @@ MOVING = BoardTable(
 )
 
 
-def _raised(row: Row) -> float | None:
+def _read_raised(row: Row) -> float | None:
     """None where the curve is not paid in eth: amounts of different money do not compare."""
     return float(row["raised"]) if row["raised"] is not None and row["quote"] in ("eth", "weth") else None
 
@@ -105,7 +118,7 @@ GRADUATING = BoardTable(
         SortColumn("full", "Full", lambda row: row["fillBps"]),
         _TOKEN,
         _VERDICT,
-        SortColumn("raised", "Raised", _raised),
+        SortColumn("raised", "Raised", _read_raised),
         SortColumn("buys", "Buys, 10 min", lambda row: row["buys"]),
         SortColumn("buyers", "Buyers", lambda row: row["buyers"]),
         _AGE,

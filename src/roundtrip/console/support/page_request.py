@@ -22,6 +22,7 @@ from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.cards.pictures import Pictures
+from roundtrip.services.runtime.context import Context
 
 from .doc_pages import DocPages
 from .live_stream import LiveBoards
@@ -33,6 +34,8 @@ SECURE_COOKIE = f"__Host-{COOKIE}"
 """The cookie's name over HTTPS: browsers accept a ``__Host-`` cookie only from this host and over TLS, so
 neither another host of the domain nor plain HTTP can replace the session."""
 _MOST_FIELDS = 50
+_LAG_S = 30
+"""An index that is less behind the chain is not called behind."""
 _PREFILLED_LINK = re.compile(
     r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400}"
     r"|practice|watch)|/token/0x[0-9a-f]{40}"
@@ -126,11 +129,24 @@ class Visit:
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """Renders a page, or a piece of one."""
-        made = datetime.fromtimestamp(self.console.dispatch.ctx.now_s(), UTC).isoformat(timespec="seconds")
+        ctx = self.console.dispatch.ctx
+        made = datetime.fromtimestamp(ctx.now_s(), UTC).isoformat(timespec="seconds")
         body = self.console.templates.render(
-            template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, made=made, **values
+            template,
+            visit=self,
+            csrf=self.csrf(),
+            signed_in=self.session is not None,
+            made=made,
+            explorer=ctx.explorer_url,
+            public_url=ctx.public_url,
+            **values,
         )
         return Response(body, status, media_type="text/html")
+
+    def lag_s(self, block_time: str) -> int:
+        """How far an answer of the index, up to a block of this time, is behind the chain; 0: not worth
+        saying, or not known."""
+        return index_lag_s(self.console.dispatch.ctx, block_time)
 
     def redirect(self, path: str) -> Response:
         """Redirects to a path by GET; htmx requests load it as a whole page."""
@@ -161,6 +177,16 @@ def _is_free(reply: DoorReply) -> bool:
     if reply.error is not None:
         return not reply.error.counts
     return reply.headers.get("x-cache") == "hit"
+
+
+def index_lag_s(ctx: Context, block_time: str) -> int:
+    """How many seconds the newest block is after one of this time; 0: less than ``_LAG_S``, or not known."""
+    try:
+        newest_s = ctx.heads.current().block.timestamp_s
+    except RoundtripError:
+        return 0
+    lag_s = newest_s - int(datetime.fromisoformat(block_time).timestamp())
+    return lag_s if lag_s >= _LAG_S else 0
 
 
 Handler = Callable[[Visit], Awaitable[Response]]

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from roundtrip.domain.base.figures import format_amount, format_percent
+from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.verdicts.words import code_text, level_colour, level_word
 
@@ -84,6 +84,11 @@ def _shorten_decimal(text: str) -> str:
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 
+def without_raw(text: str) -> str:
+    """A step's sentence without base units in brackets: they repeat the amount before them."""
+    return re.sub(r" \(\d+ base units\)", "", text)
+
+
 def percent(bps: int | float | None) -> str:
     """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
     return "–" if bps is None else format_percent(round(bps))
@@ -141,6 +146,7 @@ _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
     "said": render_sentence,
+    "without_raw": without_raw,
     "address": address,
     "percent": percent,
     "number": number,
@@ -148,6 +154,7 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "duration": format_duration,
 }
 
 

@@ -76,10 +76,12 @@ class CheckedLevel:
 
 @dataclass(frozen=True, slots=True)
 class TokenChecks:
-    """The newest checks of a token; None: there is none. ``decided``: the newest conclusive deep one."""
+    """The newest checks of a token; None: there is none. ``decided``: the newest conclusive deep one.
+    ``deep``: the newest deep one, whatever its result."""
 
     checked: CheckedLevel | None
     decided: CheckedLevel | None
+    deep: CheckedLevel | None = None
 
     def fresh(self, now_s: float) -> CheckedLevel | None:
         """The newest check, if it is young enough to count."""
@@ -145,7 +147,7 @@ class MoneyFlow:
     @property
     def checks(self) -> TokenChecks:
         """The checks that decide where it stands."""
-        return TokenChecks(self.checked, self.decided)
+        return TokenChecks(self.checked, self.decided, self.deep)
 
     def fresh(self, now_s: float) -> CheckedLevel | None:
         """The newest check, if it is young enough to count."""
@@ -221,7 +223,7 @@ def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
     shown = flow.checks.to_show(now_s)
     if shown is None:
         return "checking"
-    if shown.code == TRAP or shown.level == "danger":
+    if shown.code == TRAP or shown.shown_level() == "danger":
         return "danger"
     return "listed" if shown.level != "unknown" and shown.code in SELLS else "checking"
 

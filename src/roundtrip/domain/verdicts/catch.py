@@ -10,9 +10,10 @@ from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement
 
-Catch = Literal["hour", "day", "later", "parts", "tax", "loss"]
+Catch = Literal["hour", "day", "later", "parts", "tax", "loss", "curve"]
 """hour, day: it sells at once, and no longer then. later: it sells only later. parts: it does not sell all at
-once. tax, loss: it takes ``MARKED_LOSS_BPS`` or more."""
+once. tax, loss: it takes ``MARKED_LOSS_BPS`` or more. curve: a buy of the usual size would
+sell its curve out."""
 MARKED_LOSS_BPS = 500
 """A tax or a loss from here on is never shown as good, though the verdict allows more."""
 
@@ -46,4 +47,6 @@ def _find_price(evidence: Evidence, number: int, reading: VenueReading) -> Catch
     if max([tax for tax in taxes if tax is not None], default=0) >= MARKED_LOSS_BPS:
         return "tax"
     losses = [sell.loss_bps for sell in (reading.full, reading.hour, reading.day) if isinstance(sell, Sale)]
-    return "loss" if max(losses, default=0) >= MARKED_LOSS_BPS else None
+    if max(losses, default=0) >= MARKED_LOSS_BPS:
+        return "loss"
+    return "curve" if reading.closing else None

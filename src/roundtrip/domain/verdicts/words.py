@@ -23,6 +23,7 @@ _CATCH_WORDS: dict[Catch, str] = {
     "parts": "Sells only in parts",
     "tax": "Can sell, high tax",
     "loss": "Can sell, at a high cost",
+    "curve": "Can sell, its curve is nearly full",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
 _CODE_TEXTS = {

@@ -1,23 +1,29 @@
 """``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
-shows or holds back depending on a check, and of the fullest curves, which another board lists."""
+shows or holds back depending on a check, and of the fullest curves, which another board lists; and readings
+of what buyers of the shown tokens are exposed to."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.exposure import READ_EVERY_S
 from roundtrip.domain.market.moving import (
     CHECKED_EVERY_S,
     CROWD,
     MOST_CHECKED,
     WINDOW_S,
+    MoneyFlow,
     flows_to_check,
+    flows_to_count,
     flows_with_crowd,
+    group_flows,
 )
 from roundtrip.jobs.engine.head_barrier import node_answers
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.boards.graduating_soon import MOST_SHOWN, TRADED_WITHIN_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
+from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.newest_checks import read_checks
 from roundtrip.store.index import cursor, curves
 from roundtrip.store.index.addresses import addresses_of
@@ -26,6 +32,8 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
 EVERY_S = 15
+MOST_READINGS = 2
+"""Readings are enqueued while fewer than this many wait or run."""
 MOST_WAITING = 4
 """Checks are enqueued while fewer than this many wait or run: twice what one worker runs at once. So checks
 for other reasons do not wait behind them."""
@@ -36,36 +44,62 @@ async def boards(ctx: Context, job: Job) -> Effect:
     succeeds leaves evidence; one that fails leaves its job, which is retried with growing waits or was given
     up."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    to_check = await _tokens_to_check(ctx, now) if node_answers(ctx) else []
+    to_check, to_read = await _find_tokens(ctx, now) if node_answers(ctx) else ([], [])
 
     async def enqueue(connection: Connection) -> None:
         # With a run time: checks that an event enqueued have none, and run before these.
         await jobs.enqueue_many(connection, "recheck", to_check, {"deep": True}, run_at=now)
+        await jobs.enqueue_many(connection, "exposure", to_read, run_at=now)
         # Last: from here on the job's row is locked.
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
     return enqueue
 
 
-async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
-    """The tokens to check now, as far as the queue has room."""
-    since = now - timedelta(seconds=CHECKED_EVERY_S)
+async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], Sequence[Address]]:
+    """The tokens to check now, and those to read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
         room = MOST_WAITING - await jobs.due(connection, "recheck", now)
-        if indexed is None or room <= 0:
-            return []
-        window = indexed.block.timestamp_s - WINDOW_S, indexed.block.timestamp_s
-        flows = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
-        queued = await jobs.among(connection, "recheck", [flow.token for flow in flows], since)
-        flows = [flow for flow in flows if flow.token not in queued][:MOST_CHECKED]
-        wallets = await moving.read_origins(connection, {buyer for flow in flows for buyer in flow.buyers})
-        wanted = [flow.token for flow in flows_with_crowd(flows, wallets, window[0])]
-        if len(wanted) < room:
-            filling = await _unchecked_curves(connection, indexed.block.timestamp_s, now)
-            queued = await jobs.among(connection, "recheck", filling, since)
-            wanted += [token for token in filling if token not in queued and token not in wanted]
-    return wanted[:room]
+        reading_room = MOST_READINGS - await jobs.due(connection, "exposure", now)
+        if indexed is None or (room <= 0 and reading_room <= 0):
+            return [], []
+        newest_s = indexed.block.timestamp_s
+        window = newest_s - WINDOW_S, newest_s
+        flows = await moving.flows(connection, window, ctx.contracts, CROWD)
+        to_check = await _tokens_to_check(connection, flows, newest_s, now, room) if room > 0 else []
+        to_read = await _tokens_to_read(connection, flows, newest_s, now) if reading_room > 0 else []
+    return to_check[: max(0, room)], to_read[: max(0, reading_room)]
+
+
+async def _tokens_to_check(
+    connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime, room: int
+) -> list[Address]:
+    """The tokens that need a check; those on curves where fewer than ``room`` move."""
+    since = now - timedelta(seconds=CHECKED_EVERY_S)
+    due = flows_to_check(flows, now.timestamp())
+    queued = await jobs.among(connection, "recheck", [flow.token for flow in due], since)
+    due = [flow for flow in due if flow.token not in queued][:MOST_CHECKED]
+    wallets = await moving.read_origins(connection, {buyer for flow in due for buyer in flow.buyers})
+    wanted = [flow.token for flow in flows_with_crowd(due, wallets, newest_s - WINDOW_S)]
+    if len(wanted) < room:
+        filling = await _unchecked_curves(connection, newest_s, now)
+        queued = await jobs.among(connection, "recheck", filling, since)
+        wanted += [token for token in filling if token not in queued and token not in wanted]
+    return wanted
+
+
+async def _tokens_to_read(
+    connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime
+) -> list[Address]:
+    """The tokens that the page shows and whose exposure is due, those with most money first."""
+    now_s, from_s = now.timestamp(), newest_s - WINDOW_S
+    counted = flows_to_count(flows, now_s)
+    wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
+    tokens = [flow.token for _, flow in group_flows(counted, wallets, from_s, now_s)]
+    exposed = await read_exposures(connection, tokens)
+    queued = await jobs.among(connection, "exposure", tokens, now - timedelta(seconds=READ_EVERY_S))
+    return [token for token in tokens if exposed[token].is_due(now_s) and token not in queued]
 
 
 async def _unchecked_curves(connection: Connection, newest_s: int, now: datetime) -> list[Address]:

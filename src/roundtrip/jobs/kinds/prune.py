@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.boards import exposures
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor, insiders
 from roundtrip.store.practice import practice
@@ -33,6 +34,7 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
     async def step(connection: Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
+        await exposures.forget(connection, now - exposures.KEPT_FOR)
         may_be_more = (
             await _drop_books(connection, now)
             or await _drop_alerts(connection, now)

@@ -8,6 +8,7 @@ import msgspec
 
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.moving import (
     CROWD,
@@ -29,6 +30,7 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.store.boards import market_figures, moving
+from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
 from roundtrip.store.index import prices, vitals
 from roundtrip.store.index.cursor import Cursor
@@ -47,8 +49,9 @@ _HEIGHT = 100
 class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     """A token. None: not known. Prices and changes are of the place where most of the money went in;
     ``change_...``: in hundredths of a percent. ``volume``: buys and sells of the window. ``liquidity``: what
-    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``more_hold``: there
-    are more ``holders``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
+    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``free_bps``,
+    ``unproven_bps``: as in ``LeavingLiquidity``. ``insiders_bps``: their share of the supply. ``more_hold``:
+    there are more ``holders``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
 
     token: TokenNamed
     group: MovingGroup
@@ -70,6 +73,9 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     liquidity_eth: float | None
     liquidity_usd: float | None
     kept_bps: int | None
+    free_bps: int | None
+    unproven_bps: int | None
+    insiders_bps: int | None
     holders: int
     more_hold: bool
     age_s: int
@@ -123,6 +129,7 @@ async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage
         names = await labels(connection, [flow.token_id for flow in flows])
         lines = await market_figures.read_prices(connection, flows, newest_s, followed_s, ctx.contracts)
         depths = await market_figures.read_depths(connection, flows, ctx.contracts)
+        exposed = await read_exposures(connection, [flow.token for flow in flows])
         money = await _read_money(ctx, connection, cursor, list(depths.values()))
     rows = [
         _present_row(
@@ -131,6 +138,7 @@ async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage
             names[flow.token_id],
             lines[flow.token_id],
             depths[flow.token_id],
+            exposed[flow.token],
             money,
             now_s,
             newest_s,
@@ -166,6 +174,7 @@ def _present_row(
     label: Label,
     line: PriceLine,
     depth: MarketDepth,
+    exposed: TokenExposure,
     money: _Money,
     now_s: float,
     newest_s: int,
@@ -174,6 +183,7 @@ def _present_row(
     price_eth, cap_wei = _price_eth(line.newest, label), _cap_wei(line.newest, label)
     volume_wei = flow.in_wei + flow.out_wei
     liquidity_wei = None if depth.quote_raw is None else money.wei(quote, depth.quote_raw)
+    leaving = exposed.liquidity(now_s)
     opened_s = flow.opened_s if flow.launched_s is None else min(flow.opened_s, flow.launched_s)
     return MovingRow(
         token=present_token(label),
@@ -196,6 +206,9 @@ def _present_row(
         liquidity_eth=None if liquidity_wei is None else eth(liquidity_wei),
         liquidity_usd=None if depth.quote_raw is None else money.usd(quote, depth.quote_raw),
         kept_bps=depth.kept_bps,
+        free_bps=None if leaving is None else leaving.free_bps,
+        unproven_bps=None if leaving is None else leaving.unproven_bps,
+        insiders_bps=exposed.insiders(now_s),
         holders=depth.holders,
         more_hold=depth.more_hold,
         age_s=max(0, newest_s - opened_s),

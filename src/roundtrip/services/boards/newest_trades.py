@@ -10,6 +10,7 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, reading, when
 from roundtrip.services.support.money import USDG_DECIMALS
+from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.store.boards.price_candles import NewestTrade, main_pools, newest_trades
 from roundtrip.store.boards.trader_tags import TraderTags, read_trader_tags
@@ -54,6 +55,7 @@ class TokenTrades(IndexAnswer, frozen=True, rename="camel"):
     """``unit``: eth, weth, usdg or the quote's address; empty: it is not known."""
 
     address: str
+    symbol: Symbol
     unit: str
     trades: list[TradeRow]
 
@@ -91,6 +93,7 @@ def _present(
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
         address=token,
+        symbol=None if scale is None else scale.symbol,
         unit="" if scale is None else scale.unit,
         trades=rows,
     )

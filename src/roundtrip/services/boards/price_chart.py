@@ -23,8 +23,9 @@ from roundtrip.domain.market.candles import (
 from roundtrip.domain.verdicts.changes import PastVerdict, fold_spans
 from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import IndexAnswer, quote_token, reading, when
+from roundtrip.services.support.index_reader import IndexAnswer, present_token, quote_token, reading, when
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
+from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.store.boards import price_candles
 from roundtrip.store.boards.price_candles import LaunchMark, MainPool, PastPrice
@@ -109,6 +110,7 @@ class PriceChart(IndexAnswer, frozen=True, rename="camel"):
     newest first; ``left_out``: how many more there are."""
 
     address: str
+    symbol: Symbol
     unit: str
     span: str
     spans: list[str]
@@ -122,8 +124,9 @@ class PriceChart(IndexAnswer, frozen=True, rename="camel"):
 
 
 class QuoteScale(msgspec.Struct, frozen=True):
-    """How amounts of a token and its quote are written."""
+    """How amounts of a token and its quote are written, and the token's symbol, cleaned for display."""
 
+    symbol: str | None
     quote: Address
     unit: str
     quote_decimals: int
@@ -148,7 +151,7 @@ async def read_scale(
     token_decimals = labels[token].decimals
     if quote_decimals is None or token_decimals is None:
         return None
-    return QuoteScale(quote, unit, quote_decimals, token_decimals)
+    return QuoteScale(present_token(labels[token]).symbol, quote, unit, quote_decimals, token_decimals)
 
 
 async def price_chart(ctx: Context, params: ChartParams) -> UseCaseAnswer[PriceChart]:
@@ -274,6 +277,7 @@ def _present(
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
         address=token,
+        symbol=None if scale is None else scale.symbol,
         unit="" if scale is None else scale.unit,
         span=span,
         spans=list(SPANS),

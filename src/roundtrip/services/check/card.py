@@ -7,19 +7,25 @@ import msgspec
 
 from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.check.cost import Cost, cost_of
-from roundtrip.domain.check.evidence import Evidence, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.outlook import Prospect, Standing, Topic, describe_deep_round, prospects
+from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.catch import Catch, find_catch
 
-from .probe_grid import CheckGrid, format_size, grid_of
+from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
 from .schema import at
 
 Share = Annotated[int | None, msgspec.Meta(description="Hundredths of a percent; null: not known.")]
+
+Gas = Annotated[
+    str | None,
+    msgspec.Meta(description="At the block's base fee, in eth and dollars. null: not measured."),
+]
 
 
 class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,10 +39,9 @@ class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
     buy_tax_bps: Share
     sell_tax_bps: Share
     impact_bps: Share
-    gas: Annotated[
-        str | None,
-        msgspec.Meta(description="Gas of the buy and the sell at the block's base fee. null: not measured."),
-    ]
+    buy_gas: Gas
+    sell_gas: Gas
+    exits: ExitSizes | None
 
 
 class ProspectAnswer(msgspec.Struct, frozen=True):
@@ -67,12 +72,11 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
     """The card, read from the evidence and its judgement. ``deep``: of a deep check."""
     index = shown_index(judgement)
     cost = None if index is None else cost_of(evidence, index, judgement.readings[index])
-    gas_wei = None if index is None else _gas_wei(evidence.venues[index], evidence.block_base_fee_wei)
     return CheckCard(
         block=evidence.block.number,
         block_at=at(evidence.block.timestamp_s),
         deep=deep,
-        cost=None if cost is None else _cost(cost, gas_wei, policy),
+        cost=None if index is None or cost is None else _cost(evidence, index, cost, policy),
         sold_bps=None if index is None else _sold_bps(judgement.readings[index]),
         grid=grid_of(evidence, judgement, policy),
         outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
@@ -87,14 +91,10 @@ def _sold_bps(reading: VenueReading) -> int | None:
     return BPS if reading.full.whole else reading.full.share_bps
 
 
-def _gas_wei(venue: VenueEvidence, base_fee_wei: int) -> int | None:
-    """The gas of the first buy whose sell went through."""
-    sold = (cell.outcome for cell in venue.cells if isinstance(cell.outcome, Sold))
-    first = next(sold, None)
-    return None if first is None else (first.buy_gas + first.sell_gas) * base_fee_wei
-
-
-def _cost(cost: Cost, gas_wei: int | None, policy: Policy) -> CostAnswer:
+def _cost(evidence: Evidence, index: int, cost: Cost, policy: Policy) -> CostAnswer:
+    venue = evidence.venues[index]
+    # The gas of the first buy whose sell went through.
+    sold = next((cell.outcome for cell in venue.cells if isinstance(cell.outcome, Sold)), None)
     return CostAnswer(
         size=None if cost.size is None else format_size(cost.size, policy),
         round_trip_bps=cost.round_trip_bps,
@@ -104,8 +104,18 @@ def _cost(cost: Cost, gas_wei: int | None, policy: Policy) -> CostAnswer:
         buy_tax_bps=cost.buy_tax_bps,
         sell_tax_bps=cost.sell_tax_bps,
         impact_bps=cost.impact_bps,
-        gas=None if gas_wei is None else format_eth(gas_wei),
+        buy_gas=None if sold is None else _gas_text(sold.buy_gas, evidence, policy),
+        sell_gas=None if sold is None else _gas_text(sold.sell_gas, evidence, policy),
+        exits=exit_sizes(venue, policy),
     )
+
+
+def _gas_text(gas: int, evidence: Evidence, policy: Policy) -> str:
+    wei, usd_each = gas * evidence.block_base_fee_wei, usd_per_eth(evidence.market, policy)
+    if usd_each is None:
+        return format_eth(wei)
+    cents = round(wei * usd_each * 100 / WEI_PER_ETH)
+    return f"{format_eth(wei)} ({f'${cents / 100:,.2f}' if cents else 'under $0.01'})"
 
 
 def _prospect(prospect: Prospect) -> ProspectAnswer:

@@ -10,11 +10,13 @@ from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.evidence import Caller, Evidence, Missing, OwnerCalls, Probe, RefusedCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
+from roundtrip.services.runtime.check_steps import note_step
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Contracts
 
@@ -44,6 +46,7 @@ async def run_later_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
     selling, reading = Meter(), Meter()
     evidence, deep_inputs = await at_once(run_sell_round(bought, selling), read_deep_inputs(bought, reading))
     meter.add(selling, reading)
+    note_step("Sells simulated: soon, after an hour, after a day")
     return await run_deep_round(bought, evidence, deep_inputs, meter)
 
 
@@ -95,13 +98,20 @@ async def run_deep_round(
         replace(bought, run=run), evidence, best, sell, codes, inputs.accounts
     )
     plans: dict[DeepPlanName, Plan] = {}
+    by_test: dict[str, Mapping[DeepPlanName, Plan]] = {}
     if isinstance(calls, OwnerCallPlan):
-        plans |= calls.calls.plans()
+        by_test["Owner test"] = calls.calls.plans()
     if isinstance(accounts, RightsPlan):
-        plans |= accounts.calls.plans()
+        by_test["Test of other accounts"] = accounts.calls.plans()
     if isinstance(holders, holder_sells.HolderSellPlan):
-        plans |= holders.plans()
+        by_test["Holders"] = holders.plans()
+    for test, planned in by_test.items():
+        plans |= planned
+        note_step(f"{test}: {format_count(len(planned), 'simulation')} sent")
     results = await _send(run, sell, plans)
+    for test, planned in by_test.items():
+        known = sum(1 for name in planned if not isinstance(results.get(name), Missing | None))
+        note_step(f"{test}: {known} of {len(planned)} answered")
     return replace(
         evidence,
         owner_calls=calls.read(results) if isinstance(calls, OwnerCallPlan) else calls,

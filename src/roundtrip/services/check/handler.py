@@ -11,6 +11,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.recorder import CallRecorder
 from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -20,6 +21,7 @@ from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.domain.verdicts.catch import find_catch
+from roundtrip.services.runtime.check_steps import note_step
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
 from roundtrip.services.wallets.names import scam_text
@@ -59,10 +61,11 @@ async def run_check(
     if probe_wei is not None:
         ctx = ctx.at_size(probe_wei)
     head, indexed_block = await head_of_index(ctx)
-    answer = await _check_at(ctx, head, params, requested, meter, keep_card)
-    if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
-        # The token may have been launched since the head was read.
-        answer = await _check_at(ctx, newest, params, requested, meter, keep_card)
+    with ctx.steps.follow(params.shared_as()):
+        answer = await _check_at(ctx, head, params, requested, meter, keep_card)
+        if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+            # The token may have been launched since the head was read.
+            answer = await _check_at(ctx, newest, params, requested, meter, keep_card)
     if answer.is_absence and answer.block < indexed_block <= answer.block + MOST_AHEAD:
         raise block_missing_error(indexed_block)
     return answer
@@ -94,7 +97,9 @@ async def _check_at(
     """Runs a check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
     recorder = CallRecorder(ctx.node)
     inputs = await prepare_inputs(ctx, head, params.token(), params.asks_deep())
+    note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
     bought = await run_buy_round(ctx.means(recorder), inputs, meter)
+    note_step("Buys simulated")
     remember_launch(ctx, bought)
     evidence = await run_later_rounds(bought, meter)
     judgement = judge(evidence, ctx.policy)

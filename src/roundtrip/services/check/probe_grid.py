@@ -1,16 +1,20 @@
 """The grid of a check's probes and their outcomes."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from roundtrip.chain.simulate.legs import size_wei
+from roundtrip.chain.simulate.probe_plans import main_wallet, measured_wallet
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_count, format_eth
+from roundtrip.domain.base.figures import format_amount, format_count, format_eth
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_reading import taken_bps
 from roundtrip.domain.check.evidence import (
+    CompletedBuy,
     Crowd,
     CrowdSale,
     CrowdTrade,
@@ -19,8 +23,11 @@ from roundtrip.domain.check.evidence import (
     ProbeCell,
     RefusedCall,
     Size,
+    Sold,
+    VenueEvidence,
 )
 from roundtrip.domain.check.owner_calls import lost_bps
+from roundtrip.domain.check.price import quote_decimals
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
@@ -33,15 +40,31 @@ def format_size(size: Size, policy: Policy) -> str:
     return format_eth(size_wei(size, policy))
 
 
+class GridTrade(msgspec.Struct, frozen=True, rename="camel"):
+    """What a cell's trade moved, with units. null: not measured, or it did not come to that."""
+
+    sender: str | None
+    put_in: str | None = None
+    bought: str | None = None
+    sold: str | None = None
+    got_back: str | None = None
+    buy_gas: int | None = None
+    sell_gas: int | None = None
+    failed_at: Annotated[str | None, msgspec.Meta(description="The refused step.")] = None
+
+
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
     """The result of one probe. ``loss_bps``: what the sell lost; null where it did not sell. ``level``: the
-    level of this result alone."""
+    level of this result alone. ``among``: how many wallets sold, where the cell shows the worst of several.
+    """
 
     delay_s: int
     came: Came
     level: Level
     loss_bps: int | None
     why: Annotated[str | None, msgspec.Meta(description="Of what did not sell; a stranger's words.")]
+    trade: GridTrade
+    among: str | None = None
 
 
 class GridRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,72 +87,151 @@ def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGr
     if index is None:
         return CheckGrid([], [])
     venue = evidence.venues[index]
+    writer = _CellWriter(evidence, venue, policy)
     delays = sorted({cell.probe.delay_s for cell in venue.cells})
     crowd = venue.crowd.trades if isinstance(venue.crowd, Crowd) else ()
-    company = [_crowd_row(crowd, delays, policy)] if crowd else []
-    return CheckGrid(delays, _rows(venue.cells, delays, policy) + company)
+    company = [_crowd_row(writer, crowd, delays)] if crowd else []
+    return CheckGrid(delays, _rows(writer, venue.cells, delays) + company)
 
 
-def _crowd_row(crowd: tuple[CrowdTrade, ...], delays: list[int], policy: Policy) -> GridRow:
-    """The worst that a wallet of the crowd met at each delay. The losses are what was taken of both trades:
-    the pool's own fee and the moves of the price do not count."""
-    cells = [_crowd_cell(crowd, delay_s, policy) for delay_s in delays]
-    return GridRow(f"by {format_count(len(crowd), 'test wallet')}, in company", cells)
+class _CellWriter:
+    """Writes the cells of one venue."""
 
+    def __init__(self, evidence: Evidence, venue: VenueEvidence, policy: Policy) -> None:
+        self._evidence, self._venue, self._policy = evidence, venue, policy
 
-def _crowd_cell(crowd: tuple[CrowdTrade, ...], delay_s: int, policy: Policy) -> GridCell | None:
-    found = None
-    for trade in crowd:
-        if trade.wallet.after_s != delay_s or trade.wallet.way != "usual":
-            continue
-        outcome = trade.outcome
+    def write_probe(self, cell: ProbeCell) -> GridCell:
+        """The cell of a probe."""
+        outcome, delay_s = cell.outcome, cell.probe.delay_s
+        if isinstance(outcome, Missing):
+            return GridCell(delay_s, "unknown", "unknown", None, outcome.why, self._trade(cell))
+        lost = lost_bps(outcome)
+        if isinstance(lost, int):
+            return GridCell(delay_s, "sells", _level(lost, self._policy), lost, None, self._trade(cell))
+        reason = (
+            names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
+        )
+        came: Came = "refused" if lost is None else "unknown"
+        level: Level = "danger" if lost is None else "unknown"
+        return GridCell(delay_s, came, level, None, reason or None, self._trade(cell))
+
+    def write_crowd(self, trade: CrowdTrade) -> GridCell:
+        """The cell of a wallet of the crowd. The loss is what was taken of both trades: the pool's own fee
+        and the moves of the price do not count."""
+        wallet, outcome = trade.wallet, trade.outcome
+        put_in, delay_s = format_eth(wallet.size_wei + wallet.again_wei), wallet.after_s
         if isinstance(outcome, CrowdSale):
             lost_bps = taken_bps(outcome)
-            cell = GridCell(delay_s, "sells", _level(lost_bps, policy), lost_bps, None)
-        elif isinstance(outcome, RefusedCall):
-            cell = GridCell(delay_s, "refused", "danger", None, names.reason(outcome.reason or "") or None)
-        else:
-            cell = GridCell(delay_s, "unknown", "unknown", None, outcome.why)
-        found = cell if found is None or _badness(cell) > _badness(found) else found
-    return found
+            moved = GridTrade(
+                wallet.wallet,
+                f"{put_in}’s worth",
+                self._tokens(outcome.received_raw),
+                self._tokens(outcome.planned_raw),
+                self._money(outcome.back_raw),
+            )
+            return GridCell(delay_s, "sells", _level(lost_bps, self._policy), lost_bps, None, moved)
+        if isinstance(outcome, RefusedCall):
+            moved = GridTrade(wallet.wallet, f"{put_in}’s worth", failed_at=outcome.step)
+            why = names.reason(outcome.reason or "") or None
+            return GridCell(delay_s, "refused", "danger", None, why, moved)
+        return GridCell(delay_s, "unknown", "unknown", None, outcome.why, GridTrade(wallet.wallet))
+
+    def label(self, cell: ProbeCell) -> str:
+        """The probe in words."""
+        probe = cell.probe
+        share = {BPS: "all", self._policy.half_bps: "half"}.get(probe.share_bps)
+        share = share or f"{probe.share_bps / 100:g} %"
+        return f"Buy for {format_size(probe.size, self._policy)}" + _SELLERS[probe.seller].format(share)
+
+    def _trade(self, cell: ProbeCell) -> GridTrade:
+        outcome, sender = cell.outcome, self._sender(cell)
+        if isinstance(outcome, Sold):
+            return GridTrade(
+                sender,
+                self._money(outcome.paid_raw) if outcome.paid_raw else None,
+                self._tokens(outcome.held_raw),
+                self._tokens(outcome.sold_raw),
+                self._money(outcome.back_raw),
+                outcome.buy_gas,
+                outcome.sell_gas,
+            )
+        bought = self._buy_before(cell)
+        step, gas = (outcome.step, outcome.gas) if isinstance(outcome, RefusedCall) else (None, None)
+        sell_gas = gas if step in ("approve", "transfer", "sell") else None
+        if bought is None:
+            return GridTrade(sender, sell_gas=sell_gas, failed_at=step)
+        money, tokens = self._money(bought.paid_raw), self._tokens(bought.received_raw)
+        return GridTrade(sender, money, tokens, buy_gas=bought.gas, sell_gas=sell_gas, failed_at=step)
+
+    def _buy_before(self, cell: ProbeCell) -> CompletedBuy | None:
+        """The buy before a sell that did not come about, where it is the same as that of the buy round."""
+        probe = cell.probe
+        if probe.share_bps == self._policy.most_bps:
+            return None
+        for buy in self._venue.buys:
+            if (buy.size, buy.environment) == (probe.size, probe.environment):
+                return buy.outcome if isinstance(buy.outcome, CompletedBuy) else None
+        return None
+
+    def _sender(self, cell: ProbeCell) -> str | None:
+        """The wallet that sells."""
+        probe, environments = cell.probe, self._evidence.environments
+        if probe.environment >= len(environments):
+            return None
+        drawn = environments[probe.environment]
+        is_measured = probe.share_bps == self._policy.most_bps
+        wallets = measured_wallet(drawn, probe) if is_measured else main_wallet(drawn)
+        return wallets.receiver if probe.seller == "receiver" else wallets.buyer
+
+    def _money(self, raw: int) -> str | None:
+        quote = self._venue.venue.quote
+        decimals = quote_decimals(quote, self._evidence.market)
+        if decimals is None:
+            return None
+        unit = {"eth": "eth", "weth": "eth", "usdg": "USDG"}.get(quote, f"of {quote}")
+        return format_eth(raw) if unit == "eth" else f"{format_amount(raw, decimals)} {unit}"
+
+    def _tokens(self, raw: int) -> str | None:
+        decimals = self._evidence.facts.decimals
+        return f"{format_amount(raw, decimals)} tokens" if isinstance(decimals, int) else None
 
 
-def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
+def _crowd_row(writer: _CellWriter, crowd: tuple[CrowdTrade, ...], delays: list[int]) -> GridRow:
+    """The worst that a wallet of the crowd met at each delay."""
+    by_delay: dict[int, list[GridCell]] = {}
+    for trade in crowd:
+        if trade.wallet.way == "usual":
+            by_delay.setdefault(trade.wallet.after_s, []).append(writer.write_crowd(trade))
+    label = f"{format_count(len(crowd), 'test wallet')} buy and sell in company"
+    return GridRow(label, [_worst(by_delay.get(delay_s, [])) for delay_s in delays])
+
+
+def _rows(writer: _CellWriter, cells: Iterable[ProbeCell], delays: list[int]) -> list[GridRow]:
     """The rows; of two wallets with the same probe the worse outcome."""
-    by_label: dict[str, dict[int, GridCell]] = {}
+    by_label: dict[str, dict[int, list[GridCell]]] = {}
     for cell in cells:
-        row = by_label.setdefault(_label(cell, policy), {})
-        shown, before = _grid_cell(cell, policy), row.get(cell.probe.delay_s)
-        if before is None or _badness(shown) > _badness(before):
-            row[cell.probe.delay_s] = shown
-    return [GridRow(label, [row.get(delay_s) for delay_s in delays]) for label, row in by_label.items()]
+        row = by_label.setdefault(writer.label(cell), {})
+        row.setdefault(cell.probe.delay_s, []).append(writer.write_probe(cell))
+    return [
+        GridRow(label, [_worst(row.get(delay_s, [])) for delay_s in delays])
+        for label, row in by_label.items()
+    ]
 
 
-def _label(cell: ProbeCell, policy: Policy) -> str:
-    probe = cell.probe
-    share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
-    return f"{format_size(probe.size, policy)}, {share}{_SELLERS[probe.seller]}"
+def _worst(tried: list[GridCell]) -> GridCell | None:
+    if len(tried) < 2:
+        return tried[0] if tried else None
+    sold = sum(1 for cell in tried if cell.came == "sells")
+    among = f"{sold:,} of {len(tried):,} wallets sold"
+    return replace(max(tried, key=_badness), among=among)
 
 
 _SELLERS = {
-    "buyer": "",
-    "receiver": ", by a wallet that it was sent to",
-    "pieces": ", in ten sales over a day",
-    "second route": ", by the venue's second route",
+    "buyer": ", sell {}",
+    "receiver": ", send it to a second wallet, which sells {}",
+    "pieces": ", sell {} in ten sales over a day",
+    "second route": ", sell {} by the venue’s second route",
 }
-
-
-def _grid_cell(cell: ProbeCell, policy: Policy) -> GridCell:
-    outcome, delay_s = cell.outcome, cell.probe.delay_s
-    if isinstance(outcome, Missing):
-        return GridCell(delay_s, "unknown", "unknown", None, outcome.why)
-    lost = lost_bps(outcome)
-    if isinstance(lost, int):
-        return GridCell(delay_s, "sells", _level(lost, policy), lost, None)
-    reason = names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
-    if lost is None:
-        return GridCell(delay_s, "refused", "danger", None, reason or None)
-    return GridCell(delay_s, "unknown", "unknown", None, reason or None)
 
 
 def _level(loss_bps: int, policy: Policy) -> Level:
@@ -140,3 +242,51 @@ def _level(loss_bps: int, policy: Policy) -> Level:
 
 def _badness(cell: GridCell) -> tuple[int, int]:
     return ("sells", "unknown", "refused").index(cell.came), cell.loss_bps or 0
+
+
+class ExitSizes(msgspec.Struct, frozen=True):
+    """How much of the price a round trip of each tried size takes, its own price impact included.
+    ``largest``: the largest size up to which all lose under ``MARKED_LOSS_BPS``; null: none does."""
+
+    tried: list[str]
+    largest: str | None
+
+
+def exit_sizes(venue: VenueEvidence, policy: Policy) -> ExitSizes | None:
+    """What the tried sizes lose. The impact counts, because who sells later does not get it back. None: not
+    measured."""
+    small = _buy_of(venue, "thousandth")
+    sizes: list[Size] = sorted(
+        {cell.probe.size for cell in venue.cells}, key=lambda size: size_wei(size, policy)
+    )
+    tried, largest, is_whole = [], None, True
+    for size in sizes:
+        lost, bought = _worst_loss(venue, size, policy), _buy_of(venue, size)
+        if isinstance(lost, Missing) or bought is None or small is None or not small.received_raw:
+            continue
+        kept = bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
+        left = 0 if lost is None else (BPS - max(0, lost)) * min(BPS, kept)
+        is_whole &= left > BPS * (BPS - MARKED_LOSS_BPS) and bought.paid_raw * 100 >= bought.offered_raw * 98
+        tried.append(format_size(size, policy))
+        largest = tried[-1] if is_whole else largest
+    return ExitSizes(tried, largest) if tried else None
+
+
+def _buy_of(venue: VenueEvidence, size: Size) -> CompletedBuy | None:
+    outcomes = (buy.outcome for buy in venue.buys if (buy.size, buy.environment) == (size, 0))
+    return next((outcome for outcome in outcomes if isinstance(outcome, CompletedBuy)), None)
+
+
+def _worst_loss(venue: VenueEvidence, size: Size, policy: Policy) -> int | Missing | None:
+    """The largest loss of the whole sells of this size soon after the buy; None: one of them did not sell."""
+    losses = []
+    for cell in venue.cells:
+        probe = cell.probe
+        is_whole = probe.share_bps >= policy.most_bps and probe.seller == "buyer"
+        if probe.size == size and probe.delay_s == policy.later_s and is_whole:
+            lost = cell.outcome if isinstance(cell.outcome, Missing) else lost_bps(cell.outcome)
+            if lost is None:
+                return None
+            losses.append(lost)
+    known = [lost for lost in losses if isinstance(lost, int)]
+    return max(known) if losses and len(known) == len(losses) else Missing("node", "it was not sold")

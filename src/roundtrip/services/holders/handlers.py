@@ -9,6 +9,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, summarize
 from roundtrip.services.holders.growth import HolderGrowth, present_growth
+from roundtrip.services.holders.insiders import keep_insiders
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
 from roundtrip.services.holders.present import (
     MOST_LISTED,
@@ -48,7 +49,9 @@ async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[To
     NodeFault, ReadFailed (holders_failed), ServiceFull."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
-    return UseCaseAnswer(present(record), ttl_ms(ctx, record), meter=meter)
+    answer = present(record)
+    await keep_insiders(ctx, answer)
+    return UseCaseAnswer(answer, ttl_ms(ctx, record), meter=meter)
 
 
 def ttl_ms(ctx: Context, record: HolderRecord) -> int:
@@ -83,6 +86,7 @@ async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[Hol
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
     page = HoldersPage(present(record), present_launch_bundle(record), present_growth(record))
+    await keep_insiders(ctx, page.held)
     return UseCaseAnswer(page, ttl_ms(ctx, record), meter=meter)
 
 

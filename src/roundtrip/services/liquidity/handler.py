@@ -1,6 +1,7 @@
 """Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import structlog
 
@@ -11,6 +12,7 @@ from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
+from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import Check, CheckParams, at
@@ -19,6 +21,7 @@ from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
+from roundtrip.store.boards.exposures import put_leaving
 from roundtrip.store.index import origins
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.liquidity.unlocks import put_unlocks
@@ -59,6 +62,7 @@ async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer
     )
     meter.add(of_holders)
     await _keep_unlocks(ctx, found)
+    await _keep_leaving(ctx, token, found)
     own_tags = await _read_tags(ctx, found)
     tags, tags_complete = join_tags(own_tags, record, accounts_to_tag(_accounts(found), ctx.contracts))
     answer = present_liquidity(found, tags, ctx, tags_complete)
@@ -107,6 +111,28 @@ async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
             await put_unlocks(connection, token, unlocks, found.head.block.number)
     except DATABASE_FAULTS as error:
         log.warning("unlocks could not be stored", error=repr(error))
+
+
+async def _keep_leaving(ctx: Context, token: Address, found: LiquidityFindings) -> None:
+    """Stores what liquidity can leave, for boards; where the database does not answer, the next reading does
+    it."""
+    at = datetime.fromtimestamp(ctx.now_s(), UTC)
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            await put_leaving(connection, token, _leaving_of(found.depth), at)
+    except DATABASE_FAULTS as error:
+        log.warning("what can leave could not be stored", error=repr(error))
+
+
+def _leaving_of(depth: TokenDepth) -> LeavingLiquidity | None:
+    """None: no pool was found, or what was not read may be most of it."""
+    if depth.unread or not depth.pools:
+        return None
+    shares = {held_by: max(bps, depth.money_bps.get(held_by, 0)) for held_by, bps in depth.totals_bps.items()}
+    if not any(shares.values()):
+        return None
+    unproven_bps = min(BPS, shares["contract"] + shares["unknown"])
+    return LeavingLiquidity(shares["free"], unproven_bps)
 
 
 async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFindings, Tags]:

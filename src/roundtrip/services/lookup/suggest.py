@@ -35,7 +35,7 @@ class TokenSuggestion(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenSuggestions(msgspec.Struct, frozen=True, rename="camel"):
-    """Those with the very symbol first, then the newest launches."""
+    """Those with the very symbol first, the oldest before its copies; then the newest launches."""
 
     rows: list[TokenSuggestion]
 

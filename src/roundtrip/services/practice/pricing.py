@@ -300,10 +300,14 @@ def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall
     return replace(refused, reason=direct.reason)
 
 
+SELL_FAILS = "Selling this much of it fails at this block"
+"""The beginning of every sentence that says why a holding cannot be sold."""
+
+
 def why_refused(refused: RefusedCall) -> str:
     """A sentence that says why the holding cannot be sold."""
     why = f": {refused.reason}" if refused in NO_SELL else failure_clause(refused.reason)
-    return f"Selling this much of it fails at this block{why}."
+    return f"{SELL_FAILS}{why}."
 
 
 def why_missing(missing: Missing) -> str:

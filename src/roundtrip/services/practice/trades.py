@@ -1,6 +1,6 @@
 """Lists an account's last practice trades, and its profit over time."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, cast
 
 import msgspec
@@ -103,6 +103,7 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
         list[ProfitPoint], msgspec.Meta(description=f"The newest {MOST_CLOSINGS}, the oldest first.")
     ]
     is_all: bool
+    now: datetime
 
 
 async def practice_history(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeHistory]:
@@ -112,7 +113,8 @@ async def practice_history(ctx: Context, params: Nothing, account: Account) -> U
     shown = closings[:MOST_CLOSINGS]
     points = [ProfitPoint(c.at, eth_of(c.profit_wei), eth_of(c.total_wei)) for c in reversed(shown)]
     text = _history_text(shown[0].total_wei if shown else None)
-    return UseCaseAnswer(PracticeHistory(text, points, len(shown) == len(closings)))
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    return UseCaseAnswer(PracticeHistory(text, points, len(shown) == len(closings), now))
 
 
 def _history_text(total_wei: int | None) -> str:

@@ -20,6 +20,7 @@ from roundtrip.venues.base import Contracts
 
 from .book_cache import BookCache
 from .check_context import CheckContext
+from .check_steps import CheckSteps
 from .holder_tier import IsHolder, nobody_holds
 from .notifiers import CLOSED, Notifiers
 from .replay_slots import ReplaySlots
@@ -39,7 +40,8 @@ class Context:
     paid for; None: they cannot be. ``service_id``: id of the database, shared by all processes of a service
     and unique to it. ``outward``: sends messages to users' channels. ``measures``: durations in this process.
     ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
-    accounts are not limited. ``stock_tokens``: those that the network's configuration lists.
+    accounts are not limited. ``stock_tokens``, ``explorer_url``: as the network's configuration has them.
+    ``steps``: of the checks that run in this process.
     ``index_patience_s``: how long a check waits for the database; without it a check says less."""
 
     chain_id: int
@@ -66,7 +68,9 @@ class Context:
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
     address: str | None = None
     stock_tokens: tuple[ListedToken, ...] = ()
+    explorer_url: str | None = None
     index_patience_s: float = 0.5
+    steps: CheckSteps = field(default_factory=CheckSteps)
 
     def for_caller(
         self, caller: str, lane: Lane, token: str | None = None, address: str | None = None

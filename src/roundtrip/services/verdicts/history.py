@@ -51,7 +51,8 @@ class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):
         msgspec.Meta(
             description="What a code ok did not say at the last of these checks. hour, day: it sold at "
             "once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, "
-            "loss: they took 5 % or more. null: nothing, or the check is of an earlier release."
+            "loss: they took 5 % or more. curve: a buy of 0.1 eth would have sold its curve out. null: "
+            "nothing, or the check is of an earlier release."
         ),
     ]
     round_trip_loss_bps: Annotated[

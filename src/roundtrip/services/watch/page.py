@@ -24,6 +24,7 @@ class RuleInWords(msgspec.Struct, frozen=True, rename="camel"):
 
     id: int
     words: str
+    paused: bool
 
 
 class RuleExample(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,7 +58,7 @@ async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCa
         examples += [f"any removing over 20 % on {token}", f"deployer:{token} selling over 1 %"]
     answer = WatchAround(
         text=_text(live),
-        rules=[RuleInWords(kept.id, describe_rule(kept.rule, kept.wallet)) for kept in rules],
+        rules=[RuleInWords(kept.id, describe_rule(kept.rule, kept.wallet), kept.paused) for kept in rules],
         told=live,
         off=len(owned) - live,
         token=token,

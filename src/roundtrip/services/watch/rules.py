@@ -212,6 +212,25 @@ async def _set_rule(ctx: Context, connection: Connection, rule: Rule, account: A
     return RuleMade(**msgspec.structs.asdict(_present_rule(kept)), text=" ".join(filter(None, sentences)))
 
 
+async def pause_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:
+    """Pauses a rule. Raises CallerFault (bad_input) if the account has no such rule that goes on,
+    ServiceFull."""
+    async with accounts(ctx) as connection:
+        if params.id > _MOST_ID or not await watches.pause_rule(connection, account.id, params.id):
+            raise CallerFault("bad_input", "You have no rule with this id that is not paused.")
+    return UseCaseAnswer(RuleDropped(f"Rule {params.id} is paused: it raises no alerts.", params.id))
+
+
+async def resume_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:
+    """Lets a paused rule go on. Raises CallerFault (bad_input) if the account has no such paused rule,
+    ServiceFull."""
+    head = ctx.heads.last_number()
+    async with accounts(ctx) as connection:
+        if params.id > _MOST_ID or not await watches.resume_rule(connection, account.id, params.id, head):
+            raise CallerFault("bad_input", "You have no paused rule with this id.")
+    return UseCaseAnswer(RuleDropped(f"Rule {params.id} goes on, from the blocks after this.", params.id))
+
+
 async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:
     """Deletes a rule. Raises CallerFault (bad_input) if the account has no rule of that id, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)

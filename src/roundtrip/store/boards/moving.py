@@ -4,19 +4,17 @@ A trade counts by its worth in eth at its time, or by what was paid where that w
 worth is not known do not count."""
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import MoneyFlow
-from roundtrip.domain.verdicts.catch import Catch
+from roundtrip.domain.market.moving import MoneyFlow, TokenChecks
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
 
-from .newest_checks import as_checked
+from .newest_checks import read_checks
 
 MOST_FLOWS = 1000
 """Tokens that ``flows`` returns, those with the most money."""
@@ -64,30 +62,9 @@ WITH seen AS MATERIALIZED (
     ORDER BY in_wei - out_wei DESC LIMIT $5
 )
 SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
-    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
-    newest.verdict_code AS newest_code, newest.verdict_level AS newest_level, newest.checked_at AS newest_at,
-    deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
-    decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
-    decided.checked_at AS decided_at,
-    newest.loss_bps AS newest_loss, newest.catch AS newest_catch,
-    deep.loss_bps AS deep_loss, deep.catch AS deep_catch,
-    decided.loss_bps AS decided_loss, decided.catch AS decided_catch, pool_id
+    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers, pool_id
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
-LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
-    WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
-) AS newest ON true
-LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
-    WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
-) AS deep ON true
-LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
-    WHERE evidence.token = token.address AND evidence.deep AND evidence.holders > 0
-        AND evidence.verdict_level <> 'unknown'
-    ORDER BY evidence.id DESC LIMIT 1
-) AS decided ON true
 """
 
 # $1 wallets, $2 most_funded
@@ -124,21 +101,6 @@ class _MoneyFlowRow(NamedTuple):
     sells: int
     buyers: list[int]
     sellers: int
-    newest_code: str | None
-    newest_level: str | None
-    newest_at: datetime | None
-    deep_code: str | None
-    deep_level: str | None
-    deep_at: datetime | None
-    decided_code: str | None
-    decided_level: str | None
-    decided_at: datetime | None
-    newest_loss: int | None
-    newest_catch: Catch | None
-    deep_loss: int | None
-    deep_catch: Catch | None
-    decided_loss: int | None
-    decided_catch: Catch | None
     pool_id: int
 
 
@@ -160,7 +122,8 @@ async def flows(
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""
     rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
-    return [_read_flow(row) for row in rows]
+    checks = await read_checks(connection, [as_address(row.address) for row in rows])
+    return [_read_flow(row, checks[as_address(row.address)]) for row in rows]
 
 
 async def read_origins(
@@ -179,7 +142,7 @@ async def read_origins(
     return WalletOrigins(origins, funded, fairness)
 
 
-def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
+def _read_flow(row: _MoneyFlowRow, checks: TokenChecks) -> MoneyFlow:
     return MoneyFlow(
         row.token_id,
         as_address(row.address),
@@ -193,9 +156,9 @@ def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
         row.sells,
         tuple(row.buyers),
         row.sellers,
-        as_checked(row.newest_code, row.newest_level, row.newest_at, row.newest_loss, row.newest_catch),
-        as_checked(row.deep_code, row.deep_level, row.deep_at, row.deep_loss, row.deep_catch),
-        as_checked(row.decided_code, row.decided_level, row.decided_at, row.decided_loss, row.decided_catch),
+        checks.checked,
+        checks.deep,
+        checks.decided,
         row.pool_id,
     )
 

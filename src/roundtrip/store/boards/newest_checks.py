@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
@@ -10,38 +10,31 @@ from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
-_CHECKS = """
-SELECT given.token, newest.verdict_code AS newest_code, newest.verdict_level AS newest_level,
-    newest.checked_at AS newest_at, newest.loss_bps AS newest_loss, newest.catch AS newest_catch,
-    decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
-    decided.checked_at AS decided_at,
-    decided.loss_bps AS decided_loss, decided.catch AS decided_catch
-FROM unnest($1::bytea[]) AS given (token)
-LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
-    WHERE evidence.token = given.token ORDER BY evidence.id DESC LIMIT 1
-) AS newest ON true
-LEFT JOIN LATERAL (
-    SELECT verdict_code, verdict_level, checked_at, loss_bps, catch FROM facts.evidence
-    WHERE evidence.token = given.token AND evidence.deep AND evidence.holders > 0
-        AND evidence.verdict_level <> 'unknown'
-    ORDER BY evidence.id DESC LIMIT 1
-) AS decided ON true
-"""
+_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps, one.catch"
+_CHECKS = f"""
+SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)
+CROSS JOIN LATERAL (
+    (SELECT 'newest' AS which, {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token ORDER BY one.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'deep', {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token AND one.deep ORDER BY one.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'decided', {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token AND one.deep AND one.holders > 0 AND one.verdict_level <> 'unknown'
+        ORDER BY one.id DESC LIMIT 1)
+) AS found
+"""  # noqa: S608
 
 
-class _TokenChecksRow(NamedTuple):
+class _BoardCheckRow(NamedTuple):
     token: bytes
-    newest_code: str | None
-    newest_level: str | None
-    newest_at: datetime | None
-    newest_loss: int | None
-    newest_catch: Catch | None
-    decided_code: str | None
-    decided_level: str | None
-    decided_at: datetime | None
-    decided_loss: int | None
-    decided_catch: Catch | None
+    which: Literal["newest", "deep", "decided"]
+    verdict_code: str
+    verdict_level: str
+    checked_at: datetime
+    loss_bps: int | None
+    catch: Catch | None
 
 
 class NewestCheck(NamedTuple):
@@ -54,15 +47,16 @@ class NewestCheck(NamedTuple):
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
     """The newest checks of each of the tokens."""
-    rows = await fetch(connection, _TokenChecksRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
-    return {
-        as_address(row.token): TokenChecks(
-            as_checked(row.newest_code, row.newest_level, row.newest_at, row.newest_loss, row.newest_catch),
-            as_checked(
-                row.decided_code, row.decided_level, row.decided_at, row.decided_loss, row.decided_catch
-            ),
+    rows = await fetch(connection, _BoardCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
+    found = {
+        (as_address(row.token), row.which): CheckedLevel(
+            row.verdict_code, row.verdict_level, row.checked_at.timestamp(), row.loss_bps, row.catch
         )
         for row in rows
+    }
+    return {
+        token: TokenChecks(*(found.get((token, which)) for which in ("newest", "decided", "deep")))
+        for token in tokens
     }
 
 
@@ -74,12 +68,3 @@ async def read_newest(connection: Connection, limit: int) -> list[NewestCheck]:
         "SELECT token, block_number, asked FROM facts.evidence ORDER BY id DESC LIMIT $1",
         limit,
     )
-
-
-def as_checked(
-    code: str | None, level: str | None, at: datetime | None, loss_bps: int | None, catch: Catch | None
-) -> CheckedLevel | None:
-    """A check out of nullable columns."""
-    if code is None or level is None or at is None:
-        return None
-    return CheckedLevel(code, level, at.timestamp(), loss_bps, catch)

@@ -56,9 +56,9 @@ ORDER BY unlock.at_s, unlock.token, unlock.holder LIMIT $3
 """
 _WATCHED = """
     SELECT rule.account_id, rule.token FROM accounts.rule AS rule
-    WHERE rule.ended_at IS NULL AND rule.token IS NOT NULL
+    WHERE rule.ended_at IS NULL AND NOT rule.paused AND rule.token IS NOT NULL
     UNION SELECT rule.account_id, rule.who_address FROM accounts.rule AS rule
-    WHERE rule.ended_at IS NULL AND rule.who IN ('deployer', 'creator')
+    WHERE rule.ended_at IS NULL AND NOT rule.paused AND rule.who IN ('deployer', 'creator')
     UNION SELECT follow.account_id, token.address FROM accounts.follow AS follow
     JOIN facts.address AS deployer ON deployer.address = follow.wallet
     JOIN facts.launch AS launch ON launch.deployer_id = deployer.id

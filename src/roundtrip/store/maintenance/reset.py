@@ -42,6 +42,7 @@ A closed set, since a statement contains these names unescaped."""
 
 KEPT = (
     "facts.evidence",
+    "facts.exposure",
     "facts.proof",
     "facts.recalled_wallet",
     "facts.token",

@@ -26,7 +26,8 @@ WITH near AS (
 SELECT near.token, launch.at_s AS launched_s
 FROM near LEFT JOIN facts.address AS address ON address.address = near.token
 LEFT JOIN facts.launch AS launch ON launch.token_id = address.id
-ORDER BY near.symbol_key IS DISTINCT FROM $1::text, launch.at_s IS NULL, launch.at_s DESC, near.token LIMIT $4
+ORDER BY near.symbol_key IS DISTINCT FROM $1::text, launch.at_s IS NULL,
+    CASE WHEN near.symbol_key = $1::text THEN launch.at_s ELSE -launch.at_s END, near.token LIMIT $4
 """
 
 # $1 the first address, $2 the last one, $3 how many
@@ -53,8 +54,8 @@ class _SuggestedRow(NamedTuple):
 async def find_by_text(
     connection: Connection, symbol_key: str, name: str, limit: int
 ) -> list[SuggestedToken]:
-    """Tokens whose symbol or name begins so: those with this very symbol first, then those of a launchpad,
-    the newest first."""
+    """Tokens whose symbol or name begins so. Those with this very symbol come first, the oldest launch before
+    its copies; then those of a launchpad, the newest first."""
     rows = await fetch(connection, _SuggestedRow, _BY_TEXT, symbol_key, name, MOST_LOOKED_AT, limit)
     return _read(rows)
 

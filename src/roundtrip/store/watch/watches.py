@@ -32,7 +32,7 @@ class TooManyWatches(Exception):
 @dataclass(frozen=True, slots=True)
 class KeptRule:
     """A live rule. ``wallet``: the wallet that ``wallet``, ``deployer`` or ``creator`` refers to. ``hits``:
-    how often it matched, without retracted matches."""
+    how often it matched, without retracted matches. ``paused``: it matches nothing for now."""
 
     id: int
     rule: Rule
@@ -40,6 +40,7 @@ class KeptRule:
     hits: int
     from_number: int
     made_at: datetime
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class KeptFollow:
 @dataclass(frozen=True, slots=True)
 class WatchChange:
     """A rule or a follow after its last change. ``rule``: None of a follow; ``wallet``: as in the index of
-    rules. Not ``live``: it has ended."""
+    rules. Not ``live``: it has ended, or is paused."""
 
     number: int
     source: AlertSource
@@ -89,6 +90,7 @@ async def _next_change(connection: Connection) -> int:
 class _RuleTextRow(NamedTuple):
     id: int
     said: str
+    paused: bool
 
 
 class _LiveRuleRow(NamedTuple):
@@ -103,6 +105,7 @@ class _LiveRuleRow(NamedTuple):
     hits: int
     from_number: int
     made_at: datetime
+    paused: bool
 
 
 async def add_rule(
@@ -113,20 +116,23 @@ async def add_rule(
     head: int,
     now: datetime,
 ) -> int:
-    """Adds a rule and returns its id, or the id of the same rule where the account has it. The rule applies
+    """Adds a rule and returns its id, or the id of the same rule where the account has it: if that is
+    paused, it goes on. The rule applies
     to blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
     that is still far from ``head`` reads history. Raises TooManyWatches."""
     await lock_account(connection, account_id)
     live = await fetch(
         connection,
         _RuleTextRow,
-        "SELECT id, said FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL",
+        "SELECT id, said, paused FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL",
         account_id,
     )
-    ids = {row.said: row.id for row in live}
-    if rule.text() in ids:
-        return ids[rule.text()]
-    if len(ids) >= MOST_RULES:
+    same = [row for row in live if row.said == rule.text()]
+    if same:
+        if same[0].paused:
+            await resume_rule(connection, account_id, same[0].id, head)
+        return same[0].id
+    if len(live) >= MOST_RULES:
         raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
     return await fetch_value(
@@ -157,7 +163,7 @@ async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     rows = await fetch(
         connection,
         _LiveRuleRow,
-        "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at"
+        "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at, paused"
         " FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id",
         account_id,
     )
@@ -169,9 +175,38 @@ async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
             row.hits,
             row.from_number,
             row.made_at,
+            row.paused,
         )
         for row in rows
     ]
+
+
+async def pause_rule(connection: Connection, account_id: int, rule_id: int) -> bool:
+    """Pauses a rule: from now on it matches nothing. False: the account has no such rule that goes on."""
+    status = await connection.execute(
+        "UPDATE accounts.rule SET paused = true, change = $3"
+        " WHERE id = $1 AND account_id = $2 AND ended_at IS NULL AND NOT paused",
+        rule_id,
+        account_id,
+        await _next_change(connection),
+    )
+    return status != "UPDATE 0"
+
+
+async def resume_rule(connection: Connection, account_id: int, rule_id: int, head: int) -> bool:
+    """Lets a paused rule go on: it applies to the blocks to which a new one would (``add_rule``). False: the
+    account has no such paused rule."""
+    status = await connection.execute(
+        f"UPDATE accounts.rule SET paused = false, from_number = greatest($3, {_INDEX_NUMBER}),"  # noqa: S608
+        f" rewound = {_LAST_REWIND}, change = $4"
+        " WHERE id = $1 AND account_id = $2 AND ended_at IS NULL AND paused",
+        rule_id,
+        account_id,
+        head,
+        # Evaluated before the index position is read: no alert step passes it before this is visible.
+        await _next_change(connection),
+    )
+    return status != "UPDATE 0"
 
 
 async def end_rule(connection: Connection, account_id: int, rule_id: int, now: datetime) -> bool:
@@ -280,18 +315,19 @@ async def lock_shared(connection: Connection) -> None:
 
 
 _RULE_FIELDS = (
-    "'rule' AS kind, id, account_id, said AS name, from_number, ended_at, change, wallet,"
+    "'rule' AS kind, id, account_id, said AS name, from_number, ended_at IS NULL AND NOT paused AS live,"
+    " change, wallet,"
     " who, who_address, verb, unit, over_raw, token"
 )
 _FOLLOW_FIELDS = (
-    "'follow' AS kind, id, account_id, name, from_number, ended_at, change, wallet,"
+    "'follow' AS kind, id, account_id, name, from_number, ended_at IS NULL AS live, change, wallet,"
     " NULL::text AS who, NULL::bytea AS who_address, NULL::text AS verb, NULL::text AS unit,"
     " NULL::numeric AS over_raw, NULL::bytea AS token"
 )
 # One statement: its rules and its follows are of one moment.
 _CHANGES = f"""
 (SELECT {_RULE_FIELDS} FROM accounts.rule
-WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
+WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL AND NOT paused) ORDER BY change LIMIT $2)
 UNION ALL
 (SELECT {_FOLLOW_FIELDS} FROM accounts.follow
 WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
@@ -306,7 +342,7 @@ class _WatchChangeRow(NamedTuple):
     account_id: int
     name: str
     from_number: int
-    ended_at: datetime | None
+    live: bool
     change: int
     wallet: bytes | None
     who: WhoKind | None
@@ -327,7 +363,7 @@ async def changes_since(connection: Connection, number: int, limit: int = MOST_C
 def _read_change(row: _WatchChangeRow) -> WatchChange:
     source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
     rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
-    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.ended_at is None)
+    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.live)
 
 
 async def rewind_watches(connection: Connection, undone: int, last: int) -> list[WatchChange]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.token import amount_back, colour_loss, draw_history
-from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, list_facts
+from roundtrip.console.pages.token import amount_back, colour_loss, describe_verdict, draw_history
+from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, find_risk, list_facts
 
 CHECK: dict[str, Any] = {
     "flags": [],
@@ -144,7 +144,7 @@ def test_wallets_of_one_purse_are_told() -> None:
     rows = [{"wallets": 4, "heldBps": 3679, "hasDeployer": True}, {"wallets": 2, "heldBps": 900}]
     held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": rows}}}
     text = "4 wallets of one purse, the deployer among them, hold 36.79 %."
-    assert TokenFact("bad", text, "holders") in facts(held=held)
+    assert find_risk(facts(held=held)) == text
 
 
 def test_an_owner_is_told_once() -> None:
@@ -190,3 +190,21 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
     assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
     assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
     assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "code", "weighs", "expected"),
+    [
+        ("ok", "ok", True, ("Can sell, but beware", "warn", "They hold much.")),
+        ("ok", "ok", False, ("Can sell", "ok", None)),
+        ("warn", "ok", True, ("Sells, with a warning", "warn", "They hold much.")),
+        ("danger", "cannot_sell", True, ("Honeypot: you cannot sell", "danger", None)),
+    ],
+)
+def test_what_insiders_hold_takes_the_green_of_a_verdict(
+    level: str, code: str, weighs: bool, expected: tuple[str, str, str | None]
+) -> None:
+    shown = describe_verdict(
+        {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", "holders", weighs)]
+    )
+    assert (shown["word"], shown["colour"], shown["risk"]) == expected

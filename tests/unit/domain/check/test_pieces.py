@@ -150,9 +150,9 @@ def test_a_gain_is_not_told_as_a_loss() -> None:
 def test_the_grid_shows_the_ten_sales_in_a_row_of_their_own() -> None:
     found = evidence(venue(capped(sold(60))))
     rows = {row.label: row.cells for row in grid_of(found, judge(found, POLICY), POLICY).rows}
-    *_, last = rows["0.1 eth, all of it, in ten sales over a day"]
+    *_, last = rows["Buy for 0.1 eth, sell all in ten sales over a day"]
     assert last is not None
     assert (last.came, last.loss_bps, last.delay_s) == ("sells", 60, POLICY.day_s)
-    *_, single = rows["0.1 eth, all of it"]
+    *_, single = rows["Buy for 0.1 eth, sell all"]
     assert single is not None
     assert single.came == "refused"

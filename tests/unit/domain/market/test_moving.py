@@ -258,6 +258,8 @@ def test_people_see_no_token_listed_that_no_young_check_sold(launchpad: bool) ->
         one = flow(1, checked=checked(code, age_s, level), launchpad=launchpad)
         assert group(replace(one, decided=None), NOW_S) == expected, (code, level, age_s)
     assert group(flow(1, launchpad=launchpad), NOW_S) == "checking"
+    soon = replace(checked("ok", 60, "warn"), catch="hour")
+    assert group(replace(flow(1, launchpad=launchpad), checked=soon, decided=None), NOW_S) == "danger"
 
 
 def test_what_a_deep_check_found_worse_is_shown_for_a_day() -> None:
@@ -289,7 +291,8 @@ def test_what_costs_much_is_never_shown_as_good() -> None:
 def test_what_stops_selling_soon_is_shown_as_a_danger() -> None:
     levels = {catch: replace(checked(level="warn"), catch=catch).shown_level() for catch in get_args(Catch)}
     assert levels == {
-        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn"
+        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn",
+        "curve": "warn",
     }  # fmt: skip
     assert replace(checked(), catch="tax", loss_bps=900).shown_catch() == "tax"
 

@@ -20,6 +20,7 @@ CATCHES = {
     "max_transaction": "parts",
     "graduated_taxed": "tax",
     "v4_fee_on_sell": "tax",
+    "curve_nearly_full": "curve",
 }
 
 

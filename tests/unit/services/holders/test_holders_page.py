@@ -20,7 +20,7 @@ def shown(record: HolderRecord) -> str:
         for answer in (present(record), present_launch_bundle(record), present_growth(record))
     )
     return Templates({}).render(
-        "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], lines={}
+        "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], ties=None, lines={}
     )
 
 

@@ -1,9 +1,12 @@
-"""What an asset was worth in a transaction, as its page says it."""
+"""What an asset was worth in a transaction, and what a check before it said, as its page says it."""
+
+from datetime import UTC, datetime
 
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.services.lookup.transaction_page import value_asset
+from roundtrip.domain.verdicts.changes import PastVerdict
+from roundtrip.services.lookup.transaction_page import find_verdict, value_asset
 from roundtrip.store.index.prices import PastPrices, TradedWorth
 from unit.domain.holding import TOKEN, address
 
@@ -35,3 +38,13 @@ def test_without_a_price_a_worth_is_not_known_and_not_nothing() -> None:
     no_trades: dict[Address, TradedWorth] = {}
     assert value_asset("eth", ETH, 7, prices(None), no_trades) is None
     assert value_asset(TOKEN, 1, 7, prices(None), no_trades) is None
+
+
+def test_the_verdict_then_is_of_the_last_check_up_to_the_block() -> None:
+    past = [
+        PastVerdict(datetime.fromtimestamp(block, UTC), block, "9", code, "warn", False, None)
+        for block, code in ((9, "newer"), (7, "then"), (5, "older"))
+    ]
+    assert [found and found.code for found in (find_verdict(past, at) for at in (4, 6, 7, 8, 9))] == [
+        None, "older", "then", "then", "newer",
+    ]  # fmt: skip

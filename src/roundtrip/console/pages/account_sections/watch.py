@@ -10,8 +10,8 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.watch.page import WatchAround, watch_around
 from roundtrip.services.watch.rule_backtest import RuleDrawn, draw_rule
-from roundtrip.services.watch.rules import edit_rule
-from roundtrip.services.watch.schema import RuleEditParams, RuleMade
+from roundtrip.services.watch.rules import edit_rule, pause_rule, resume_rule
+from roundtrip.services.watch.schema import RuleDropped, RuleEditParams, RuleIdParams, RuleMade
 from roundtrip.services.watch.token_watch import WatchedTokens, unwatch_token, watch_token, watched_tokens
 
 _AROUND = Operation(
@@ -79,6 +79,32 @@ EDIT = Operation(
     on_mcp=False,
     counts="minute",
 )
+PAUSE = Operation(
+    name="pause_rule",
+    title="Pause a rule",
+    description="",
+    params=RuleIdParams,
+    answer=RuleDropped,
+    handler=lambda call: pause_rule(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
+)
+RESUME = Operation(
+    name="resume_rule",
+    title="Let a paused rule go on",
+    description="",
+    params=RuleIdParams,
+    answer=RuleDropped,
+    handler=lambda call: resume_rule(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
+)
 _TOOL = next(operation for operation in OPERATIONS if operation.name == "test_rule")
 # The same replay, called instead of the tool: it counts as one call.
 _DRAW = replace(
@@ -108,17 +134,18 @@ def compose_rule(form: Mapping[str, str]) -> Mapping[str, str]:
 def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
     """``typed``: the values with which another page's link prefills the form."""
     words = {rule["id"]: rule["words"] for rule in answers["around"]["rules"]}
+    paused = {rule["id"] for rule in answers["around"]["rules"] if rule["paused"]}
     typed = {name: query[name][:200] for name in ("rule", "address") if name in query}
     edited = [rule for rule in answers["watched"]["rules"] if str(rule["id"]) == query.get("edit")]
     if edited:
         typed |= {"rule": edited[0]["rule"], "edit": query["edit"]}
-    return {"words": words, "typed": typed}
+    return {"words": words, "paused": paused, "typed": typed}
 
 
 ROOM = Room(
     "watch",
     "Watch",
-    "Set rules that alert you about trades, and follow wallets.",
+    "Set rules that alert you about trades, watch tokens, and follow wallets.",
     {"watched": "list_rules", "around": _AROUND, "tokens": WATCHED},
     _read_prefill,
 )
@@ -130,5 +157,7 @@ ACTS = (
     AccountForm("create_rule", "watch", ("rule",), parse=compose_rule),
     AccountForm(EDIT, "watch", ("id", "rule"), frozenset({"id"})),
     AccountForm(_DRAW, "watch", ("rule",), parse=compose_rule, piece="account/rule_preview.html"),
+    AccountForm(PAUSE, "watch", ("id",), frozenset({"id"})),
+    AccountForm(RESUME, "watch", ("id",), frozenset({"id"})),
     AccountForm("delete_rule", "watch", ("id",), frozenset({"id"})),
 )

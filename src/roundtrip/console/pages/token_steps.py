@@ -1,0 +1,72 @@
+"""The steps of a deep check as a stream, while a person waits for it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from starlette.responses import Response, StreamingResponse
+
+from roundtrip.api.dispatch import error_reply
+from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.console.support.live_stream import encode_event
+from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.services.check.schema import CheckParams
+
+from .token import find_check
+
+_EVERY_S = 0.1
+
+
+async def stream_steps(visit: Visit) -> Response:
+    """GET /token/{address}/steps: runs the deep check, and sends each step that is done. At the end, or at an
+    error, the page loads as usual: the answer is shared, an error is shown there. Errors before are JSON."""
+    amount = visit.query.get("amount", "0.1").replace(",", ".")
+    params = CheckParams(visit.path["address"], "1", amount)
+    try:
+        key, row = params.shared_as(), find_check(params)
+        if visit.scope["method"] == "HEAD":
+            return Response(media_type="text/event-stream")
+        console = visit.console
+        name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(console.live.reserve_stream(name))
+            reserved = stack.pop_all()
+    except RoundtripError as error:
+        reply = error_reply(error)
+        return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
+    asked = {"address": params.address, "deep": "1"} | (
+        {} if params.probe_wei() is None else {"amount": amount}
+    )
+    own_visit = replace(visit, view=None, is_free=True)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(
+        _send_steps(own_visit, row, asked, key, reserved), headers=headers, media_type="text/event-stream"
+    )
+
+
+async def _send_steps(
+    visit: Visit, row: AnyOperation, asked: dict[str, Any], key: str, reserved: contextlib.ExitStack
+) -> AsyncIterator[bytes]:
+    steps = visit.console.dispatch.ctx.steps
+    with reserved:
+        check = asyncio.create_task(visit.ask(row, **asked))
+        try:
+            sent, found, is_done = 0, None, False
+            while not is_done:
+                await asyncio.wait([check], timeout=_EVERY_S)
+                is_done = check.done()
+                found = found if found is not None else steps.find(key)
+                if fresh := (found or ())[sent:]:
+                    sent += len(fresh)
+                    yield encode_event("step", "\n".join(fresh))
+            # Its error is retrieved: the page that follows shows it.
+            check.exception()
+            yield encode_event("end", "")
+        finally:
+            # Who leaves earlier has caused a whole check: that view stays counted.
+            if check.done():
+                visit.settle()
+            check.cancel()

@@ -1,0 +1,93 @@
+"""What a wallet held of tokens in the last days, and what these traded for. Each function uses the caller's
+connection and does not end the transaction."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.market.candles import LEAST_RAW
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.venues.base import Contracts
+
+MOST_OWN_TRADES = 5_000
+_MOST_DUST = 50
+"""So many trades that set no price hide an older one."""
+
+
+class OwnTrade(NamedTuple):
+    """A trade of a wallet. ``raw``: what it bought of the token, in base units; below zero: what it sold."""
+
+    token_id: int
+    at_s: int
+    raw: int
+
+
+class _OwnTradeRow(NamedTuple):
+    token_id: int
+    at_s: int
+    raw: str
+
+
+async def read_own_trades(
+    connection: Connection, wallet_id: int, token_ids: Sequence[int], after_s: int
+) -> list[OwnTrade] | None:
+    """The wallet's trades of these tokens after ``after_s``, in no order; None: more than MOST_OWN_TRADES."""
+    rows = await fetch(
+        connection,
+        _OwnTradeRow,
+        "SELECT pool.token_id, trade.at_s,"
+        " (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END)::text AS raw"
+        " FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
+        " WHERE trade.trader_id = $1 AND trade.at_s > $3 AND pool.token_id = ANY($2::int[]) LIMIT $4",
+        wallet_id,
+        list(token_ids),
+        after_s,
+        MOST_OWN_TRADES + 1,
+    )
+    if len(rows) > MOST_OWN_TRADES:
+        return None
+    return [OwnTrade(row.token_id, row.at_s, int(row.raw)) for row in rows]
+
+
+class PastTrade(NamedTuple):
+    """The last trade up to ``asked_s`` that sets a price: ``eth_wei`` for ``token_raw``."""
+
+    asked_s: int
+    eth_wei: int
+    token_raw: int
+
+
+class _PastTradeRow(NamedTuple):
+    asked_s: int
+    eth_wei: str
+    token_raw: str
+
+
+_PAST = f"""
+SELECT asked.at_s AS asked_s, last.wei::text AS eth_wei, last.token_raw::text
+FROM unnest($2::int[]) AS asked (at_s)
+CROSS JOIN LATERAL (
+    SELECT traded.* FROM unnest($1::int[]) AS given (pool_id)
+    JOIN facts.pool AS pool ON pool.id = given.pool_id
+    JOIN facts.address AS quote ON quote.id = pool.quote_id
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            SELECT at_s, block_number, log_index, token_raw,
+                coalesce(eth_wei, CASE WHEN quote.address = ANY($3::bytea[]) THEN quote_raw END) AS wei
+            FROM facts.trade WHERE trade.pool_id = given.pool_id AND trade.at_s <= asked.at_s
+            ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT {_MOST_DUST}
+        ) AS few WHERE wei >= {LEAST_RAW} AND token_raw >= {LEAST_RAW}
+        ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
+    ) AS traded ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
+) AS last
+"""  # noqa: S608
+
+
+async def read_past_trades(
+    connection: Connection, pool_ids: Collection[int], times_s: Collection[int], contracts: Contracts
+) -> dict[int, PastTrade]:
+    """By second; one for which no trade with a worth in eth is known is missing."""
+    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
+    rows = await fetch(connection, _PastTradeRow, _PAST, list(pool_ids), list(times_s), eth_quotes)
+    return {row.asked_s: PastTrade(row.asked_s, int(row.eth_wei), int(row.token_raw)) for row in rows}

@@ -1,0 +1,39 @@
+"""What was read of tokens: each half by itself, the newest one, for a day."""
+
+from datetime import UTC, datetime, timedelta
+
+from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
+from roundtrip.store.boards.exposures import KEPT_FOR, forget, put_insiders, put_leaving, read_exposures
+from roundtrip.store.server.rows import Connection
+from unit.venues.network import address
+
+TOKEN, OTHER = address(1), address(2)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOW_S = NOW.timestamp()
+MINUTE = timedelta(minutes=1)
+LEAVING = LeavingLiquidity(9_000, 1_000)
+
+
+async def test_the_newest_reading_of_each_half_stays(connection: Connection) -> None:
+    await put_insiders(connection, TOKEN, 0, NOW)
+    assert await read_exposures(connection, [TOKEN, OTHER]) == {
+        TOKEN: TokenExposure(0, NOW_S, None, None),
+        OTHER: NEVER_READ,
+    }
+    await put_leaving(connection, TOKEN, LEAVING, NOW)
+    await put_insiders(connection, TOKEN, 5, NOW - MINUTE)
+    await put_leaving(connection, TOKEN, None, NOW - MINUTE)
+    assert (await read_exposures(connection, [TOKEN]))[TOKEN] == TokenExposure(0, NOW_S, LEAVING, NOW_S)
+    # What could not be found out any more is not known, whatever was known before.
+    await put_insiders(connection, TOKEN, None, NOW)
+    await put_leaving(connection, TOKEN, None, NOW)
+    assert (await read_exposures(connection, [TOKEN]))[TOKEN] == TokenExposure(None, NOW_S, None, NOW_S)
+
+
+async def test_old_readings_are_forgotten(connection: Connection) -> None:
+    await put_insiders(connection, TOKEN, 1, NOW - KEPT_FOR - MINUTE)
+    await put_leaving(connection, OTHER, LEAVING, NOW - KEPT_FOR - MINUTE)
+    await put_insiders(connection, OTHER, 1, NOW)
+    await forget(connection, NOW - KEPT_FOR)
+    found = await read_exposures(connection, [TOKEN, OTHER])
+    assert (found[TOKEN], found[OTHER].leaving) == (NEVER_READ, LEAVING)

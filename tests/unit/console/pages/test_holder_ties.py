@@ -1,0 +1,81 @@
+"""The drawing of the ties among a token's holders."""
+
+import re
+from typing import Any
+
+import pytest
+
+from roundtrip.console.pages.holder_ties import MOST_DRAWN, MOST_IN_PURSE, draw_ties
+from roundtrip.console.support.render import Templates
+
+
+def wallet(number: int, share_bps: int, purse: int | None, *tags: str) -> dict[str, Any]:
+    address = f"0x{number:040x}"
+    return {
+        "address": address,
+        "supplyBps": share_bps,
+        "heldBps": share_bps,
+        "purse": purse,
+        "tags": list(tags),
+    }
+
+
+def holders(top: list[dict[str, Any]], *sizes: int, deployer: str | None = None) -> dict[str, Any]:
+    rows = [
+        {"wallets": size, "holding": size, "heldBps": 100, "funder": None if number else "0x" + "f" * 40,
+         "hasDeployer": not number}
+        for number, size in enumerate(sizes)
+    ]  # fmt: skip
+    named = None if deployer is None else {"address": deployer, "heldBps": 0}
+    return {"top": top, "forensics": {"purses": {"rows": rows}}, "deployer": named}
+
+
+BUYERS: dict[str, Any] = {"groups": [], "others": []}
+
+
+def test_wallets_of_one_purse_hang_on_one_line_and_no_line_crosses_a_name() -> None:
+    top = [wallet(n, 500 - n, (1, 2, None)[n % 3], *(["bundle"] if n == 3 else [])) for n in range(9)]
+    held = holders(top, 4, 3, deployer="0x" + "d" * 40)
+    ties = draw_ties(held, BUYERS)
+    assert ties is not None
+    assert [[dot["purse"] for dot in group["dots"]] for group in ties["groups"]] == [
+        [1] * 4,
+        [2] * 3,
+        [None] * 3,
+    ]
+    assert [one["purse"] for one in ties["wallets"]] == [1] * 4 + [2] * 3 + [None] * 3
+    dots = [dot for group in ties["groups"] for dot in group["dots"]]
+    assert [dot["y"] for dot in dots] == sorted({dot["y"] for dot in dots})
+    assert max(dot["y"] + dot["radius"] for dot in dots) < ties["height"]
+    page = Templates({}).render(
+        "ties_piece.html", ties=ties, tag_words={"bundle": "bundle", "deployer": "deployer"},
+        purses=held["forensics"]["purses"],
+    )  # fmt: skip
+    ends = [float(x) for x in re.findall(r'<path d="M61 \d+H112V\d+H([\d.]+)" class="tie"/>', page)]
+    assert ends == [dot["x"] - dot["radius"] for dot in dots if dot["purse"]]
+    # Names stand on the other side of the dots, or left of where the lines begin to spread.
+    assert all(float(x) >= 182 or float(x) <= 45 for x in re.findall(r'<text x="([\d.]+)"', page))
+    assert page.count("<tr><td ") == len(dots)
+    assert "deployer’s" in page
+    assert page.count('class="ring"') == 1
+    assert page.count('class="gone"') == 1
+
+
+@pytest.mark.parametrize(("count", "drawn"), [(3, 3), (40, MOST_IN_PURSE)])
+def test_what_is_not_drawn_is_counted(count: int, drawn: int) -> None:
+    buyers = [wallet(n, 10, 1) for n in range(count)]
+    ties = draw_ties(holders([], count), BUYERS | {"groups": [{"wallets": buyers}]})
+    assert ties is not None
+    assert len(ties["groups"][0]["dots"]) == drawn
+    assert ties["notDrawn"] == count - drawn
+    assert len(ties["wallets"]) == count
+    many = draw_ties(
+        holders([], *[2] * 20), BUYERS | {"others": [wallet(n, 1, n // 2 + 1) for n in range(40)]}
+    )
+    assert many is not None
+    assert many["notDrawn"] == 40 - MOST_DRAWN
+
+
+def test_without_a_tie_nothing_is_drawn() -> None:
+    assert draw_ties(holders([wallet(1, 900, None)]), BUYERS) is None
+    assert draw_ties(holders([]) | {"forensics": {"purses": None}}, BUYERS) is None
