@@ -380,7 +380,7 @@ export interface components {
             /** @description Id of the alert; the same in the inbox, in deliveries and when it is taken back. */
             readonly id: number;
             /**
-             * @description What raised it: rule, follow, bag_guard (your own wallet's holdings), unlock (of a token's locked liquidity), service (news of the service, such as a failing channel), test (a channel's test).
+             * @description What raised it: rule, follow, bag_guard (a token you hold or watch), unlock (of a token's locked liquidity), service (news of the service, such as a failing channel), test (a channel's test).
              * @enum {unknown}
              */
             readonly kind: "bag_guard" | "follow" | "rule" | "service" | "test" | "unlock";

@@ -3,7 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
+from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
 from roundtrip.store.boards.exposures import KEPT_FOR, forget, put_insiders, put_leaving, read_exposures
+from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.check.evidence import KeptEvidence, keep
 from roundtrip.store.server.rows import Connection
 from unit.venues.network import address
 
@@ -37,3 +40,12 @@ async def test_old_readings_are_forgotten(connection: Connection) -> None:
     await forget(connection, NOW - KEPT_FOR)
     found = await read_exposures(connection, [TOKEN, OTHER])
     assert (found[TOKEN], found[OTHER].leaving) == (NEVER_READ, LEAVING)
+
+
+async def test_checks_that_people_are_shown_have_it_beside_them(connection: Connection) -> None:
+    await keep(connection, TOKEN, KeptEvidence(NOW, 7, "p", "ok", "warn", b"", catch="hour"))
+    await put_insiders(connection, TOKEN, 2_500, NOW)
+    checks = await read_shown_checks(connection, [TOKEN, OTHER])
+    assert checks[TOKEN].exposure.insiders(NOW_S) == 2_500
+    assert checks[TOKEN].checked == CheckedLevel("ok", "warn", NOW_S, None, "hour")
+    assert checks[OTHER] == TokenChecks(None, None)

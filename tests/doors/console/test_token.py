@@ -153,6 +153,9 @@ async def test_a_verdict_is_a_word_and_a_colour_and_never_a_code(
 ) -> None:
     page = await reader.token(built.tokens[story])
     hero = page.partition('<article class="card hero')[2].partition("</article>")[0]
+    if "verdict risk" in hero and level == "ok":
+        # Its deployer holds most of it, which the page knows if its holders were read at once.
+        word, level = f"{word}, but beware", "warn"
     assert f"<strong>{word}</strong>" in hero
     assert hero.startswith(f' level-{level}"')
     assert f"<title>{word}: " in page
@@ -385,7 +388,7 @@ async def test_a_check_whose_evidence_is_gone_still_has_its_page(
         "DELETE FROM facts.evidence WHERE token = $1", bytes.fromhex(token.removeprefix("0x"))
     )
     page = await reader.token(token)
-    assert "<strong>Can sell</strong>" in page
+    assert "<strong>Can sell" in page
     assert "checked " in words(page)
     assert "tax " not in section(page, "cost")
     assert "Not known" in section(page, "outlook")
@@ -399,7 +402,7 @@ async def test_a_check_whose_evidence_cannot_be_read_still_has_its_page(
 
     monkeypatch.setattr(evidence, "made_at", away)
     page = await reader.token(built.tokens["plain"])
-    assert "<strong>Can sell</strong>" in page
+    assert "<strong>Can sell" in page
     assert "Not known" in section(page, "outlook")
 
 
@@ -437,7 +440,8 @@ async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, bu
         page = await Reader(url, browser).token(plain)
         trap = await Reader(url, browser).token(bomb)
     shared = words(page.partition('class="share"')[2].partition("</details>")[0])
-    assert f"Can sell: {plain}. 0.1 ETH in, 0.0994 ETH back. Simulated on block" in shared
+    said = rf"Can sell(, but beware)?: {plain}\. 0\.1 ETH in, 0\.0994 ETH back\. Simulated on block"
+    assert re.search(said, shared)
     assert f"/t/{plain}" in html.unescape(
         page.partition("https://x.com/intent/post?")[2].partition('"')[0]
     ).replace("%2F", "/")
@@ -519,6 +523,8 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
     monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.ReadBounds(1, 60.0))
     monkeypatch.setattr(book_reader, "PIECE", book_reader.ReadBounds(1, 60.0))
     await holding.ctx.heads.refresh()
+    # Its index is a copy of one in which another test may have read the token.
+    await holding.ctx.pool.execute("TRUNCATE facts.holder_read")
     token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
     async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
         page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")

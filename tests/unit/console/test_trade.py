@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.trade import TradeForm, simulation_word
+from roundtrip.console.pages.trade import TradeForm, describe_check, simulation_word
 from roundtrip.domain.base.errors import CallerFault
 
 
@@ -43,3 +43,22 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
     form = TradeForm("buy", "0x12", "0x34", "1", "", slippage)
     with pytest.raises(CallerFault, match="The slippage must be a number"):
         form.params()
+
+
+@pytest.mark.parametrize(
+    ("level", "insiders_bps", "catch", "expected"),
+    [
+        ("ok", 2000, None, ("Can sell, but beware", "warn", 2000)),
+        ("ok", 1999, None, ("Can sell", "ok", None)),
+        ("ok", None, None, ("Can sell", "ok", None)),
+        ("warn", None, "hour", ("Sells now, not in an hour", "danger", None)),
+        ("warn", 9000, "curve", ("Can sell, its curve is nearly full", "warn", 9000)),
+        ("danger", 9000, None, ("Sells now, not later", "danger", None)),
+    ],
+)
+def test_what_is_stored_of_a_token_stands_in_a_trades_check(
+    level: str, insiders_bps: int | None, catch: str | None, expected: tuple[str, str, int | None]
+) -> None:
+    stored = {"insidersBps": insiders_bps, "catch": catch}
+    shown = describe_check({"level": level, "code": "ok"}, stored)
+    assert (shown["word"], shown["colour"], shown["insiders_bps"]) == expected

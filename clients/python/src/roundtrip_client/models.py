@@ -32,7 +32,7 @@ class AlertRow(Struct, kw_only=True):
     """Id of the alert; the same in the inbox, in deliveries and when it is taken back."""
 
     kind: Literal['bag_guard', 'follow', 'rule', 'service', 'test', 'unlock']
-    """What raised it: rule, follow, bag_guard (your own wallet's holdings), unlock (of a token's locked liquidity), service (news of the service, such as a failing channel), test (a channel's test)."""
+    """What raised it: rule, follow, bag_guard (a token you hold or watch), unlock (of a token's locked liquidity), service (news of the service, such as a failing channel), test (a channel's test)."""
 
     who: str | None
     """Who did it: your name for the wallet, its address, or the rule's who. null: does not apply."""

@@ -27,9 +27,9 @@ WATCH: tuple[AnyOperation, ...] = (
         title="Inbox",
         description=(
             "Returns the account's alerts of the last seven days, the newest first, at most 500: rule "
-            "hits, followed wallets' trades and launches, warnings about its own holdings (bag_guard), and "
-            "channel news. verb retracted means that a reorg removed the event. Counts against the minute "
-            "only."
+            "hits, followed wallets' trades and launches, warnings of what it holds or watches (bag_guard), "
+            "and channel news. verb retracted means that a reorg removed the event. Counts against the "
+            "minute only."
         ),
         params=Nothing,
         answer=Inbox,

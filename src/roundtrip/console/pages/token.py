@@ -27,6 +27,8 @@ from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
+from roundtrip.services.holders.insiders import StoredRisk, stored_risk
+from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
@@ -71,6 +73,17 @@ _HOLDERS = replace(
 )
 # The check beside it counts. A refused check asks for no holders.
 _HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
+_STORED_RISK = Operation(
+    name="stored_risk",
+    title="What is stored of a token's risks, for pages",
+    description="",
+    params=HoldersParams,
+    answer=StoredRisk,
+    handler=lambda call: stored_risk(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    bad_params="bad_address",
+)
 _HISTORY = replace(_ROWS["check_history"], counts="never")
 _AT_SIZE = replace(
     _CHECK,
@@ -125,12 +138,13 @@ async def _show_checked(visit: Visit) -> Response:
     size = {} if is_usual else {"amount": amount}
     answer = await visit.ask(row, address=params.address, deep=deep, **size)
     check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
-    card, look_alike, history, holders, watched = await at_once(
+    card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
         _ask_or_none(visit, _HISTORY, check),
         _read_holders(visit, check),
         read_watched(visit, check["address"]),
+        read_risk(visit, check["address"]),
     )
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
     ctx = visit.console.dispatch.ctx
@@ -139,7 +153,7 @@ async def _show_checked(visit: Visit) -> Response:
     held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
-    facts = list_facts(check, card, held, liquidity, says_liquidity)
+    facts = list_facts(check, card, held, liquidity, says_liquidity, stored["insidersBps"])
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
         **describe_verdict(check["verdict"], card["catch"] if card else None, facts),
@@ -171,7 +185,7 @@ def describe_verdict(
     level, code = verdict["level"], verdict["code"]
     word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
     if risk is not None and colour == "ok":
-        word, colour = f"{word}, but beware", "warn"
+        word, colour = level_word(level, code, "insiders"), "warn"
     if colour != "warn":
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
         facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
@@ -246,6 +260,15 @@ async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str
         return await visit.ask(operation, address=check["address"])
     except RoundtripError:
         return None
+
+
+async def read_risk(visit: Visit, address: str) -> Mapping[str, Any]:
+    """What is stored of the token, as ``StoredRisk``; all None where it cannot be read."""
+    try:
+        answer: Mapping[str, Any] = await visit.ask(_STORED_RISK, address=address)
+    except RoundtripError:
+        return {"insidersBps": None, "catch": None}
+    return answer
 
 
 async def _read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:

@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
 from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
 
 MOST_FACTS = 5
-_HIGH_INSIDERS_BPS, _SOME_INSIDERS_BPS = 2000, 500
 _HIGH_TOP10_BPS, _SOME_TOP10_BPS = 5000, 3000
 _DAY_S = 86_400
 _HALF_BPS, _NEARLY_ALL_BPS = 5000, 9900
@@ -36,10 +36,13 @@ def list_facts(
     held: Answer | None,
     liquidity: Answer | None,
     says_liquidity: bool = False,
+    insiders_bps: int | None = None,
 ) -> list[TokenFact]:
     """The worst ``MOST_FACTS`` of what is known. ``card``, ``held``, ``liquidity``: None: not known here, or
-    not yet, which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it."""
+    not yet, which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it.
+    ``insiders_bps``: what insiders held when they were last read."""
     facts = [
+        *(_stored_insiders(insiders_bps) if held is None else ()),
         *_holders(held),
         *_flags(check),
         *_outlook(check, card),
@@ -63,6 +66,14 @@ def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
     return "mind" if bps >= mind_bps else "good"
 
 
+def _stored_insiders(bps: int | None) -> Iterator[TokenFact]:
+    """What is known while the holders are read."""
+    if bps is not None and bps >= INSIDERS_HIGH_BPS:
+        yield TokenFact(
+            "bad", f"Insiders held {format_percent(bps)} when they were last read.", "holders", True
+        )
+
+
 def _holders(held: Answer | None) -> Iterator[TokenFact]:
     if held is None or held["holders"] is None:
         yield TokenFact("mind", "Holders: not known yet.", "holders")
@@ -79,13 +90,15 @@ def _holders(held: Answer | None) -> Iterator[TokenFact]:
         if parts:
             yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
     else:
-        sign = _sign(insiders_bps, _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
+        sign = _sign(insiders_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good" or is_complete:
             of_them = f": {', '.join(parts)}" if parts else ""
+            if sum(one["heldBps"] or 0 for one in (deployer, bundle) if one is not None) > insiders_bps:
+                of_them += " (these overlap)"
             yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders", True)
     purses = held["forensics"].get("purses")
     for purse in [] if purses is None else purses["rows"][:1]:
-        sign = _sign(purse["heldBps"], _SOME_INSIDERS_BPS, _HIGH_INSIDERS_BPS)
+        sign = _sign(purse["heldBps"], INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
             who = ", the deployer among them," if purse["hasDeployer"] else ""
             text = f"{format_count(purse['wallets'], 'wallet')} of one purse{who} hold"

@@ -1,6 +1,7 @@
 """The pages that prepare a trade for the visitor's own wallet, and that simulate calls."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,10 @@ from starlette.responses import Response
 from roundtrip import verify
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.domain.verdicts.words import level_word
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
+from roundtrip.domain.verdicts.words import ShownCatch, level_colour, level_word
+
+from .token import read_risk
 
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
@@ -79,14 +83,31 @@ async def show_trade(visit: Visit) -> Response:
             raise
         return _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
+    stored = await read_risk(visit, trade["token"]["address"]) if form.side == "buy" else None
     return visit.show(
         "trade.html",
         form=form,
         trade=trade,
+        **describe_check(trade["verdict"], stored),
         report=_verify(visit, trade, form),
         contracts=contracts,
         fault=None,
     )
+
+
+def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The word and the colour of a trade's check: that of a token's page, where the token's last check has a
+    catch or insiders hold much. ``stored``: as ``StoredRisk``; None: it is a sale."""
+    insiders_bps = None if stored is None else stored["insidersBps"]
+    is_risky = verdict["level"] in ("ok", "warn") and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
+    catch: ShownCatch | None = None if stored is None else stored["catch"]
+    if catch is None and verdict["level"] == "ok" and is_risky:
+        catch = "insiders"
+    return {
+        "word": level_word(verdict["level"], verdict["code"], catch),
+        "colour": level_colour(verdict["level"], verdict["code"], catch),
+        "insiders_bps": insiders_bps if is_risky else None,
+    }
 
 
 def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:

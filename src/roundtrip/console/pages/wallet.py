@@ -197,8 +197,8 @@ async def show_linked(visit: Visit) -> Response:
 
 
 def draw_ties(answer: Mapping[str, Any]) -> list[Row]:
-    """Who sent whom the first eth, as trees: the wallet's funder with all whom he paid, and the wallet with
-    all whom it paid. Each has a heart and rows of wallets."""
+    """Who sent whom the first eth, as trees: the wallet's funder with the wallets that it paid, and the
+    wallet with those that it paid. Each tree has its payer in the middle and rows of wallets."""
     kin: dict[str, list[str]] = {"same_funder": [], "funded_by": [], "funded": []}
     for one in answer["linked"]:
         for kind in dict.fromkeys(reason["kind"] for reason in one["reasons"]):

@@ -32,6 +32,10 @@ class TokenExposure:
     leaving: LeavingLiquidity | None = None
     liquidity_at_s: float | None = None
 
+    def has_high_insiders(self, now_s: float) -> bool:
+        """Whether insiders were lately found to hold so much that no verdict is shown as good."""
+        return (self.insiders(now_s) or 0) >= INSIDERS_HIGH_BPS
+
     def insiders(self, now_s: float) -> int | None:
         """Their share, if it was read lately; None: not known."""
         return self.insiders_bps if _is_young(self.insiders_at_s, now_s, EXPOSED_FOR_S) else None

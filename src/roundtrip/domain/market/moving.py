@@ -12,6 +12,7 @@ from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
 from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
 from roundtrip.domain.verdicts.words import level_colour
 
+from .exposure import NEVER_READ, TokenExposure
 from .fairness import WalletOrigins
 
 WINDOW_S = 600
@@ -77,11 +78,12 @@ class CheckedLevel:
 @dataclass(frozen=True, slots=True)
 class TokenChecks:
     """The newest checks of a token; None: there is none. ``decided``: the newest conclusive deep one.
-    ``deep``: the newest deep one, whatever its result."""
+    ``deep``: the newest deep one, whatever its result. ``exposure``: what its buyers are exposed to."""
 
     checked: CheckedLevel | None
     decided: CheckedLevel | None
     deep: CheckedLevel | None = None
+    exposure: TokenExposure = NEVER_READ
 
     def fresh(self, now_s: float) -> CheckedLevel | None:
         """The newest check, if it is young enough to count."""

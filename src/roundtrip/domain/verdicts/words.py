@@ -1,5 +1,7 @@
 """Verdicts in words and colours for people."""
 
+from typing import Literal
+
 from .catch import Catch
 
 _LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
@@ -16,7 +18,9 @@ _CODE_WORDS = {
     "not_a_token": "Not a token",
     "quote_asset": "Money",
 }
-_CATCH_WORDS: dict[Catch, str] = {
+ShownCatch = Catch | Literal["insiders"]
+"""insiders: they hold so much that a token that sells is not shown as good. Checks do not look at that."""
+_CATCH_WORDS: dict[ShownCatch, str] = {
     "hour": "Sells now, not in an hour",
     "day": "Sells now, not in a day",
     "later": "You cannot sell at once",
@@ -24,6 +28,7 @@ _CATCH_WORDS: dict[Catch, str] = {
     "tax": "Can sell, high tax",
     "loss": "Can sell, at a high cost",
     "curve": "Can sell, its curve is nearly full",
+    "insiders": "Can sell, but beware",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
 _CODE_TEXTS = {
@@ -43,7 +48,7 @@ _CODE_TEXTS = {
 }
 
 
-def level_word(level: str, code: str, catch: Catch | None = None) -> str:
+def level_word(level: str, code: str, catch: ShownCatch | None = None) -> str:
     """The words for a verdict, as colour alone is not accessible. ``catch``: what its code ok does not say;
     None: nothing, or it is not known here."""
     if level == "unknown":
@@ -55,7 +60,7 @@ def level_word(level: str, code: str, catch: Catch | None = None) -> str:
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
-def level_colour(level: str, code: str, catch: Catch | None = None) -> str:
+def level_colour(level: str, code: str, catch: ShownCatch | None = None) -> str:
     """The level whose colour and sign a verdict has: never better than ``level``. What sells for an hour or
     a day only has that of a danger; where nothing can be sold because it is no token, that of unknown."""
     if code in _NOTHING_TO_SELL:

@@ -18,7 +18,7 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
-from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import Cursor
@@ -134,7 +134,7 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
     """The page's rows. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
         shown, _ = await _read_curves(connection, index_cursor, ctx.contracts)
-        checks = await read_checks(connection, [Address(curve.token.address) for curve in shown])
+        checks = await read_shown_checks(connection, [Address(curve.token.address) for curve in shown])
     now_s = ctx.now_s()
     verdicts: dict[str, ShownVerdict] = {}
     for token, its_checks in checks.items():

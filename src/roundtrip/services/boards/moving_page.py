@@ -1,7 +1,7 @@
 """The page of what moves: the board's tokens with prices, depth and holders, and those that it holds back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -188,7 +188,7 @@ def _present_row(
     return MovingRow(
         token=present_token(label),
         group=its_group,
-        verdict=present_verdict(flow.checks, now_s),
+        verdict=present_verdict(replace(flow.checks, exposure=exposed), now_s),
         venue=flow.venue,
         price_eth=price_eth,
         price_usd=None if price_eth is None or eth_usd is None else price_eth * eth_usd,

@@ -49,7 +49,7 @@ async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[Newest
         asked = dict.fromkeys(check.token for check in newest if check.asked)
         tokens = [as_address(token) for token in asked | dict.fromkeys(check.token for check in newest)]
         tokens = tokens[:_MOST_TOKENS]
-        checks = await newest_checks.read_checks(connection, tokens)
+        checks = await newest_checks.read_shown_checks(connection, tokens)
         names = await labels_of(connection, tokens)
     now_s = ctx.now_s()
     rows = []

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
-from roundtrip.domain.verdicts.catch import Catch
+from roundtrip.domain.verdicts.words import ShownCatch, level_colour
 
 SHARED_MS = 2_000
 """One answer of a page's rows serves all readers for so long."""
@@ -17,7 +18,7 @@ class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
     code: str
     level: str
-    catch: Catch | None
+    catch: ShownCatch | None
     checked_at: datetime
     age_s: int | None
 
@@ -25,7 +26,7 @@ class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
 def present_verdict(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
     """The check that people are shown; None: none is young enough."""
     checked = checks.to_show(now_s)
-    return None if checked is None else _present(checked, now_s)
+    return None if checked is None else _present(checked, checks.exposure, now_s)
 
 
 def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
@@ -33,10 +34,14 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
     young = present_verdict(checks, now_s)
     if young is not None or checks.checked is None:
         return young
-    old = _present(checks.checked, now_s)
+    old = _present(checks.checked, checks.exposure, now_s)
     return msgspec.structs.replace(old, level="unknown")
 
 
-def _present(checked: CheckedLevel, now_s: float) -> ShownVerdict:
+def _present(checked: CheckedLevel, exposure: TokenExposure, now_s: float) -> ShownVerdict:
     at = datetime.fromtimestamp(int(checked.at_s), UTC)
-    return ShownVerdict(checked.code, checked.shown_level(), checked.shown_catch(), at, checked.age_s(now_s))
+    catch: ShownCatch | None = checked.shown_catch()
+    if catch is None and checked.level == "ok" and exposure.has_high_insiders(now_s):
+        catch = "insiders"
+    level = level_colour(checked.level, checked.code, catch)
+    return ShownVerdict(checked.code, level, catch, at, checked.age_s(now_s))

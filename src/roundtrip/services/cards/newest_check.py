@@ -15,13 +15,15 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.verdicts.catch import Catch, find_catch
+from roundtrip.domain.verdicts.catch import find_catch
+from roundtrip.domain.verdicts.words import ShownCatch
 from roundtrip.services.check.schema import at, present
 from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
 from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import tokens
@@ -53,7 +55,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     is_old: bool
     is_fresh: bool
     holders: int
-    catch: Catch | None = None
+    catch: ShownCatch | None = None
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -72,6 +74,10 @@ class StoredChecks:
 
     made: CheckSummary | None
     of_holders: CheckSummary | None
+
+    def beware(self) -> "StoredChecks":
+        """The same, where insiders hold much."""
+        return StoredChecks(*(_beware(check) for check in (self.made, self.of_holders)))
 
     def worse(self) -> CheckSummary | None:
         """``of_holders`` where it is worse, else ``made``: a check that tried no holder does not refute one
@@ -122,18 +128,26 @@ async def read_checks(ctx: Context, token: Address, checked_at: datetime | None 
             else:
                 made = await evidence_store.made_at(connection, token, checked_at)
             of_holders = await evidence_store.latest_of_holders(connection, token, at(now_s - OLD_S))
+            exposed = (await read_exposures(connection, [token]))[token]
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Stored checks are unavailable; retry in 5 s.", 5) from error
     if made == of_holders:
         of_holders = None
     # Decoding is slow for a token with many pools, and must not block the event loop.
-    return await asyncio.to_thread(_summarize_both, made, of_holders, ctx.policy, now_s)
+    both = await asyncio.to_thread(_summarize_both, made, of_holders, ctx.policy, now_s)
+    return both.beware() if exposed.has_high_insiders(now_s) else both
 
 
 def _summarize_both(
     made: KeptEvidence | None, of_holders: KeptEvidence | None, policy: Policy, now_s: float
 ) -> StoredChecks:
     return StoredChecks(_summarize(made, policy, now_s), _summarize(of_holders, policy, now_s))
+
+
+def _beware(check: CheckSummary | None) -> CheckSummary | None:
+    if check is None or check.level != "ok" or check.catch is not None:
+        return check
+    return msgspec.structs.replace(check, catch="insiders")
 
 
 def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> CheckSummary | None:

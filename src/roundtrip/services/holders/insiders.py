@@ -1,26 +1,56 @@
-"""Keeps which share of a token its insiders hold, for boards."""
+"""Keeps which share of a token its insiders hold, for boards and pages."""
 
 from datetime import UTC, datetime
 
+import msgspec
 import structlog
 
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
-from roundtrip.services.runtime.context import Context
+from roundtrip.domain.verdicts.words import ShownCatch
+from roundtrip.services.boards.shown_verdict import present_stored
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.boards.exposures import put_insiders
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .schema import TokenHolders
+from .schema import HoldersParams, TokenHolders
 
-_WRITE_S = 5.0
+_WAIT_S = 5.0
 log = structlog.get_logger(__name__)
+
+
+class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
+    """``insiders_bps``: what insiders held when they were read within the hour; None: not known. ``catch``:
+    that of the verdict that boards show; None: nothing, or no check is stored."""
+
+    insiders_bps: int | None
+    catch: ShownCatch | None
+
+
+async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
+    """What is stored of the token: nothing is read from the chain. Raises CallerFault (bad_address),
+    ServiceFull (busy)."""
+    token = params.token()
+    try:
+        async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
+            checks = (await read_shown_checks(connection, [token]))[token]
+    except DATABASE_FAULTS as error:
+        raise ServiceFull(
+            "busy", "What is stored of this token cannot be read now; retry in 5 s.", 5
+        ) from error
+    now_s = ctx.now_s()
+    shown = present_stored(checks, now_s)
+    catch = None if shown is None else shown.catch
+    return UseCaseAnswer(StoredRisk(checks.exposure.insiders(now_s), catch))
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
     """Stores the share; where the database does not answer, the next reading does it."""
     at = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
-        async with ctx.pool.acquire(timeout=_WRITE_S) as connection:
+        async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
             await put_insiders(connection, Address(held.address), share_bps(held), at)
     except DATABASE_FAULTS as error:
         log.warning("the insiders' share could not be stored", error=repr(error))

@@ -9,7 +9,7 @@ from roundtrip.domain.base import names
 from roundtrip.services.boards.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
-from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.wallets.suggestions import find_by_address, find_by_text
 
@@ -53,7 +53,7 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
             name = query[:_NAME_LENGTH]
             found = await find_by_text(connection, _symbol_key(query), name, MOST_SHOWN)
         tokens = [one.token for one in found]
-        checks = await read_checks(connection, tokens)
+        checks = await read_shown_checks(connection, tokens)
         labels = await labels_of(connection, tokens)
     now_s = ctx.now_s()
     rows = [

@@ -53,7 +53,7 @@ class AlertRow(msgspec.Struct, frozen=True):
     kind: Annotated[
         Kind,
         msgspec.Meta(
-            description="What raised it: rule, follow, bag_guard (your own wallet's holdings), unlock "
+            description="What raised it: rule, follow, bag_guard (a token you hold or watch), unlock "
             "(of a token's locked liquidity), service "
             "(news of the service, such as a failing channel), test (a channel's test)."
         ),

@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.shown_verdict import ShownVerdict, present_stored
 from roundtrip.services.support.index_reader import TokenNamed, present_token
-from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.server.rows import Connection
 
@@ -24,7 +24,7 @@ async def read_states(
     connection: Connection, tokens: Collection[Address], now_s: float
 ) -> dict[str, TokenState]:
     """The state of each of these tokens, by address."""
-    checks, labels = await read_checks(connection, tokens), await labels_of(connection, tokens)
+    checks, labels = await read_shown_checks(connection, tokens), await labels_of(connection, tokens)
     return {
         token: TokenState(present_token(labels[token]), present_stored(checks[token], now_s))
         for token in set(tokens)

@@ -1,6 +1,7 @@
 """The newest checks: of given tokens, and of all tokens."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,8 @@ from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
 from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch
+
+from .exposures import read_exposures
 
 _COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps, one.catch"
 _CHECKS = f"""
@@ -55,9 +58,20 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
         for row in rows
     }
     return {
-        token: TokenChecks(*(found.get((token, which)) for which in ("newest", "decided", "deep")))
+        token: TokenChecks(
+            found.get((token, "newest")), found.get((token, "decided")), found.get((token, "deep"))
+        )
         for token in tokens
     }
+
+
+async def read_shown_checks(
+    connection: Connection, tokens: Collection[Address]
+) -> dict[Address, TokenChecks]:
+    """The same, with what buyers of each token are exposed to."""
+    checks = await read_checks(connection, tokens)
+    exposed = await read_exposures(connection, tokens)
+    return {token: replace(its, exposure=exposed[token]) for token, its in checks.items()}
 
 
 async def read_newest(connection: Connection, limit: int) -> list[NewestCheck]:

@@ -70,7 +70,7 @@ def test_the_worst_comes_first_and_the_rest_is_left_out() -> None:
     found = facts(CHECK | {"flags": ["hook", "no_liquidity"]}, card(OWNER, sellTaxBps=1000, taxBps=994), held)
     assert signs(found) == ["bad", "bad", "bad", "mind", "mind"]
     assert found[0].text == (
-        "Insiders hold 38.77 %: the deployer 15.90 %, a bundle of 3 with one funder 26.55 %."
+        "Insiders hold 38.77 %: the deployer 15.90 %, a bundle of 3 with one funder 26.55 % (these overlap)."
     )
 
 

@@ -1,0 +1,30 @@
+"""The verdict that a row of a page shows."""
+
+import pytest
+
+from roundtrip.domain.market.exposure import EXPOSED_FOR_S, TokenExposure
+from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.services.boards.shown_verdict import present_stored
+
+NOW_S = 1_700_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("level", "insiders_bps", "age_s", "expected"),
+    [
+        ("ok", 2000, 0, ("warn", "insiders")),
+        ("ok", 1999, 0, ("ok", None)),
+        ("ok", None, 0, ("ok", None)),
+        # Wallets trade: an old reading says nothing.
+        ("ok", 9000, EXPOSED_FOR_S + 1, ("ok", None)),
+        ("warn", 9000, 0, ("warn", None)),
+        ("unknown", 9000, 0, ("unknown", None)),
+    ],
+)
+def test_what_insiders_hold_takes_the_green_of_a_row(
+    level: str, insiders_bps: int | None, age_s: int, expected: tuple[str, str | None]
+) -> None:
+    exposure = TokenExposure(insiders_bps, NOW_S - age_s)
+    shown = present_stored(TokenChecks(CheckedLevel("ok", level, NOW_S), None, exposure=exposure), NOW_S)
+    assert shown is not None
+    assert (shown.level, shown.catch) == expected
