@@ -257,12 +257,15 @@ class CallCounter(BatchWriter):
         if self._flushing is not None:
             await self._flushing
         self._away_until_s = None
-        self.leases.give_up_idle(self.clock(), 0.0)
-        await self.write_behind()
-        if self._timer is not None:
-            self._timer.cancel()
-        with contextlib.suppress(*DATABASE_FAULTS):
-            await self.store.close()
+        try:
+            self.leases.give_up_idle(self.clock(), 0.0)
+            self._is_due = self.leases.is_held() or bool(self._minutes)
+            await self._finish()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            with contextlib.suppress(*DATABASE_FAULTS):
+                await self.store.close()
 
     def _write_later(self) -> None:
         if self._timer is None:
@@ -275,12 +278,12 @@ class CallCounter(BatchWriter):
             self._write_later()
 
     async def _flush_batch(self) -> None:
-        now_ms, now_s = self.now_ms(), self.clock()
         is_due, self._is_due = self._is_due, False
-        if is_due:
-            self.leases.give_up_idle(now_s)
-            self._prove_used_keys(now_s)
         try:
+            now_ms, now_s = self.now_ms(), self.clock()
+            if is_due:
+                self.leases.give_up_idle(now_s)
+                self._prove_used_keys(now_s)
             if is_due or self.leases.is_low():
                 await self._move_leases(now_ms, now_s)
         finally:
