@@ -85,6 +85,25 @@ async def test_requests_in_one_piece_are_answered_in_turn(url: str) -> None:
     assert [head.split()[-1] for head in heads] == [b"Unavailable"] * 3 + [b"OK"]
 
 
+async def test_who_waits_to_send_a_body_is_told_that_the_connection_ends(url: str) -> None:
+    """It may send the body or not, so what comes next could not be read."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /mcp HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n")
+    async with asyncio.timeout(10):
+        said = await reader.read()
+    writer.close()
+    assert said.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nconnection: close\r\n" in said
+
+
+async def test_a_connection_is_closed_where_its_request_says_so(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        headers = {"connection": "close"}
+        async with session.get(url + "/llms.txt", headers=headers) as answer:
+            assert (answer.status, answer.headers["connection"]) == (503, "close")
+
+
 async def test_people_are_told_in_words(url: str, queue: RefusingQueue) -> None:
     headers = {"accept": "text/html,application/xhtml+xml"}
     async with aiohttp.ClientSession() as session, session.get(url + "/", headers=headers) as answer:

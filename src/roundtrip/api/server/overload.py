@@ -20,14 +20,14 @@ _CUT, _GROWS, _LEAST_GROWS = 0.7, 0.2, 1.0
 grows in a second while nothing is late."""
 _COUNTS_S = 0.5
 """How much of the time since the last tick counts at most: a suspended process was not behind."""
-FEW_RUNNING = 3
+FEW_RUNNING = 6
 """So few runs at once are never too many; the time that they take is what a run takes."""
-SLOWER, SLOW_LOOK_S, LEAST_SEEN = 1.5, 0.25, 5
+SLOWER, SLOW_LOOK_S, LEAST_SEEN = 2.0, 0.25, 5
 """If runs, at least ``LEAST_SEEN`` in ``SLOW_LOOK_S``, take ``SLOWER`` times what runs of their names take
 when few are under way, they wait for each other: in a node's lane, in the database, for a processor."""
 LEAST_USUAL_S = 0.02
 """Shorter runs count as if they usually took so long: a turn of the loop is a large part of them."""
-_LEARNS = 0.1
+_LEARNS = 0.2
 _MOST_NAMES = 1000
 
 

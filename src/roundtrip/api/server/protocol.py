@@ -262,7 +262,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuses a request that was not started, without a task for it; skips what still comes of it."""
         if self._reception is None or cycle.disconnected or self.transport.is_closing():
             return
-        is_kept = cycle.keep_alive and not self._places.closing
+        # Whoever waits for "100 Continue" may or may not send the body after this.
+        is_kept = cycle.keep_alive and not self._places.closing and not cycle.waiting_for_100_continue
         self.transport.write(self._reception.encode_refusal(cast(Scope, cycle.scope), waited_s, is_kept))
         cycle.response_started = cycle.response_complete = True
         if not is_kept:

@@ -213,7 +213,9 @@ class SharedAnswers:
 
     def _run_limit(self, keyed: bool) -> int:
         limit = self.most_running if self.allowed is None else min(self.most_running, self.allowed())
-        return limit if keyed else limit - limit // 4
+        # Of few places, one is kept for a key: a limit is that low when many ask.
+        kept = limit // 4 if limit == self.most_running else max(1, limit // 4)
+        return limit if keyed else max(1, limit - kept)
 
     async def _run(
         self, key: str, make: MakeAnswer, place: contextlib.AbstractContextManager[None]

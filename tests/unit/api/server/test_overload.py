@@ -19,7 +19,7 @@ from roundtrip.api.server.overload import (
     TICK_S,
     RunLimit,
 )
-from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
+from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers
 from roundtrip.domain.base.errors import ServiceFull
 
 MOST = 100
@@ -187,6 +187,18 @@ async def test_fewer_runs_are_begun_under_pressure() -> None:
     assert shared.running() == 3
     gate.set()
     await asyncio.gather(*runs)
+
+
+async def test_of_few_places_one_is_for_a_key() -> None:
+    shared = SharedAnswers(lambda: 0.0, most_running=100, allowed=lambda: FEW_RUNNING)
+    with contextlib.ExitStack() as held:
+        for _ in range(FEW_RUNNING - 1):
+            held.enter_context(shared.reserve_place())
+        with pytest.raises(ServiceFull, match="busy"):
+            held.enter_context(shared.reserve_place())
+        held.enter_context(shared.reserve_place(FlightCaller(keyed=True)))
+    with SharedAnswers(lambda: 0.0, most_running=1).reserve_place():
+        pass
 
 
 async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
