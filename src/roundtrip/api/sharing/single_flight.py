@@ -169,6 +169,8 @@ class SharedAnswers:
                 raise NoPlace
             run = self._run_with_others(key, make, self.others, flight)
         flight.task = asyncio.create_task(run)
+        # All that wait for it may have disconnected: its failure is no error of this service.
+        flight.task.add_done_callback(_read_outcome)
         self._flights[key] = flight
         return await asyncio.shield(flight.task)
 
@@ -257,6 +259,11 @@ class SharedAnswers:
         for task in late:
             task.cancel()
         await _wait_for_tasks(late, _CANCEL_S)
+
+
+def _read_outcome(task: asyncio.Task[tuple[SharedAnswer, bool]]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def _operation_of(key: str) -> str:
