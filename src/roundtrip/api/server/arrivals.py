@@ -12,7 +12,7 @@ stays below for an interval has ended. The figures are those of RFC 8289."""
 _COUNTS_S = 0.025
 """How much of the time between two looks counts at most: a suspended process was not behind."""
 TURN_S = 0.004
-"""If a turn of the event loop takes longer, the next one starts fewer requests."""
+"""If a turn of the event loop uses the processor for longer, the next one starts fewer requests."""
 MOST_STARTS = 16
 PAGES_TURN = 4
 """One start of so many is a page's, if a page waits."""
@@ -104,8 +104,8 @@ class ArrivalQueue:
         return sum(len(line.waiting) for line in self._lines.values())
 
     def end_turn(self, now_s: float, took_s: float) -> bool:
-        """Ends a turn that took so long: refuses requests that have waited too long, and starts those that
-        the next turn has room for. Returns whether that turn has to be ended as well."""
+        """Ends a turn that used the processor so long: refuses requests that have waited too long, and starts
+        those that the next turn has room for. Returns whether that turn has to be ended as well."""
         if took_s > TURN_S:
             self._starts_a_turn = max(1, self._starts_a_turn // 2)
         elif took_s < TURN_S / 2:

@@ -21,11 +21,13 @@ class Reception:
         encode_refusal: Callable[[Scope, float, bool], bytes],
         queue: ArrivalQueue | None = None,
         clock: Callable[[], float] = time.monotonic,
+        processor_time: Callable[[], float] = time.thread_time,
     ) -> None:
         self.encode_refusal = encode_refusal
         self._sort_caller = sort_caller
         self._queue = queue or ArrivalQueue()
         self._clock = clock
+        self._processor_time = processor_time
         self._is_turning = False
 
     def take_in(self, scope: Scope, start: Callable[[], None], refuse: Callable[[float], None]) -> None:
@@ -39,16 +41,15 @@ class Reception:
             else:
                 self._queue.add(sort, Arrival(self._clock(), start, refuse))
         if not self._is_turning:
-            self._begin_turn(self._clock())
+            self._is_turning = True
+            self._begin_turn()
 
-    def _begin_turn(self, now_s: float) -> None:
+    def _begin_turn(self) -> None:
         # It ends behind all that has been started in it: the loop runs callbacks in their order.
-        self._is_turning = True
-        asyncio.get_running_loop().call_soon(self._end_turn, now_s)
+        asyncio.get_running_loop().call_soon(self._end_turn, self._processor_time())
 
-    def _end_turn(self, began_s: float) -> None:
-        now_s = self._clock()
-        if self._queue.end_turn(now_s, now_s - began_s):
-            self._begin_turn(now_s)
-        else:
-            self._is_turning = False
+    def _end_turn(self, before_s: float) -> None:
+        # Of processor time: a turn that waited for a processor would be no shorter if it started less.
+        self._is_turning = self._queue.end_turn(self._clock(), self._processor_time() - before_s)
+        if self._is_turning:
+            self._begin_turn()
