@@ -276,7 +276,7 @@ class Dispatch:
         if operation.shared_by is None:
             if operation.counts == "never":
                 return await run(), False
-            with self.shared.reserve_place(flight_caller):
+            with self.shared.reserve_place(flight_caller, operation.name):
                 return await run(), False
         key = f"{operation.name}:{operation.shared_by(params)}"
         fresh = self.shared.find_fresh(key) if min_block_number else None

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply, render_error
+from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
@@ -34,11 +34,11 @@ from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
 from roundtrip.api.server.drain import ENDING, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
+from roundtrip.api.server.reception import Reception
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
     MOST_BRACKETS,
-    NO_STORE,
     WORTH_COMPRESSING_BYTES,
     BodyUnread,
     Document,
@@ -49,14 +49,14 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
-from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts.many import TokensToCheck
 from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
+from .turned_away import CallerSorter, RefusalEncoder
 from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MOST_BODY_BYTES = 64 * 1024
@@ -65,14 +65,8 @@ log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
 """The caller of operations that count no calls."""
 _NO_QUERY: Mapping[str, str] = {}
-_HEALTH = "/v1/health"
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
-_OVERLOADED_CODE = "busy"
-_OVERLOADED = render_error(ServiceFull(_OVERLOADED_CODE, "The service is overloaded. Retry in 1 second.", 1))
-"""Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
-_OVERLOADED_PAGE = b"The service is overloaded. Reload this page in a few seconds.\n"
-
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]
 """Renders the page for a path that does not exist."""
@@ -293,14 +287,12 @@ def create_app(
     lifespan: Lifespan | None = None,
     door: McpDoor | None = None,
     extra_routes: Sequence[Route] = (),
-    should_shed: Callable[[], bool] = lambda: False,
     not_found_page: NotFoundPage | None = None,
     hub: StreamHub | None = None,
-) -> Starlette:
+) -> "Service":
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
     runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
-    that are matched before all others. ``should_shed``: whether to refuse the next request for overload
-    (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist.
+    that are matched before all others. ``not_found_page``: renders the page for a path that does not exist.
     ``hub``: hands out the events of streams; None: one that reads the database."""
     hub = StreamHub(DatabaseNews(dispatch.ctx)) if hub is None else hub
     dispatch.ctx.measures.watch("streams", "events", hub.count_streams)
@@ -327,9 +319,10 @@ def create_app(
     for path, document in documents().items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    over_https = dispatch.ctx.public_url.startswith("https:")
     app = Service(
         dispatch.ctx.measures,
-        over_https=dispatch.ctx.public_url.startswith("https:"),
+        over_https=over_https,
         routes=routes,
         lifespan=running,
         exception_handlers={
@@ -341,7 +334,9 @@ def create_app(
         # A counter must start at 0: the first error would not be an increase, and would raise no alert.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.overload_shield = OverloadShield(should_shed, dispatch.ctx)
+    app.reception = Reception(
+        CallerSorter(callers, dispatch.gate), RefusalEncoder(dispatch.ctx.measures, over_https)
+    )
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
     app.warm = warm
@@ -367,32 +362,6 @@ def documents() -> dict[str, ASGIApp]:
         "/llms.txt": Document(llms_txt().encode(), "text/plain; charset=utf-8"),
         "/": FRONT,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class OverloadShield:
-    """Refuses requests while the service is overloaded, before anything of them is read."""
-
-    should_shed: Callable[[], bool]
-    ctx: Context
-
-    async def __call__(self, scope: Scope, send: Send) -> bool:
-        """Whether this request was refused."""
-        # A preflight costs nothing, and without its headers a page cannot read why it was refused.
-        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.should_shed():
-            return False
-        measures = self.ctx.measures
-        measures.observe("operation", "turned_away", "failed", 0.0)
-        measures.count("requests", "mcp" if scope["path"] == "/mcp" else "http", "failed")
-        measures.count("errors", "turned_away", _OVERLOADED_CODE)
-        if not prefers_html(scope["headers"]):
-            await send_reply(_OVERLOADED, send, cors=scope["path"] != "/mcp")
-            return True
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
-        headers += [NO_STORE, (b"content-length", b"%d" % len(_OVERLOADED_PAGE))]
-        await send({"type": "http.response.start", "status": _OVERLOADED.status, "headers": headers})
-        await send({"type": "http.response.body", "body": _OVERLOADED_PAGE})
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +399,8 @@ class Service(Starlette):
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
-    overload_shield: OverloadShield
+    reception: Reception
+    """The server asks it before it starts a request."""
     address_limit: AddressLimit
     warm: WarmAnswers
 
@@ -450,9 +420,7 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        if await self.overload_shield(scope, send_with_headers) or await self.address_limit(
-            scope, send_with_headers
-        ):
+        if await self.address_limit(scope, send_with_headers):
             return
         if await self.warm.answer(scope, send, send_with_headers, headers):
             return
