@@ -109,6 +109,16 @@ class _WaitingCall:
     live_key: "asyncio.Future[LiveKey | None]"
 
 
+@dataclass(slots=True)
+class _LeaseWaiter:
+    """A call of an account whose lease is being filled up, and the result that its caller waits for; None: it
+    shall be counted in another way."""
+
+    call: CountedCall
+    account_id: int
+    live_key: "asyncio.Future[LiveKey | None]"
+
+
 @dataclass(frozen=True, slots=True)
 class _KeyProof:
     """A key that was live when a statement began, ``proved_s``, monotonic."""
@@ -141,7 +151,7 @@ class CallCounter(BatchWriter):
     _doubts: int = 0
     _used_keys: dict[bytes, None] = field(default_factory=dict)
     """Keys of calls of leases, to be proved again."""
-    _lease_came: "asyncio.Future[None] | None" = None
+    _lease_waiters: list[_LeaseWaiter] = field(default_factory=list)
     _is_due: bool = False
     _timer: asyncio.TimerHandle | None = None
 
@@ -179,8 +189,7 @@ class CallCounter(BatchWriter):
             return await self._enqueue(call, True)
         live_key = self._spend(call, account_id)
         if live_key is None and self.leases.is_coming(account_id, day, call.per_day):
-            await self._wait_for_lease()
-            live_key = self._spend(call, account_id)
+            live_key = await self._wait_for_lease(call, account_id)
         if live_key is not None:
             return live_key
         if self.leases.has(account_id, day, call.per_day):
@@ -198,13 +207,21 @@ class CallCounter(BatchWriter):
         self.leases.note(account_id, day, call.per_day, self.clock())
         return await self._enqueue(call, True)
 
-    async def _wait_for_lease(self) -> None:
-        """Waits until the calls that are asked for have come, or failed to, if a flush is under way."""
+    async def _wait_for_lease(self, call: CountedCall, account_id: int) -> LiveKey | None:
+        """Makes a call of the lease as soon as what was asked for has come; None: it did not."""
         if self._flushing is None or self._is_away():
-            return
-        if self._lease_came is None:
-            self._lease_came = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._lease_came)
+            return None
+        live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
+        self._lease_waiters.append(_LeaseWaiter(call, account_id, live_key))
+        return await live_key
+
+    def _serve_waiters(self) -> None:
+        """Makes the calls that wait for a lease, as far as it goes. Not each caller does when its turn comes:
+        the next statement shall know of them."""
+        waiters, self._lease_waiters = self._lease_waiters, []
+        for entry in waiters:
+            if not entry.live_key.done():
+                entry.live_key.set_result(self._spend(entry.call, entry.account_id))
 
     def doubt(self, account_id: int) -> None:
         """One of the account's keys may have been revoked: the next call with one waits for a statement that
@@ -285,11 +302,9 @@ class CallCounter(BatchWriter):
                 self.leases.give_up_idle(now_s)
                 self._prove_used_keys(now_s)
             if is_due or self.leases.is_low():
-                await self._move_leases(now_ms, now_s)
+                await self._move_leases(now_ms, now_s, is_due)
         finally:
-            came, self._lease_came = self._lease_came, None
-            if came is not None and not came.done():
-                came.set_result(None)
+            self._serve_waiters()
         if (self._waiting or self._refunds) and not self._is_away():
             await self._write_calls(now_ms, now_s)
 
@@ -345,14 +360,14 @@ class CallCounter(BatchWriter):
         if live_key is not None:
             self._proofs[key_hash] = _KeyProof(LiveKey(live_key.account, has_room=True), now_s)
 
-    async def _move_leases(self, now_ms: int, now_s: float) -> None:
+    async def _move_leases(self, now_ms: int, now_s: float, is_due: bool) -> None:
         changes = self.leases.collect(MOST_AT_ONCE)
         # More changes than one statement takes are due at once.
         self._is_due = self._is_due or len(changes) == MOST_AT_ONCE
-        minutes = {
-            minute: calls for minute, calls in self._minutes.items() if _is_in_window(minute[1], now_ms)
-        }
-        self._minutes = {}
+        minutes: dict[tuple[str, int], int] = {}
+        if is_due:
+            minutes = {at: calls for at, calls in self._minutes.items() if _is_in_window(at[1], now_ms)}
+            self._minutes = {}
         if not changes and not minutes:
             return
         try:
@@ -393,6 +408,7 @@ class CallCounter(BatchWriter):
                 entry.live_key.exception()
         self._waiting.clear()
         self._look_ups.clear()
+        self._serve_waiters()
 
 
 def _away() -> ServiceFull:

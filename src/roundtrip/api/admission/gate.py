@@ -125,7 +125,10 @@ class Gate:
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
-            return await self._look_up(asking, await self._hash_key(asking, asking.key))
+            hashed = self._find_known(asking.key, asking.by_cookie) or await self._hash_key(
+                asking, asking.key
+            )
+            return await self._look_up(asking, hashed)
         return None
 
     def refund(self, admitted: Admitted) -> Admitted:
@@ -163,7 +166,7 @@ class Gate:
         return None if self.minutes.is_lasting else ticket.caller
 
     async def _with_key(self, asking: CallerRequest, shown: str, counts: Counts) -> Admitted:
-        hashed = await self._hash_key(asking, shown)
+        hashed = self._find_known(shown, asking.by_cookie) or await self._hash_key(asking, shown)
         account = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
@@ -197,14 +200,20 @@ class Gate:
                 raise CallRefused(error, refunded) from None
             raise
 
-    async def _hash_key(self, asking: CallerRequest, shown: str) -> bytes:
-        if len(shown) == keys.LENGTH and shown.startswith(
-            keys.SESSION_PREFIX if asking.by_cookie else keys.PREFIX
+    def knows(self, shown: str) -> bool:
+        """Whether this process has seen a key live, and not dead since; asks nobody."""
+        return self._find_known(shown, by_cookie=False) is not None
+
+    def _find_known(self, shown: str, by_cookie: bool) -> bytes | None:
+        """The hash of a key or session that was live once: it needs no checksum."""
+        if len(shown) != keys.LENGTH or not shown.startswith(
+            keys.SESSION_PREFIX if by_cookie else keys.PREFIX
         ):
-            # A key that is known needs no checksum.
-            hashed = keys.digest_of(shown)
-            if hashed in self._known:
-                return hashed
+            return None
+        hashed = keys.digest_of(shown)
+        return hashed if hashed in self._known else None
+
+    async def _hash_key(self, asking: CallerRequest, shown: str) -> bytes:
         if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
             raise await self._bad_key(asking)
         return keys.hash_of(shown)

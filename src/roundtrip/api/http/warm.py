@@ -3,7 +3,6 @@
 What a caller sees, what is counted and what is measured is as on the way through the routes.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from roundtrip.api.admission.gate import CallRefused
 from roundtrip.api.dispatch import Dispatch, limit_headers, read_params, render_error
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request import min_block
-from roundtrip.api.request.callers import CallerRequest, Callers, anonymous, is_loopback, networks
+from roundtrip.api.request.callers import Callers, keyless
 from roundtrip.api.server.responses import CORS, NO_STORE, WORTH_COMPRESSING_BYTES, accepts_gzip, send_reply
 
 PATH_FORM, GZIP_FORM = "http", "http gzip"
@@ -21,7 +20,6 @@ PATH_FORM, GZIP_FORM = "http", "http gzip"
 _MOST_PLACES = 10_000
 _MOST_NAME_BYTES = 256
 """Paths and queries that are longer take the way through the routes."""
-_MOST_HOSTS = 10_000
 _KEY_HEADERS = frozenset((b"authorization", b"x-api-key"))
 _HEADERS = frozenset((*_KEY_HEADERS, b"accept-encoding", min_block.HEADER))
 _TYPE = (b"content-type", b"application/json")
@@ -81,7 +79,7 @@ class WarmAnswers:
         if not _KEY_HEADERS.isdisjoint(shown):
             caller = self.callers.identify(scope["headers"], scope.get("client"))
         else:
-            caller = _keyless(self.callers.host(scope["headers"], scope.get("client")))
+            caller = keyless(self.callers.host(scope["headers"], scope.get("client")))
         try:
             ticket = await dispatch.run_shared(operation, shared, caller)
         except CallRefused as refused:
@@ -103,9 +101,3 @@ class WarmAnswers:
         await send({"type": "http.response.start", "status": 200, "headers": all_headers})
         await send({"type": "http.response.body", "body": body})
         return True
-
-
-@functools.lru_cache(maxsize=_MOST_HOSTS)
-def _keyless(host: str | None) -> CallerRequest:
-    """The caller of a request without a key from this address."""
-    return CallerRequest(anonymous(host), networks=networks(host), is_local=is_loopback(host))

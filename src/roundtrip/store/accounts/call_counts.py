@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
+import msgspec
+
 from roundtrip.domain.accounts.account import Account
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch, read
@@ -18,8 +20,7 @@ KEPT_MS = 120_000
 _FORGOTTEN_AT_ONCE = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class CountedCall:
+class CountedCall(msgspec.Struct, frozen=True):
     """One call to count. ``caller``: the caller whose minute it counts in; None: only the key's account is
     looked up. ``taken_ms``: since 1970. ``key_hash``: the call counts only if this key is live. ``day``: the
     day of UTC whose limit of ``per_day`` calls it also counts against; None: no daily limit."""
