@@ -25,6 +25,8 @@ FEW_RUNNING = 6
 SLOWER, SLOW_LOOK_S, LEAST_SEEN = 2.0, 0.25, 5
 """If runs, at least ``LEAST_SEEN`` in ``SLOW_LOOK_S``, take ``SLOWER`` times what runs of their names take
 when few are under way, they wait for each other: in a node's lane, in the database, for a processor."""
+SLOW_LOOKS = 4
+"""Only so many slow looks in succession count: a burst of runs is slow, and soon done."""
 LEAST_USUAL_S = 0.02
 """Shorter runs count as if they usually took so long: a turn of the loop is a large part of them."""
 _LEARNS = 0.2
@@ -112,6 +114,7 @@ class RunLimit:
         self._cut_s = 0.0
         self._times = RunTimes()
         self._slow_look_s = 0.0
+        self._slow_looks = 0
 
     def allowed_runs(self) -> int:
         """How many runs may be under way now."""
@@ -130,7 +133,8 @@ class RunLimit:
         """Records a tick: the loop was ``late_s`` late, with ``running`` runs under way."""
         spent_s = 0.0 if self._looked_s is None else min(_COUNTS_S, now_s - self._looked_s)
         self._looked_s = now_s
-        if self._are_slow(now_s) and running > FEW_RUNNING:
+        self._look_at_times(now_s, running)
+        if self._slow_looks >= SLOW_LOOKS and self._slow_look_s == now_s:
             self._cut(max(FEW_RUNNING, min(self._allowed, running) * _CUT), now_s)
         if late_s < LATE_S:
             self._behind_s = None
@@ -147,12 +151,13 @@ class RunLimit:
         if self._behind_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
             self._cut(max(LEAST_RUNNING, min(self._allowed, running) * _CUT), now_s)
 
-    def _are_slow(self, now_s: float) -> bool:
+    def _look_at_times(self, now_s: float, running: int) -> None:
         if now_s - self._slow_look_s < SLOW_LOOK_S:
-            return False
+            return
         self._slow_look_s = now_s
         slowness = self._times.take_slowness(now_s)
-        return slowness is not None and slowness > SLOWER
+        is_slow = slowness is not None and slowness > SLOWER and running > FEW_RUNNING
+        self._slow_looks = self._slow_looks + 1 if is_slow else 0
 
     def _cut(self, allowed: float, now_s: float) -> None:
         self._allowed = min(self._allowed, allowed)

@@ -250,13 +250,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """The request's turn on this connection has come. The library calls this."""
+        reception = self._reception
+        if reception is None or app is _answer_too_many or reception.starts_now():
+            super()._start_asgi_task(cycle, app)
+            return
         start = functools.partial(super()._start_asgi_task, cycle, app)
-        if self._reception is None or app is _answer_too_many:
-            start()
-        else:
-            self._reception.take_in(
-                cast(Scope, cycle.scope), start, functools.partial(self._turn_away, cycle)
-            )
+        reception.wait(cast(Scope, cycle.scope), start, functools.partial(self._turn_away, cycle))
 
     def _turn_away(self, cycle: RequestResponseCycle, waited_s: float) -> None:
         """Refuses a request that was not started, without a task for it; skips what still comes of it."""

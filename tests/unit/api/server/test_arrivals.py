@@ -149,7 +149,7 @@ def test_long_turns_start_fewer_and_short_ones_more() -> None:
         before = len(found.started)
         found.end(took_s)
         counts.append(len(found.started) - before)
-    assert counts == [8, 4, 2, 1, 1, 1, 2, 3, 4, 5]
+    assert counts == [16, 8, 4, 2, 1, 1, 2, 3, 4, 5]
 
 
 def test_a_key_is_served_before_the_others() -> None:
@@ -223,3 +223,15 @@ def test_keys_are_refused_no_sooner_than_others(sorts: list[CallerSort], each: i
     refused = {number: found.waited_s[number] for number in found.refused}
     for number, waited_s in refused.items():
         assert waited_s > PATIENCE_S[of[number]]
+
+
+def test_turns_in_which_none_waits_are_not_measured_and_start_more_again() -> None:
+    found = Turns()
+    found.come("other", 200)
+    while found.queue.count_waiting():
+        found.end(LONG_S)
+    for _ in range(MOST_STARTS):
+        found.queue.end_calm_turn()
+    started = len(found.started)
+    found.come("other", MOST_STARTS + 1)
+    assert len(found.started) - started == MOST_STARTS

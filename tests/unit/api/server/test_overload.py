@@ -15,6 +15,7 @@ from roundtrip.api.server.overload import (
     LEAST_USUAL_S,
     RUNS_AFTER_S,
     SLOW_LOOK_S,
+    SLOW_LOOKS,
     SLOWER,
     TICK_S,
     RunLimit,
@@ -113,12 +114,20 @@ def knowing(looks: Looks) -> Looks:
 
 def test_runs_that_wait_for_each_other_take_runs_away(knowing: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
-    knowing.runs(USUAL_S * SLOWER * 1.1, 20)
+    knowing.runs(USUAL_S * SLOWER * 1.1, 20, rounds=SLOW_LOOKS)
     assert knowing.pressure.allowed_runs() == 14
     knowing.runs(USUAL_S * SLOWER * 1.1, 14)
     assert knowing.pressure.allowed_runs() == 9
     knowing.runs(USUAL_S * 100, FEW_RUNNING + 1, rounds=40)
     assert knowing.pressure.allowed_runs() >= FEW_RUNNING
+
+
+def test_a_burst_of_slow_runs_is_no_reason(knowing: Looks) -> None:
+    """As on a machine that for a moment has much else to do."""
+    for _ in range(5):
+        knowing.runs(USUAL_S * SLOWER * 3, MOST, rounds=SLOW_LOOKS - 1)
+        knowing.runs(USUAL_S, FEW_RUNNING)
+    assert knowing.pressure.allowed_runs() == MOST
 
 
 def test_many_runs_that_take_what_runs_take_are_no_reason(knowing: Looks) -> None:
@@ -148,8 +157,9 @@ def test_runs_that_hang_are_seen_before_they_end(knowing: Looks) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(20):
             stack.enter_context(knowing.pressure.measure_run("check_token"))
-        knowing.now_s += max(USUAL_S * SLOWER * 1.1, SLOW_LOOK_S)
-        knowing.pressure.record_delay(knowing.now_s, 0.0, 20)
+        for _ in range(SLOW_LOOKS):
+            knowing.now_s += max(USUAL_S * SLOWER * 1.1, SLOW_LOOK_S)
+            knowing.pressure.record_delay(knowing.now_s, 0.0, 20)
         assert knowing.pressure.allowed_runs() == 14
 
 
