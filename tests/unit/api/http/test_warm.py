@@ -182,7 +182,7 @@ async def test_what_may_ask_for_something_else_goes_through_the_routes(
 ) -> None:
     await small.get()
     before = len(small.dispatch.ran)
-    warm = small.app.warm  # type: ignore[attr-defined]
+    warm = small.app.warm
     scope = {"type": "http", "method": method, "path": f"/v1/check/{TOKEN}", "query_string": query}
 
     async def send(message: Any) -> None:
