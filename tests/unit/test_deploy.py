@@ -151,16 +151,16 @@ def test_compose_opens_nothing_and_bounds_everything() -> None:
 
 
 def test_compose_asks_for_health_where_it_is_told() -> None:
-    (url,) = re.findall(r"http://[^']+", str(OURS["serve"]["healthcheck"]["test"]))
+    (url,) = re.findall(r"http://[^']+", OURS["serve"]["healthcheck"]["test"][1])
     assert urlsplit(url).path in {one.path for one in OPERATIONS}
     assert OURS["serve"]["ports"] == [f"127.0.0.1:{urlsplit(url).port}:{urlsplit(url).port}"]
     assert urlsplit(url).port == Settings().port
 
 
 def test_whoever_drains_has_the_time_for_it() -> None:
-    for name in ("serve", "work"):
-        assert OURS[name]["stop_grace_period"] == "50s"
-        assert unit(f"roundtrip-{name}.service")["TimeoutStopSec"] == ["50"]
+    for name, seconds in (("serve", 50), ("work", 50), ("sync", 20)):
+        assert OURS[name]["stop_grace_period"] == f"{seconds}s"
+        assert unit(f"roundtrip-{name}.service")["TimeoutStopSec"] == [f"{seconds}"]
 
 
 def test_the_containers_back_up_and_restore_by_the_commands_of_the_page() -> None:

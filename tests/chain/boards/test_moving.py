@@ -22,11 +22,13 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.boards import EVERY_S, MOST_READINGS, MOST_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
+from roundtrip.services.boards.graduating_soon import graduating_page
 from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
 from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.store.boards.exposures import put_insiders
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate
@@ -305,10 +307,16 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
     assert exposed[plain][:2] == (10_000, 0)
     assert exposed[story.launched][:2] == (0, 0)
     assert all(exposed[token][2] for token in (plain, story.launched))
-    # Read lately, none is due; a reading counts for an hour.
+    # Read lately, none is due: the tokens of the other board have their turn.
     await jobs.enqueue(rows, "boards", "moving")
     await run_alone(moved, "boards")
-    assert await rows.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'exposure'") == 0
+    filling = (await graduating_page(moved, Nothing())).answer
+    assert filling.insiders == {story.launched: exposed[story.launched][2]}
+    others = {curve.token.address for curve in filling.curves} - {*exposed}
+    queued = {row["key"] for row in await rows.fetch("SELECT key FROM jobs.job WHERE kind = 'exposure'")}
+    assert queued <= others
+    assert len(queued) == min(len(others), MOST_READINGS)
+    # A reading counts for an hour.
     assert (await exposures(later(moved, EXPOSED_FOR_S + WAIT_S)))[plain] == (None, None, None)
 
 
@@ -348,7 +356,13 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     trap = ("cannot_sell", "danger")
     assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "danger"), 4: ("ok", "unknown"), 5: trap}
     assert [int(row.token.address, 16) for row in answer.rows] == [5, 3, 2, 1, 4]
-    assert [int(row.token.address, 16) for row in answer.examples] == [1, 5, 3]
+    # A good example is one whose insiders are known to hold little.
+    assert [int(row.token.address, 16) for row in answer.examples] == [5, 3]
+    for bps, examples in ((1999, [1, 5, 3]), (2000, [5, 3])):
+        await put_insiders(rows, Address(f"0x{1:040x}"), bps, now)
+        answer = (await newest_verdicts(moved, Nothing())).answer
+        found = [int(row.token.address, 16) for row in answer.examples]
+        assert (found, bps) == (examples, bps)
 
 
 async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) -> None:

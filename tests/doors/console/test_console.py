@@ -16,6 +16,7 @@ from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE, path_after_sign_in
 from roundtrip.console.support.render import (
     decimal,
+    ether,
     number,
     percent,
     refusal,
@@ -25,10 +26,12 @@ from roundtrip.console.support.render import (
 )
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.domain.verdicts.words import code_text
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.index import tokens as token_store
 from support.console_house import BROWSER, House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
 from support.serving import service
@@ -167,10 +170,35 @@ def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str
     assert told == f"It came to {cut} eth."
 
 
+async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_symbol(
+    house: House, indexed: Context
+) -> None:
+    row = await indexed.pool.fetchrow(
+        "SELECT wallet.address AS wallet, token.address AS token FROM facts.position AS position"
+        " JOIN facts.address AS wallet ON wallet.id = position.wallet_id"
+        " JOIN facts.address AS token ON token.id = position.token_id WHERE position.held_raw > 0 LIMIT 1"
+    )
+    assert row is not None
+    wallet, token = ("0x" + row[name].hex() for name in ("wallet", "token"))
+    await house.get(f"/token/{token}")
+    _, page, _ = await house.get(f"/wallet/{wallet}")
+    assert '<td data-label="Newest check"><span class="pill level-' in page
+    assert "Launches outside the launchpad are not listed here" in page
+    async with indexed.pool.acquire() as connection:
+        await token_store.keep(connection, Address(token), "<b>", None, 18, None, 0)
+    for path, said in (("liquidity", "Liquidity of"), ("flags", "Flags on")):
+        _, page, _ = await house.get(f"/token/{token}/{path}")
+        assert re.search(f'<h1>{said} <bdi class="stranger"[^>]*>&lt;b&gt;</bdi>', page)
+    await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", row["token"])
+
+
 async def test_bad_input_is_told_on_a_page(house: House) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400
     assert "bad_address" in page
+    assert "That is not a whole address" in page
+    assert "Yours has 4 characters, not 42." in page
+    assert 'value="0x12"' in page
     status, page, _ = await house.get("/token/0x12", hx_request="true")
     assert status == 200
     assert "<html" not in page
@@ -188,7 +216,7 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
         (number(12345.678), '<span title="12345.678">12,340</span>'),
         (usd(120596.33), '<span title="$120596.33">$120,500</span>'),
         (number(0.1 + 0.7), "0.8"),
-        (decimal("-0.0012345678"), '<span title="-0.0012345678">-0.001234</span>'),
+        (decimal("-0.0012345678"), '<span title="-0.0012345678">−0.001234</span>'),
         (decimal("0.25"), "0.25"),
         (percent(60), "0.60 %"),
         (number(None), "–"),
@@ -201,9 +229,15 @@ def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text
 def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
     words = "the token refused the transfer and gave no reason"
     assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
-    assert str(refusal("STF", is_short=True)) == '<span title="STF">no reason given</span>'
+    assert str(refusal("STF", is_short=True)) == '<span title="STF">the router hides the reason</span>'
     assert ">paused</bdi>" in refusal("paused")
     assert "no reason given" in refusal(None)
+
+
+def test_amounts_of_eth_have_one_unit_and_quotations_keep_theirs() -> None:
+    assert ether('a trip of 0.1 eth; it says "pay 5 eth", an ether') == (
+        'a trip of 0.1 ETH; it says "pay 5 eth", an ether'
+    )
 
 
 def test_each_code_of_a_verdict_has_words_beside_it() -> None:

@@ -76,7 +76,7 @@ async def test_a_link_fills_the_token_in_and_a_bought_trap_is_no_success(me: Acc
     assert re.search('data-label="Worth if sold now, eth">0 <span class="pill level-danger">', page)
     assert 'If you sold all now: <strong class="loss">' in page
     assert len(re.findall('<button type="submit">Sell<', page)) == 1
-    assert f'Try it and write it off<span class="hidden"> for {trap}</span>' in page
+    assert f'Try to sell, then write it off<span class="hidden"> for {trap}</span>' in page
 
 
 async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> None:
@@ -244,7 +244,7 @@ def test_what_was_held_is_counted_back_from_what_is_held() -> None:
 
 
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:
-    assert "Your wallet holds no token that we know" in await me.get("/account/bag")
+    assert "Tokens that your wallet buys appear here" in await me.get("/account/bag")
 
 
 # --- the league ------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import msgspec
 import pytest
 
+from roundtrip.chain.blocks.heads import Heads
 from roundtrip.console.support.read_once import BriefCache
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
@@ -75,6 +77,25 @@ async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
     assert "3 times in the last day of the chain" in said
     assert "The deepest replaced 7 blocks" in said
     assert "We do not know the depth of 1." in said
+
+
+def with_head(ctx: Context, block: BlockRef) -> Context:
+    """The same where the node's last poll brought this block."""
+    return replace(ctx, heads=cast(Heads, SimpleNamespace(current=lambda: SimpleNamespace(block=block))))
+
+
+async def test_the_node_has_each_block_that_the_index_read_from_it(own: Changed) -> None:
+    stands = await cursor(own.connection)
+    assert stands is not None
+    newest = stands.block
+    polled = replace(newest, number=newest.number - 4, timestamp_s=newest.timestamp_s - 4)
+    found = await told(with_head(own.ctx, polled))
+    assert found["node"]["head"] == found["followed"]["block"] == newest.number
+    assert found["followed"]["blocksBehind"] == 0
+    # A node that lags far does not have them any more.
+    lagging = replace(newest, number=newest.number - 400, timestamp_s=newest.timestamp_s - 400)
+    found = await told(with_head(own.ctx, lagging))
+    assert (found["node"]["head"], found["followed"]["blocksBehind"]) == (newest.number - 400, None)
 
 
 async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) -> None:

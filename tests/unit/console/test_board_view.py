@@ -103,9 +103,9 @@ MADE: list[tuple[BoardTable, Row, set[str]]] = [
         GRADUATING,
         {
             "token": TOKEN, "verdict": None, "fillBps": 9_500, "raised": "3.5", "quote": "usdg", "buys": 1,
-            "buyers": 1, "ageS": 90_000, "deployer": {"graduated": 2, "soldOwn": 0},
+            "buyers": 1, "insidersBps": 700, "ageS": 90_000, "deployer": {"graduated": 2, "soldOwn": 0},
         },
-        {"full-50", "full-80", "full-95", "age-7d", "deployer-1", "deployer-kept"},
+        {"full-50", "full-80", "full-95", "age-7d", "insiders-20", "deployer-1", "deployer-kept"},
     ),
     (NEWEST, {"token": TOKEN, "verdict": {"level": "danger", "checkedAt": "2026"}}, {"verdict-danger"}),
     (
@@ -118,7 +118,10 @@ MADE: list[tuple[BoardTable, Row, set[str]]] = [
     ),
     (
         SIGNALS,
-        {"token": TOKEN, "kind": "large_burn", "block": 1, "size": {"eth": None, "supplyBps": 5}},
+        {
+            "token": TOKEN, "verdict": None, "kind": "large_burn", "block": 1,
+            "size": {"eth": None, "supplyBps": 5},
+        },
         {"kind-large_burn"},
     ),
     (NAMES, {"wallet": "0x1", "names": [], "marks": [{"mark": "scam", "people": 3}]}, {"mark-scam"}),

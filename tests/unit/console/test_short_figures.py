@@ -12,8 +12,8 @@ def test_figures_are_short() -> None:
     assert [short_amount(value) for value in (0, 1234.5, 2_661_911.5, 999.9, 0.00012345, 5)] == [
         "0", "1.23K", "2.66M", "999", "0.000123", "5",
     ]  # fmt: skip
-    assert [short_change(bps) for bps in (0, 1234, -1234, -5, 22_400)] == [
-        "+0.0 %", "+12.3 %", "−12.3 %", "−0.0 %", "+224 %",
+    assert [short_change(bps) for bps in (0, 1234, -1236, -5, 22_477, -9_999, 9_996)] == [
+        "+0.0 %", "+12.3 %", "−12.4 %", "−0.1 %", "+225 %", "−99.9 %", "+100 %",
     ]  # fmt: skip
     assert [short_age(seconds) for seconds in (0, 59, 3599, 7200, 200_000)] == [
         "0 s", "59 s", "59 min", "2 h", "2 d",

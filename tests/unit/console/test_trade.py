@@ -52,7 +52,7 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
         ("ok", 1999, None, ("Can sell", "ok", None)),
         ("ok", None, None, ("Can sell", "ok", None)),
         ("warn", None, "hour", ("Sells now, not in an hour", "danger", None)),
-        ("warn", 9000, "curve", ("Can sell, its curve is nearly full", "warn", 9000)),
+        ("warn", 9000, "curve", ("Can sell, curve nearly full", "warn", 9000)),
         ("danger", 9000, None, ("Sells now, not later", "danger", None)),
     ],
 )

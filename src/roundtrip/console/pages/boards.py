@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import structlog
+from markupsafe import Markup
 from starlette.responses import Response
 
 from roundtrip.api.dispatch import Dispatch, TracedFailure
@@ -22,7 +24,10 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.boards.graduating_soon import GraduatingPage, graduating_page
 from roundtrip.services.boards.moving_page import MovingPage, moving_page
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
+from roundtrip.services.boards.signals_page import SignalsPage, signals_page
 from roundtrip.services.support.index_reader import Nothing
+
+from .chart import shorten_price
 
 log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
@@ -42,19 +47,25 @@ NEWEST_VERDICTS = Operation(
     handler=lambda call: newest_verdicts(call.ctx, call.params), on_mcp=False, counts="never",
     shared_by=lambda params: "",
 )  # fmt: skip
+SIGNALS = Operation(
+    name="signals_page", title="Insider alerts", description="", params=Nothing, answer=SignalsPage,
+    handler=lambda call: signals_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
+)  # fmt: skip
 _OPERATIONS: dict[str, AnyOperation] = {
     **{row.name: row for row in OPERATIONS}, "moving_now": MOVING, "graduating_soon": GRADUATING,
-    "newest_verdicts": NEWEST_VERDICTS,
+    "newest_verdicts": NEWEST_VERDICTS, "signals": SIGNALS,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """A board's page: its name, which is that of the tool with the same rows if there is one, its title and
-    its description. ``repeats``: the answer's text tells the rows again, for programs."""
+    """A board's page: its name, which is that of the tool with the same rows if there is one, its title, the
+    words on its tab, and its description. ``repeats``: the answer's text tells the rows again, for
+    programs."""
 
     tool: str
     title: str
+    tab: str
     about: str
     repeats: bool = False
 
@@ -75,39 +86,51 @@ class BoardPage:
 
 BOARDS = (
     BoardPage(
-        "moving_now", "Moving now", "Tokens with more eth going in than coming out over the last ten minutes."
+        "moving_now",
+        "Moving now",
+        "Moving",
+        "Tokens with more eth going in than coming out over the last ten minutes.",
     ),
     BoardPage(
         "graduating_soon",
         "Graduating soon",
-        "Launches with a nearly full curve, the fullest first. Then trading moves to a pool.",
+        "Graduating",
+        "Launches by how full their curve is, the fullest first. A full curve closes, and trading moves to "
+        "a pool.",
     ),
     BoardPage(
         "winners",
         "Top wallets 24 h",
+        "Top wallets",
         "Wallets with the most realised profit in the last day. A token counts once it is a day old and 20 "
         "people bought it. Its deployer does not count, nor do wallets tied to him by their first eth. Open "
         "a wallet to follow it.",
         repeats=True,
     ),
     BoardPage(
-        "newest_verdicts", "New verdicts", "The tokens that were checked last, with what the checks found."
+        "newest_verdicts",
+        "New verdicts",
+        "Verdicts",
+        "The tokens that were checked last, with what the checks found.",
     ),
     BoardPage(
         "signals",
         "Insider alerts",
+        "Insiders",
         "What deployers, other insiders and large holders did in the last hour.",
         repeats=True,
     ),
     BoardPage(
         "wallet_names",
         "Tagged wallets",
+        "Tags",
         "Names and marks that several independent people gave to a wallet.",
         repeats=True,
     ),
     BoardPage(
         "proven_calls",
         "Calls that came true",
+        "Calls",
         "Flags that people put on a token before the chain proved them.",
         repeats=True,
     ),
@@ -145,21 +168,37 @@ def show_values(board: BoardPage, answer: Any, view: BoardView | None = None) ->
         "view": seen,
         "groups": seen.arrange(_read_rows(answer)),
         "looks": short_figures,
+        "shorten": _shorten_price,
         "signal_words": SIGNAL_WORDS,
     }
 
 
+def _shorten_price(value: float, prefix: str = "") -> Markup:
+    """As the token's chart writes it."""
+    return shorten_price(f"{Decimal(f'{value:.15g}'):f}", prefix)
+
+
 def _read_rows(answer: Any) -> list[Row]:
     if "signals" in answer:
-        return list(answer["signals"])
+        verdicts = answer["verdicts"]
+        return [row | {"verdict": verdicts.get(row["token"]["address"])} for row in answer["signals"]]
     if "curves" not in answer:
         return list(answer["rows"])
     rows = []
     for curve in answer["curves"]:
-        verdict = answer["verdicts"].get(curve["token"]["address"])
+        token = curve["token"]["address"]
+        verdict, insiders_bps = answer["verdicts"].get(token), answer["insiders"].get(token)
         is_danger = verdict is not None and verdict["level"] == "danger"
-        rows.append(curve | {"verdict": verdict, "group": "danger" if is_danger else "listed"})
+        group = "danger" if is_danger else "listed"
+        rows.append(curve | {"verdict": verdict, "insidersBps": insiders_bps, "group": group})
     return rows
+
+
+def find_good(newest: Any) -> str | None:
+    """The token of the newest verdicts' good example; None: there is none."""
+    examples = [] if newest is None else newest["examples"]
+    good = (row["token"]["address"] for row in examples if row["verdict"]["level"] == "ok")
+    return next(good, None)
 
 
 async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:

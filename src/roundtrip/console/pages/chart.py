@@ -115,9 +115,9 @@ def shorten_price(text: str | None, prefix: str = "") -> Markup:
         digits = fraction[: max(2, _DIGITS - len(whole))] if len(whole) < _DIGITS else ""
         shown = f"{int(whole):,}.{digits}".rstrip("0").rstrip(".") if digits else f"{int(whole):,}"
     elif zeros < _LEAST_ZEROS:
-        shown = f"0.{'0' * zeros}{digits[:_DIGITS]}"
+        shown = f"0.{'0' * zeros}{digits[:_DIGITS].rstrip('0')}"
     else:
-        shown = f"0.0{str(zeros).translate(_SUBSCRIPTS)}{digits[:_DIGITS]}"
+        shown = f"0.0{str(zeros).translate(_SUBSCRIPTS)}{digits[:_DIGITS].rstrip('0')}"
     return Markup('<span title="{}">{}</span>').format(prefix + text, prefix + shown)
 
 

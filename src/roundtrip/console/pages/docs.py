@@ -12,13 +12,15 @@ from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import STATUS_BY_CODE, CallerFault, RoundtripError
 
+from .boards import NEWEST_VERDICTS, find_good
+
 # By the name in their path, which has no underscores: "rt_" begins a key, and keys are taken out of paths.
 _TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
 _PLACEHOLDER = "0xTOKEN"
 
 
 async def show_docs(visit: Visit) -> Response:
-    """GET /docs: the first call in three languages, with a token that moves now, and where the rest is."""
+    """GET /docs: the first call in three languages, with a token that can be sold, and where the rest is."""
     url = visit.console.dispatch.ctx.public_url
     check_url = f"{url}/v1/check/{await _find_token(visit)}"
     return visit.show(
@@ -36,10 +38,9 @@ async def show_docs(visit: Visit) -> Response:
 
 async def _find_token(visit: Visit) -> str:
     try:
-        rows = (await visit.ask("moving_now"))["tokens"]
+        return find_good(await visit.ask(NEWEST_VERDICTS)) or _PLACEHOLDER
     except RoundtripError:
         return _PLACEHOLDER
-    return str(rows[0]["token"]["address"]) if rows else _PLACEHOLDER
 
 
 def write_examples(check_url: str) -> list[tuple[str, str]]:

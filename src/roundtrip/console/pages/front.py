@@ -13,7 +13,7 @@ from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
 
-from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, show_values
+from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, find_good, show_values
 
 _STATUS = Operation(
     name="service_status", title="Service status", description="", params=Nothing, answer=ServiceStatus,
@@ -36,6 +36,7 @@ async def show_front(visit: Visit) -> Response:
         strangers=STRANGERS,
         tools=len(tools()),
         newest=newest,
+        example=find_good(newest),
         strip=strip,
         newest_why=newest_why,
         moving_why=moving_why,

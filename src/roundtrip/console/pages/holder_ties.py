@@ -23,6 +23,8 @@ def draw_ties(held: Answer, launched: Answer) -> dict[str, Any] | None:
     most_bps = max([one["bps"] for one in wallets], default=0) or 1
     drawn = 0
     for number in (*range(1, len(rows) + 1), None):
+        if number is not None and not rows[number - 1]["holding"]:
+            continue  # Its wallets sold all: the table has them.
         members = [one for one in wallets if one["purse"] == number]
         shown = members[: min(MOST_IN_PURSE, MOST_DRAWN - drawn)]
         if not shown or (number is None and not groups):

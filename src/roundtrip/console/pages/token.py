@@ -16,6 +16,7 @@ from starlette.responses import Response
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
@@ -34,7 +35,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
 from .holder_ties import draw_ties
-from .token_facts import TokenFact, find_risk, list_facts
+from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, describe_tax, find_risk, list_facts
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -150,18 +151,19 @@ async def _show_checked(visit: Visit) -> Response:
     ctx = visit.console.dispatch.ctx
     check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
-    held = None if holders is None else holders["held"]
     liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
     says_liquidity = params.asks_deep() and is_usual
-    facts = list_facts(check, card, held, liquidity, says_liquidity, stored["insidersBps"])
+    facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
-        **describe_verdict(check["verdict"], card["catch"] if card else None, facts),
+        **describe_verdict(check["verdict"], card, facts),
         check=check,
         card=card,
         amount=amount,
         is_usual=is_usual,
         back=amount_back(check, card),
+        smaller=find_smaller(card, amount),
+        knows_liquidity=says_liquidity or liquidity is not None or stored["freeBps"] is not None,
         loss_colour=colour_loss,
         query=f"?{query}" if query else "",
         shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
@@ -179,10 +181,12 @@ async def _show_checked(visit: Visit) -> Response:
 
 
 def describe_verdict(
-    verdict: Mapping[str, Any], catch: Catch | None, facts: list[TokenFact]
+    verdict: Mapping[str, Any], card: Mapping[str, Any] | None, facts: list[TokenFact]
 ) -> dict[str, Any]:
-    """The verdict's word and colour, what holders can do, and what speaks for or against the token."""
+    """The verdict's word and colour, what stands beside it as the reasons, and what else speaks for or
+    against the token. ``card``: its catch and cost; None: not known."""
     level, code = verdict["level"], verdict["code"]
+    catch: Catch | None = None if card is None else card["catch"]
     word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
     if risk is not None and colour == "ok":
         word, colour = level_word(level, code, "insiders"), "warn"
@@ -190,10 +194,16 @@ def describe_verdict(
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
         facts = [fact for fact in facts if fact.sign != "good" or colour == "ok"]
         risk = None
+    reasons = [] if risk is None else [risk]
+    if card is not None and catch == "tax" and colour == "warn":
+        # The word names it, so its size comes first.
+        reasons.insert(0, TokenFact("bad", describe_tax(card["cost"]), "cost"))
+    told = {fact.text for fact in reasons}
+    facts = [fact for fact in facts if fact.text not in told]
     return {
-        "word": word, "colour": colour, "risk": risk, "catch": catch,
+        "word": word, "colour": colour, "reasons": reasons, "catch": catch,
         "is_tradable": is_tradable(code), "has_pool": code not in _WITHOUT_TRADES,
-        "facts": facts if is_tradable(code) else [],
+        "facts": facts[:MOST_FACTS] if is_tradable(code) else [],
     }  # fmt: skip
 
 
@@ -224,6 +234,14 @@ def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str
         return None
     back = Decimal(trade["paid"]["amount"]) * (BPS - trade["roundTripLossBps"]) * sold_bps / BPS / BPS
     return format_amount(max(0, int(back * 10**18)), 18)
+
+
+def find_smaller(card: Mapping[str, Any] | None, amount: str) -> str | None:
+    """The size in eth that was tried, where it is less than ``amount``, which did not go through; None: it
+    is that amount, or it is not known."""
+    size = None if card is None or card["cost"] is None else card["cost"]["size"]
+    tried, _, unit = (size or "").partition(" ")
+    return tried if unit == "eth" and Decimal(tried) < Decimal(amount) else None
 
 
 def colour_loss(loss_bps: int) -> str:
@@ -267,7 +285,7 @@ async def read_risk(visit: Visit, address: str) -> Mapping[str, Any]:
     try:
         answer: Mapping[str, Any] = await visit.ask(_STORED_RISK, address=address)
     except RoundtripError:
-        return {"insidersBps": None, "catch": None}
+        return NOTHING_STORED
     return answer
 
 
@@ -360,7 +378,11 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
     found = await visit.ask("token_liquidity", address=visit.path["address"])
-    response = visit.show("liquidity_piece.html" if visit.is_piece() else "liquidity.html", found=found)
+    if visit.is_piece():
+        response = visit.show("liquidity_piece.html", found=found)
+    else:
+        states = await read_token_states(visit, [found["address"]])
+        response = visit.show("liquidity.html", found=found, state=states.get(found["address"]))
     response.headers[_AFTER] = "liquidity-read"
     return response
 

@@ -1,6 +1,6 @@
 """What to know of a token before buying it: a few lines, the worst first, out of what is known already."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ Sign = Literal["bad", "mind", "good"]
 _WORST_FIRST: tuple[Sign, ...] = ("bad", "mind", "good")
 Answer = Mapping[str, Any]
 """An answer of an operation, or a part of one, as decoded JSON."""
+NOTHING_STORED: Answer = {"insidersBps": None, "freeBps": None, "unprovenBps": None, "catch": None}
 
 
 class TokenFact(NamedTuple):
@@ -33,31 +34,32 @@ class TokenFact(NamedTuple):
 def list_facts(
     check: Answer,
     card: Answer | None,
-    held: Answer | None,
+    holders: Answer | None,
     liquidity: Answer | None,
     says_liquidity: bool = False,
-    insiders_bps: int | None = None,
+    stored: Answer = NOTHING_STORED,
 ) -> list[TokenFact]:
-    """The worst ``MOST_FACTS`` of what is known. ``card``, ``held``, ``liquidity``: None: not known here, or
-    not yet, which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it.
-    ``insiders_bps``: what insiders held when they were last read."""
+    """What is known, the worst first. ``card``, ``holders``, ``liquidity``: None: not known here, or not yet,
+    which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it. ``stored``: as
+    ``StoredRisk``: what was last read."""
+    held = None if holders is None else holders["held"]
     facts = [
-        *(_stored_insiders(insiders_bps) if held is None else ()),
-        *_holders(held),
+        *(_stored_insiders(stored["insidersBps"]) if held is None else ()),
+        *_holders(held, () if holders is None else holders["launched"]["groups"]),
         *_flags(check),
         *_outlook(check, card),
         *_cost(card),
         *_deployer(check),
         *_age(check, held),
-        *(() if says_liquidity else _liquidity(liquidity)),
+        *(() if says_liquidity or check["verdict"]["code"] == "no_pool" else _liquidity(liquidity, stored)),
     ]
-    return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))[:MOST_FACTS]
+    return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))
 
 
-def find_risk(facts: Iterable[TokenFact]) -> str | None:
+def find_risk(facts: Iterable[TokenFact]) -> TokenFact | None:
     """The worst of what is known of insiders: a token that sells is not shown as good beside it. None:
     nothing bad is known of them. Ten big wallets are no risk by themselves: young tokens have few holders."""
-    return next((fact.text for fact in facts if fact.weighs and fact.sign == "bad"), None)
+    return next((fact for fact in facts if fact.weighs and fact.sign == "bad"), None)
 
 
 def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
@@ -74,30 +76,14 @@ def _stored_insiders(bps: int | None) -> Iterator[TokenFact]:
         )
 
 
-def _holders(held: Answer | None) -> Iterator[TokenFact]:
+def _holders(held: Answer | None, groups: Sequence[Answer]) -> Iterator[TokenFact]:
     if held is None or held["holders"] is None:
         yield TokenFact("mind", "Holders: not known yet.", "holders")
         return
     is_complete = held["status"] == "complete"
-    insiders_bps, deployer, bundle = held["forensics"]["suspiciousBps"], held["deployer"], held["bundle"]
-    parts = []
-    if deployer is not None and deployer["heldBps"]:
-        parts.append(f"the deployer {format_percent(deployer['heldBps'])}")
-    if bundle is not None and bundle["heldBps"]:
-        tie = "in one transaction" if bundle["funder"] is None else "with one funder"
-        parts.append(f"a bundle of {bundle['wallets']} {tie} {format_percent(bundle['heldBps'])}")
-    if insiders_bps is None:
-        if parts:
-            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
-    else:
-        sign = _sign(insiders_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
-        if sign != "good" or is_complete:
-            of_them = f": {', '.join(parts)}" if parts else ""
-            if sum(one["heldBps"] or 0 for one in (deployer, bundle) if one is not None) > insiders_bps:
-                of_them += " (these overlap)"
-            yield TokenFact(sign, f"Insiders hold {format_percent(insiders_bps)}{of_them}.", "holders", True)
-    purses = held["forensics"].get("purses")
-    for purse in [] if purses is None else purses["rows"][:1]:
+    purses = (held["forensics"].get("purses") or {"rows": []})["rows"][:1]
+    yield from _insiders(held, groups, max((purse["heldBps"] for purse in purses), default=0), is_complete)
+    for purse in purses:
         sign = _sign(purse["heldBps"], INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
             who = ", the deployer among them," if purse["hasDeployer"] else ""
@@ -107,6 +93,61 @@ def _holders(held: Answer | None) -> Iterator[TokenFact]:
     sign = _sign(top_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
     if sign != "good" or is_complete:
         yield TokenFact(sign, f"The ten biggest wallets hold {format_percent(top_bps)}.", "holders")
+
+
+def _insiders(
+    held: Answer, groups: Sequence[Answer], purse_bps: int, is_complete: bool
+) -> Iterator[TokenFact]:
+    """Their share is that of the boards: where the largest purse holds more, it is its."""
+    known_bps, deployer, bundle = held["forensics"]["suspiciousBps"], held["deployer"], held["bundle"]
+    deployer_bps = 0 if deployer is None else deployer["heldBps"] or 0
+    bundle_bps = 0 if bundle is None else bundle["heldBps"] or 0
+    if known_bps is None:
+        parts = _parts(deployer_bps, bundle, _has_deployer(held, groups))
+        if parts:
+            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
+        return
+    share_bps = max(known_bps, purse_bps)
+    if not share_bps and deployer is None:
+        return
+    sign = _sign(share_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
+    if sign == "good" and not is_complete:
+        return
+    is_among = _has_deployer(held, groups)
+    parts = _parts(deployer_bps, bundle, is_among)
+    rest_bps = share_bps - (bundle_bps if is_among else deployer_bps + bundle_bps)
+    of_them = f": {', '.join(parts)}" if parts else ""
+    if parts and rest_bps > 0:
+        of_them += f", others {format_percent(rest_bps)}"
+    elif rest_bps < 0:
+        of_them += " (these overlap)"
+    yield TokenFact(sign, f"Insiders hold {format_percent(share_bps)}{of_them}.", "holders", True)
+
+
+def _parts(deployer_bps: int, bundle: Answer | None, is_among: bool) -> list[str]:
+    """What the deployer and the largest bundle hold. ``is_among``: he is one of its wallets, counted once."""
+    parts = [f"the deployer {format_percent(deployer_bps)}"] if deployer_bps else []
+    if bundle is None or not bundle["heldBps"]:
+        return parts
+    if is_among:
+        others_bps = bundle["heldBps"] - deployer_bps
+        more = f"{bundle['wallets'] - 1} more of its bundle {format_percent(others_bps)}"
+        return [*parts, *([more] if others_bps else [])]
+    tie = "in one transaction" if bundle["funder"] is None else "with one funder"
+    return [*parts, f"a bundle of {bundle['wallets']} {tie} {format_percent(bundle['heldBps'])}"]
+
+
+def _has_deployer(held: Answer, groups: Sequence[Answer]) -> bool:
+    """Whether the deployer is known to be one of the largest bundle's wallets."""
+    deployer, bundle = held["deployer"], held["bundle"]
+    if deployer is None or bundle is None:
+        return False
+    same = (bundle["wallets"], bundle["heldBps"])
+    return any(
+        deployer["address"] in [wallet["address"] for wallet in group["wallets"]]
+        for group in groups
+        if group["isBundle"] and (group["count"], group["heldBps"]) == same
+    ) and (bundle["heldBps"] or 0) >= (deployer["heldBps"] or 0)
 
 
 _FLAG_FACTS: Mapping[str, tuple[Sign, str]] = {
@@ -154,12 +195,9 @@ def _cost(card: Answer | None) -> Iterator[TokenFact]:
         return
     buy_bps, sell_bps = cost["buyTaxBps"], cost["sellTaxBps"]
     worst_bps = max(buy_bps or 0, sell_bps or 0, cost["taxBps"] or 0)
-    is_known = buy_bps is not None and sell_bps is not None
     if worst_bps >= MARKED_LOSS_BPS:
-        shares = f"buy {format_percent(buy_bps)}, sell {format_percent(sell_bps)}" if is_known else ""
-        tax = shares or f"{format_percent(worst_bps)} of a round trip"
-        yield TokenFact(_sign(worst_bps, 0, POLICY.warn_loss_bps), f"The token takes a tax: {tax}.", "cost")
-    elif is_known and worst_bps == 0:
+        yield TokenFact(_sign(worst_bps, 0, POLICY.warn_loss_bps), describe_tax(cost), "cost")
+    elif buy_bps is not None and sell_bps is not None and worst_bps == 0:
         yield TokenFact("good", "No buy tax, no sell tax.", "cost")
     for bps, what in ((cost["poolBps"], "The pool and its hook keep {} of a round trip."),
                       (cost["impactBps"], "Your own buy moves the price: {} fewer tokens than a small one."),
@@ -167,6 +205,16 @@ def _cost(card: Answer | None) -> Iterator[TokenFact]:
         if bps is not None and bps >= MARKED_LOSS_BPS:
             sign = _sign(bps, 0, POLICY.warn_loss_bps)
             yield TokenFact(sign, what.format(format_percent(bps)), "cost")
+
+
+def describe_tax(cost: Answer) -> str:
+    """What the taxes keep, in a sentence."""
+    buy_bps, sell_bps = cost["buyTaxBps"], cost["sellTaxBps"]
+    if buy_bps is None or sell_bps is None:
+        most_bps = max(buy_bps or 0, sell_bps or 0, cost["taxBps"] or 0)
+        return f"Taxes take {format_percent(most_bps)} of a round trip."
+    ways = [("buy", buy_bps), ("sell", sell_bps)]
+    return f"A tax takes {' and '.join(f'{format_percent(bps)} of each {way}' for way, bps in ways if bps)}."
 
 
 def _deployer(check: Answer) -> Iterator[TokenFact]:
@@ -191,10 +239,32 @@ def _age(check: Answer, held: Answer | None) -> Iterator[TokenFact]:
         yield TokenFact("mind" if age_s < _DAY_S else "good", text, "holders")
 
 
-def _liquidity(found: Answer | None) -> Iterator[TokenFact]:
+def _stored_liquidity(stored: Answer) -> Iterator[TokenFact]:
+    """What is known while the positions are read."""
+    free_bps, unproven_bps = stored["freeBps"], stored["unprovenBps"]
+    sign: Sign = "mind"
+    if free_bps is None or unproven_bps is None:
+        text = "Liquidity: who can withdraw it is not known yet."
+    elif free_bps:
+        sign, text = _sign(free_bps, 1, _HALF_BPS), _FREE.format(format_percent(free_bps))
+    elif unproven_bps:
+        text = _UNSURE.format(format_percent(unproven_bps))
+    else:
+        text = "Nobody could withdraw the liquidity when it was last read: it was locked, burned or kept."
+    yield TokenFact(sign, text, "liquidity")
+
+
+_FREE = "{} of the liquidity can be withdrawn now."
+_UNSURE = "Who can withdraw {} of the liquidity is not known."
+
+
+def _liquidity(found: Answer | None, stored: Answer) -> Iterator[TokenFact]:
     totals = None if found is None else found["totals"]
-    if found is None or totals is None:
-        yield TokenFact("mind", "Liquidity: who can withdraw it is not known yet.", "liquidity")
+    if found is None:
+        yield from _stored_liquidity(stored)
+        return
+    if totals is None:
+        yield TokenFact("mind", "Liquidity: who can withdraw it is not known.", "liquidity")
         return
     free_bps, unsure_bps = totals["freeBps"], totals["unknownBps"] + totals["contractBps"]
     if not free_bps and found["ifItLeft"] is not None:
@@ -207,12 +277,9 @@ def _liquidity(found: Answer | None) -> Iterator[TokenFact]:
         return
     if free_bps:
         sign = _sign(free_bps, 1, _HALF_BPS)
-        yield TokenFact(
-            sign, f"{format_percent(free_bps)} of the liquidity can be withdrawn now.", "liquidity"
-        )
+        yield TokenFact(sign, _FREE.format(format_percent(free_bps)), "liquidity")
     elif unsure_bps:
-        text = f"Who can withdraw {format_percent(unsure_bps)} of the liquidity is not known."
-        yield TokenFact("mind", text, "liquidity")
+        yield TokenFact("mind", _UNSURE.format(format_percent(unsure_bps)), "liquidity")
     elif totals["burnedBps"] + totals["launchpadBps"] >= _NEARLY_ALL_BPS:
         yield TokenFact(
             "good", "Nobody can withdraw the liquidity: it is burned or the launchpad's.", "liquidity"

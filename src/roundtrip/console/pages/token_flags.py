@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from roundtrip.console.pages.account_sections.marks import FLAG, OWN_FLAGS
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 
 
@@ -30,7 +31,8 @@ async def _render_flags(visit: Visit, status: int = 200, **result: Any) -> Respo
     address = visit.path["address"]
     calls = await visit.ask("proven_calls", address=address)
     own = None if visit.session is None else await visit.ask(OWN_FLAGS, address=address)
-    template = "token_flags_piece.html" if visit.is_piece() else "token_flags.html"
-    return visit.show(
-        template, status, address=address, calls=calls, own=own, **{"fault": None, "done": None, **result}
-    )
+    values = {"address": address, "calls": calls, "own": own, "fault": None, "done": None, **result}
+    if visit.is_piece():
+        return visit.show("token_flags_piece.html", status, **values)
+    state = (await read_token_states(visit, [address.lower()])).get(address.lower())
+    return visit.show("token_flags.html", status, state=state, **values)

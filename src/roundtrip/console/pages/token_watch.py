@@ -33,6 +33,7 @@ async def set_watch(visit: Visit) -> Response:
         watched=_has_token(answer, token),
         said=answer["text"],
         colour=visit.form.get("colour", ""),
+        waits=bool(visit.form.get("waits")),
     )
 
 

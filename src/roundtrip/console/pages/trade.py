@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from roundtrip import verify
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.verdicts.words import ShownCatch, level_colour, level_word
@@ -143,7 +144,13 @@ async def simulate(visit: Visit) -> Response:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
     level, word = simulation_word(answer)
-    return visit.show("simulate.html", form=visit.form, answer=answer, level=level, word=word, fault=None)
+    named = [one["token"].lower() for one in answer["approvals"]]
+    if answer["check"]:
+        named.append(answer["check"]["address"])
+    states = await read_token_states(visit, named)
+    return visit.show(
+        "simulate.html", form=visit.form, answer=answer, level=level, word=word, states=states, fault=None
+    )
 
 
 def simulation_word(answer: dict[str, Any]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.pages.account_sections.marks import MARK, UNMARK
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
 from roundtrip.services.lookup.transaction_page import TransactionPage, transaction_page
@@ -75,6 +76,8 @@ _SORTS: Mapping[str, Callable[[Row], Any]] = {
     "traded": lambda row: row["lastTradedAt"],
 }
 """By what positions are sorted, the largest first; a value that is not known comes last."""
+_NO_GAIN = 1e-9
+"""A gain of a smaller part of the cost is none: floats are not more exact."""
 _MOST_DAYS = 90
 """The chart has so many days: each more makes its bars thinner."""
 
@@ -91,6 +94,7 @@ async def show_wallet(visit: Visit) -> Response:
         "wallet.html",
         answer=answer,
         positions=positions,
+        states=await read_token_states(visit, [row["token"]["address"] for row in positions]),
         unrealised=sum_gains(positions),
         sort=sort,
         sorts=tuple(_SORTS),
@@ -116,6 +120,8 @@ def value_position(row: Row) -> Row:
         cost = row["entryEth"] * float(row["amount"])
     if cost is not None and row["worthEth"] is not None:
         worth = row["worthEth"] - cost
+        if abs(worth) < cost * _NO_GAIN:
+            worth = 0.0
         gain_bps = round(10_000 * worth / cost) if cost else None
     return row | {"costEth": cost, "gainEth": worth, "gainBps": gain_bps}
 

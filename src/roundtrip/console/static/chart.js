@@ -12,7 +12,7 @@
   function price(value) {
     if (value == null) return "–";
     if (value >= 1000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
-    if (value === 0 || value >= 0.001) return String(Number(value.toPrecision(4)));
+    if (value === 0 || value >= 0.0001) return String(Number(value.toPrecision(4)));
     const [digits, power] = value.toExponential(3).split("e-");
     const zeros = String(Number(power) - 1).replace(/\d/g, (digit) => SUBSCRIPTS[digit]);
     return `0.0${zeros}${digits.replace(".", "").replace(/0+$/, "")}`;
@@ -121,7 +121,8 @@
         // All of the data gets some room around it; what is asked for is shown as it is.
         x: { range: (plot, low, high) => {
           const [ends] = plot.data;
-          return low === ends[0] && high === ends[ends.length - 1] ? bounds(plot, span) : [low, high];
+          // For a single candle the library asks for years.
+          return low === ends[0] && (ends.length === 1 || high === ends[ends.length - 1]) ? bounds(plot, span) : [low, high];
         } },
         y: { range: (_, low, high) => {
           const room = (high - low || high) * 0.1;

@@ -17,6 +17,12 @@ document.addEventListener("keydown", (event) => {
   next.focus();
 });
 
+// A phone's keyboard covers the lower half: the home page's field goes to the top, so that they stay visible.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form.finder");
+  if (form && matchMedia("(max-width: 40rem)").matches) form.scrollIntoView({ block: "start" });
+});
+
 document.addEventListener("click", (event) => {
   for (const box of document.querySelectorAll(".suggested")) {
     if (!box.closest("form").contains(event.target)) box.replaceChildren();

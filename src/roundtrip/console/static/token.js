@@ -14,8 +14,10 @@ function lasting(seconds) {
 function tellAges() {
   for (const one of document.querySelectorAll("[data-age-of]")) {
     const seconds = Math.floor((Date.now() - Date.parse(one.dataset.ageOf)) / 1000);
-    // A wrong clock of the reader could make the age negative: show none then.
-    one.textContent = seconds >= 0 ? `, ${lasting(seconds)}\u00a0ago` : "";
+    // A wrong clock of the reader could make the age negative: the exact time stays then.
+    if (seconds < 0) continue;
+    one.title ||= one.textContent;
+    one.textContent = `${lasting(seconds)}\u00a0ago`;
   }
 }
 

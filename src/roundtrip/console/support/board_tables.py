@@ -68,7 +68,14 @@ _BY_SALE = RowFilter("verdict", "Verdict", {"ok": "Can sell", "warn": "With a wa
 
 # --- what moves, and what graduates ------------------------------------------------------------------
 
-_INSIDERS = {"5": "Under 5 %", "20": "Under 20 %"}
+_INSIDERS_BELOW = {"5": "Under 5 %", "20": "Under 20 %"}
+_INSIDERS = SortColumn("insiders", "Insiders", lambda row: row["insidersBps"], rises=True)
+_BY_INSIDERS = RowFilter(
+    "insiders",
+    "Insiders",
+    _INSIDERS_BELOW,
+    lambda row: (most for most in _INSIDERS_BELOW if _is_below(row["insidersBps"], int(most) * 100)),
+)
 _LIQUIDITY = {"1": "1 eth or more", "10": "10 eth or more", "100": "100 eth or more"}
 MOVING = BoardTable(
     "/boards/moving_now",
@@ -84,19 +91,14 @@ MOVING = BoardTable(
         SortColumn("liquidity", "Liquidity", lambda row: row["liquidityEth"]),
         SortColumn("free", "Free to leave", lambda row: row["freeBps"]),
         SortColumn("holders", "Holders", lambda row: row["holders"]),
-        SortColumn("insiders", "Insiders", lambda row: row["insidersBps"], rises=True),
+        _INSIDERS,
         _AGE,
     ),
     (
         _BY_SALE,
         RowFilter("venue", "Venue", _VENUES, lambda row: (row["venue"],)),
         _BY_AGE,
-        RowFilter(
-            "insiders",
-            "Insiders",
-            _INSIDERS,
-            lambda row: (most for most in _INSIDERS if _is_below(row["insidersBps"], int(most) * 100)),
-        ),
+        _BY_INSIDERS,
         RowFilter(
             "liquidity", "Liquidity", _LIQUIDITY, lambda row: _at_least(row["liquidityEth"], _LIQUIDITY)
         ),
@@ -121,6 +123,7 @@ GRADUATING = BoardTable(
         SortColumn("raised", "Raised", _read_raised),
         SortColumn("buys", "Buys, 10 min", lambda row: row["buys"]),
         SortColumn("buyers", "Buyers", lambda row: row["buyers"]),
+        _INSIDERS,
         _AGE,
         SortColumn("deployer", "Deployer", lambda row: row["deployer"]["graduated"]),
     ),
@@ -128,6 +131,7 @@ GRADUATING = BoardTable(
         _BY_SALE,
         RowFilter("full", "Full", _FULL, lambda row: _at_least(row["fillBps"] * 100 / BPS, _FULL)),
         _BY_AGE,
+        _BY_INSIDERS,
         RowFilter(
             "deployer",
             "Deployer",
@@ -179,6 +183,7 @@ SIGNALS = BoardTable(
     (
         SortColumn("time", "When", lambda row: row["block"]),
         _TOKEN,
+        _VERDICT,
         SortColumn("kind", "What", lambda row: SIGNAL_WORDS[row["kind"]], rises=True),
         SortColumn("eth", "Eth", lambda row: row["size"]["eth"]),
         SortColumn("supply", "Of the supply", lambda row: row["size"]["supplyBps"]),

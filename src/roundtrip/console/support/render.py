@@ -21,12 +21,19 @@ def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
 
 
-def refusal(text: str | None, is_short: bool = False) -> Markup:
+def refusal(text: str | None, is_short: bool = False, told: str | None = None) -> Markup:
     """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
-    with the code as tooltip. ``is_short``: for cells of tables."""
+    with the code as tooltip. ``is_short``: for cells of tables. ``told``: the reason that the verdict names
+    for the whole sell; where the router hides it, it was found without the router."""
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    return Markup('<span title="{}">{}</span>').format(text, NO_REASON if is_short else TRANSFER_REFUSED)
+    words = _HIDDEN if is_short else TRANSFER_REFUSED
+    if not is_short and told and told not in (NO_REASON, TRANSFER_REFUSED, *ROUTER_REASONS):
+        words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
+    return Markup('<span title="{}">{}</span>').format(text, words)
+
+
+_HIDDEN = "the router hides the reason"
 
 
 def address(text: str | None, page: str | None = None) -> Markup:
@@ -84,6 +91,11 @@ def _shorten_decimal(text: str) -> str:
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 
+def ether(text: str) -> str:
+    """Amounts of eth with the unit as on a token's page, ``0.1 ETH``; quotations stay as they are."""
+    return re.sub(r'"[^"]*"|(?<=[0-9]) eth\b', lambda m: " ETH" if m.group() == " eth" else m.group(), text)
+
+
 def without_raw(text: str) -> str:
     """A step's sentence without base units in brackets: they repeat the amount before them."""
     return re.sub(r" \(\d+ base units\)", "", text)
@@ -91,7 +103,7 @@ def without_raw(text: str) -> str:
 
 def percent(bps: int | float | None) -> str:
     """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
-    return "–" if bps is None else format_percent(round(bps))
+    return "–" if bps is None else _sign(format_percent(round(bps)))
 
 
 def number(value: int | float | None) -> str:
@@ -100,7 +112,7 @@ def number(value: int | float | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, int):
-        return f"{value:,}"
+        return _sign(f"{value:,}")
     # A float's own digits: sums such as 0.1 + 0.7 are off in the 17th.
     return _cut_digits(f"{Decimal(f'{value:.15g}'):f}")
 
@@ -114,9 +126,15 @@ def _cut_digits(text: str, unit: str = "") -> str:
     """A plain decimal as in sentences, the full one in ``title`` if it is longer. ``unit``: a prefix."""
     whole, _, fraction = text.partition(".")
     shown = format_amount(int(whole + fraction), len(fraction))
+    whole_shown = _sign(unit + shown)
     if Decimal(shown.replace(",", "")) == Decimal(text):
-        return unit + shown
-    return Markup('<span title="{}">{}</span>').format(unit + text, unit + shown)
+        return whole_shown
+    return Markup('<span title="{}">{}</span>').format(unit + text, whole_shown)
+
+
+def _sign(shown: str) -> str:
+    """The figure with a minus as printers set it, not a hyphen."""
+    return shown.replace("-", "−")
 
 
 def usd(value: float | None) -> str:
@@ -135,6 +153,12 @@ def exact(text: str | None) -> Markup:
     return _render_time(text, Markup(""))
 
 
+def day(text: str) -> Markup:
+    """The day of a UTC time: ``Monday, 30 November``."""
+    time = datetime.fromisoformat(text)
+    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(text, time, time.day, time)
+
+
 def _render_time(text: str | None, attribute: Markup) -> Markup:
     if text is None:
         return Markup("–")
@@ -146,6 +170,7 @@ _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
     "said": render_sentence,
+    "ether": ether,
     "without_raw": without_raw,
     "address": address,
     "percent": percent,
@@ -154,6 +179,7 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "day": day,
     "duration": format_duration,
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.base.types import BPS, plain_decimal
 
 
 def draw_line(points: Iterable[int | None], width: int, height: int) -> list[str]:
@@ -48,6 +48,9 @@ def _cut(value: float) -> str:
 
 
 def short_change(bps: int) -> str:
-    """A change in percent with its sign: ``+12.3 %``; without decimals from 100 % on."""
-    sign, size = ("−" if bps < 0 else "+"), abs(bps)
-    return f"{sign}{size // 100:,} %" if size >= 10_000 else f"{sign}{size // 100}.{size % 100 // 10} %"
+    """A change in percent with its sign, rounded: ``+12.3 %``; without decimals from 100 % on. Less than a
+    whole loss is never ``−100 %``."""
+    tenths, sign = (abs(bps) + 5) // 10, "−" if bps < 0 else "+"
+    if -BPS < bps < 0:
+        tenths = min(tenths, 999)
+    return f"{sign}{(abs(bps) + 50) // 100:,} %" if tenths >= 1000 else f"{sign}{tenths / 10:.1f} %"

@@ -9,7 +9,7 @@ _CODE_WORDS = {
     "cannot_sell": "Honeypot: you cannot sell",
     "cannot_buy": "Nobody can buy it now",
     "toll_pool": "The pool keeps a large part",
-    "thin_pool": "Thin pool, large loss",
+    "thin_pool": "Thin pool, moves the price",
     "high_fees": "High fees",
     "heavy_fees": "Very high fees",
     "no_pool": "No pool to trade in",
@@ -27,7 +27,7 @@ _CATCH_WORDS: dict[ShownCatch, str] = {
     "parts": "Sells only in parts",
     "tax": "Can sell, high tax",
     "loss": "Can sell, at a high cost",
-    "curve": "Can sell, its curve is nearly full",
+    "curve": "Can sell, curve nearly full",
     "insiders": "Can sell, but beware",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})

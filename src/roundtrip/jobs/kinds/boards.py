@@ -1,6 +1,6 @@
 """``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
 shows or holds back depending on a check, and of the fullest curves, which another board lists; and readings
-of what buyers of the shown tokens are exposed to."""
+of what buyers of the tokens of both boards are exposed to."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -92,11 +92,14 @@ async def _tokens_to_check(
 async def _tokens_to_read(
     connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime
 ) -> list[Address]:
-    """The tokens that the page shows and whose exposure is due, those with most money first."""
+    """The tokens that the pages show and whose exposure is due, those with most money first, then those on
+    the fullest curves."""
     now_s, from_s = now.timestamp(), newest_s - WINDOW_S
     counted = flows_to_count(flows, now_s)
     wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
-    tokens = [flow.token for _, flow in group_flows(counted, wallets, from_s, now_s)]
+    moving_tokens = [flow.token for _, flow in group_flows(counted, wallets, from_s, now_s)]
+    filling = await _read_filling(connection, newest_s)
+    tokens = list(dict.fromkeys([*moving_tokens, *filling]))
     exposed = await read_exposures(connection, tokens)
     queued = await jobs.among(connection, "exposure", tokens, now - timedelta(seconds=READ_EVERY_S))
     return [token for token in tokens if exposed[token].is_due(now_s) and token not in queued]
@@ -104,8 +107,13 @@ async def _tokens_to_read(
 
 async def _unchecked_curves(connection: Connection, newest_s: int, now: datetime) -> list[Address]:
     """The tokens on the fullest curves that had no check within an hour, the fullest first."""
+    tokens = await _read_filling(connection, newest_s)
+    checks = await read_checks(connection, tokens)
+    return [token for token in tokens if checks[token].fresh(now.timestamp()) is None]
+
+
+async def _read_filling(connection: Connection, newest_s: int) -> list[Address]:
+    """The tokens on the fullest curves, the fullest first."""
     filling = await curves.fullest(connection, newest_s - TRADED_WITHIN_S, MOST_SHOWN)
     addresses = await addresses_of(connection, [curve.token_id for curve in filling])
-    checks = await read_checks(connection, addresses.values())
-    tokens = [addresses[curve.token_id] for curve in filling]
-    return [token for token in tokens if checks[token].fresh(now.timestamp()) is None]
+    return [addresses[curve.token_id] for curve in filling]

@@ -107,13 +107,14 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
 
 class GraduatingPage(msgspec.Struct, frozen=True, rename="camel"):
     """The same rows for people, with the verdict of each token by its address; without one it is not
-    checked."""
+    checked. ``insiders``: their share of the supply in hundredths of a percent; without one: not known."""
 
     text: str
     block: int
     block_time: datetime
     curves: list[CurveFilling]
     verdicts: dict[str, ShownVerdict]
+    insiders: dict[str, int]
 
 
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
@@ -137,15 +138,19 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
         checks = await read_shown_checks(connection, [Address(curve.token.address) for curve in shown])
     now_s = ctx.now_s()
     verdicts: dict[str, ShownVerdict] = {}
+    insiders: dict[str, int] = {}
     for token, its_checks in checks.items():
         if (verdict := present_verdict(its_checks, now_s)) is not None:
             verdicts[token] = verdict
+        if (bps := its_checks.exposure.insiders(now_s)) is not None:
+            insiders[token] = bps
     answer = GraduatingPage(
         text=" ".join(_describe_caveats(shown, index_cursor)),
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
         curves=shown,
         verdicts=verdicts,
+        insiders=insiders,
     )
     return UseCaseAnswer(answer, SHARED_MS)
 

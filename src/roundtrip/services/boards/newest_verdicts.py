@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.domain.market.moving import SELLS, TRAP
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
+from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
 from roundtrip.store.boards import newest_checks
@@ -20,6 +21,7 @@ _LOOKED_AT = 400
 _MOST_TOKENS = 60
 
 ExampleKind = Literal["ok", "trap", "warn"]
+_KINDS: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
 
 
 class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,7 +33,7 @@ class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
 class NewestVerdicts(msgspec.Struct, frozen=True, rename="camel"):
     """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
-    that sells, the newest trap, and the newest that sells with a warning
+    that sells and has few insiders, the newest trap, and the newest that sells with a warning
     or stops selling soon, as far as there are."""
 
     text: str
@@ -52,25 +54,28 @@ async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[Newest
         checks = await newest_checks.read_shown_checks(connection, tokens)
         names = await labels_of(connection, tokens)
     now_s = ctx.now_s()
-    rows = []
+    rows: list[NewestVerdict] = []
+    examples: dict[ExampleKind, NewestVerdict] = {}
     for token in tokens:
         verdict = present_stored(checks[token], now_s)
         if verdict is not None:
-            rows.append(NewestVerdict(present_token(names[token]), verdict))
+            row = NewestVerdict(present_token(names[token]), verdict)
+            rows.append(row)
+            kind = _kind(verdict)
+            # A good example is one whose insiders are known to hold little.
+            if kind is not None and (kind != "ok" or _has_low_insiders(checks[token], now_s)):
+                examples.setdefault(kind, row)
     shown = sorted(rows[:MOST_SHOWN], key=lambda row: row.verdict.checked_at, reverse=True)
     at = when(cursor.block.timestamp_s)
-    answer = NewestVerdicts("", cursor.block.number, at, shown, _find_examples(rows))
+    answer = NewestVerdicts(
+        "", cursor.block.number, at, shown, [examples[kind] for kind in _KINDS if kind in examples]
+    )
     return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
 
 
-def _find_examples(rows: list[NewestVerdict]) -> list[NewestVerdict]:
-    found: dict[ExampleKind, NewestVerdict] = {}
-    for row in rows:
-        kind = _kind(row.verdict)
-        if kind is not None and kind not in found:
-            found[kind] = row
-    kinds: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
-    return [found[kind] for kind in kinds if kind in found]
+def _has_low_insiders(checks: TokenChecks, now_s: float) -> bool:
+    insiders_bps = checks.exposure.insiders(now_s)
+    return insiders_bps is not None and insiders_bps < INSIDERS_HIGH_BPS
 
 
 def _kind(verdict: ShownVerdict) -> ExampleKind | None:

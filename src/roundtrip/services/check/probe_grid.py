@@ -54,8 +54,10 @@ class GridTrade(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
-    """The result of one probe. ``loss_bps``: what the sell lost; null where it did not sell. ``level``: the
-    level of this result alone. ``among``: how many wallets sold, where the cell shows the worst of several.
+    """The result of one probe. ``loss_bps``: what the sell lost; null where it did not sell. ``impact_bps``:
+    how many fewer tokens its buy got than a small one, which who sells at once gets back; null: not known, or
+    less than ``MARKED_LOSS_BPS``. ``level``: the level of this result alone. ``among``: how many wallets
+    sold, where the cell shows the worst of several.
     """
 
     delay_s: int
@@ -65,6 +67,7 @@ class GridCell(msgspec.Struct, frozen=True, rename="camel"):
     why: Annotated[str | None, msgspec.Meta(description="Of what did not sell; a stranger's words.")]
     trade: GridTrade
     among: str | None = None
+    impact_bps: int | None = None
 
 
 class GridRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,7 +110,9 @@ class _CellWriter:
             return GridCell(delay_s, "unknown", "unknown", None, outcome.why, self._trade(cell))
         lost = lost_bps(outcome)
         if isinstance(lost, int):
-            return GridCell(delay_s, "sells", _level(lost, self._policy), lost, None, self._trade(cell))
+            impact = self._impact_bps(cell.probe.size)
+            worst = _level(max(lost, impact or 0), self._policy)
+            return GridCell(delay_s, "sells", worst, lost, None, self._trade(cell), impact_bps=impact)
         reason = (
             names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
         )
@@ -142,6 +147,13 @@ class _CellWriter:
         share = {BPS: "all", self._policy.half_bps: "half"}.get(probe.share_bps)
         share = share or f"{probe.share_bps / 100:g} %"
         return f"Buy for {format_size(probe.size, self._policy)}" + _SELLERS[probe.seller].format(share)
+
+    def _impact_bps(self, size: Size) -> int | None:
+        bought, small = _buy_of(self._venue, size), _buy_of(self._venue, "thousandth")
+        if bought is None or small is None or not small.received_raw:
+            return None
+        impact_bps = BPS - _kept_bps(bought, small)
+        return impact_bps if impact_bps >= MARKED_LOSS_BPS else None
 
     def _trade(self, cell: ProbeCell) -> GridTrade:
         outcome, sender = cell.outcome, self._sender(cell)
@@ -202,7 +214,7 @@ def _crowd_row(writer: _CellWriter, crowd: tuple[CrowdTrade, ...], delays: list[
     for trade in crowd:
         if trade.wallet.way == "usual":
             by_delay.setdefault(trade.wallet.after_s, []).append(writer.write_crowd(trade))
-    label = f"{format_count(len(crowd), 'test wallet')} buy and sell in company"
+    label = f"{format_count(len(crowd), 'test wallet')} buy and sell in company (pool’s fee not counted)"
     return GridRow(label, [_worst(by_delay.get(delay_s, [])) for delay_s in delays])
 
 
@@ -264,12 +276,17 @@ def exit_sizes(venue: VenueEvidence, policy: Policy) -> ExitSizes | None:
         lost, bought = _worst_loss(venue, size, policy), _buy_of(venue, size)
         if isinstance(lost, Missing) or bought is None or small is None or not small.received_raw:
             continue
-        kept = bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
+        kept = _kept_bps(bought, small)
         left = 0 if lost is None else (BPS - max(0, lost)) * min(BPS, kept)
         is_whole &= left > BPS * (BPS - MARKED_LOSS_BPS) and bought.paid_raw * 100 >= bought.offered_raw * 98
         tried.append(format_size(size, policy))
         largest = tried[-1] if is_whole else largest
     return ExitSizes(tried, largest) if tried else None
+
+
+def _kept_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
+    """How many tokens a buy got for its money, as a share of what a small one got for the same."""
+    return bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
 
 
 def _buy_of(venue: VenueEvidence, size: Size) -> CompletedBuy | None:

@@ -22,11 +22,14 @@ log = structlog.get_logger(__name__)
 
 
 class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
-    """``insiders_bps``: what insiders held when they were read within the hour; None: not known. ``catch``:
-    that of the verdict that boards show; None: nothing, or no check is stored."""
+    """What was read within the hour; None: not known. ``insiders_bps``: what insiders held. ``free_bps``,
+    ``unproven_bps``: as in ``LeavingLiquidity``. ``catch``: that of the verdict that boards show; None:
+    nothing, or no check is stored."""
 
-    insiders_bps: int | None
-    catch: ShownCatch | None
+    insiders_bps: int | None = None
+    free_bps: int | None = None
+    unproven_bps: int | None = None
+    catch: ShownCatch | None = None
 
 
 async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
@@ -43,7 +46,15 @@ async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[Stor
     now_s = ctx.now_s()
     shown = present_stored(checks, now_s)
     catch = None if shown is None else shown.catch
-    return UseCaseAnswer(StoredRisk(checks.exposure.insiders(now_s), catch))
+    leaving = checks.exposure.liquidity(now_s)
+    return UseCaseAnswer(
+        StoredRisk(
+            insiders_bps=checks.exposure.insiders(now_s),
+            free_bps=None if leaving is None else leaving.free_bps,
+            unproven_bps=None if leaving is None else leaving.unproven_bps,
+            catch=catch,
+        )
+    )
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:

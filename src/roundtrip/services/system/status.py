@@ -122,7 +122,9 @@ async def service_status(ctx: Context, params: Nothing) -> UseCaseAnswer[Service
         async with looking(ctx) as (connection, index_cursor):
             backlog_now = await _read_backlog(connection, index_cursor, ctx.now_s())
             index = "never" if index_cursor is None else "followed"
-            followed = None if index_cursor is None else await _read_index(connection, index_cursor, head)
+            if index_cursor is not None:
+                node = _with_read_head(node, head, index_cursor.block)
+                followed = await _read_index(connection, index_cursor, head)
     except ServiceFull:
         followed, backlog_now = None, None
         index = "unread"
@@ -145,6 +147,14 @@ def _read_node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
     number = ctx.heads.last_number() if head is None else head.number
     at = None if head is None else when(head.timestamp_s)
     return NodeHealth(head is not None, number, at, why, nodes, took), head
+
+
+def _with_read_head(node: NodeHealth, head: BlockRef | None, followed: BlockRef) -> NodeHealth:
+    """The node with the index's newest block as its own, where that is above the last poll's: the index got
+    the block from the node. Unchanged where the node is behind."""
+    if head is None or head.number >= followed.number or is_node_behind(head, followed):
+        return node
+    return msgspec.structs.replace(node, head=followed.number, head_time=when(followed.timestamp_s))
 
 
 def _list_operations(ctx: Context) -> list[Took]:

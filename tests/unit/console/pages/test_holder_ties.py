@@ -79,3 +79,13 @@ def test_what_is_not_drawn_is_counted(count: int, drawn: int) -> None:
 def test_without_a_tie_nothing_is_drawn() -> None:
     assert draw_ties(holders([wallet(1, 900, None)]), BUYERS) is None
     assert draw_ties(holders([]) | {"forensics": {"purses": None}}, BUYERS) is None
+
+
+def test_a_purse_that_sold_all_is_in_the_table_only() -> None:
+    held = holders([wallet(1, 500, 1), wallet(2, 400, 1)], 2, 3)
+    held["forensics"]["purses"]["rows"][1]["holding"] = 0
+    sellers = [wallet(number, 0, 2, "sniper") for number in (3, 4, 5)]
+    ties = draw_ties(held, {"groups": [], "others": sellers})
+    assert ties is not None
+    assert [group["number"] for group in ties["groups"]] == [1]
+    assert (len(ties["wallets"]), ties["notDrawn"]) == (5, 3)

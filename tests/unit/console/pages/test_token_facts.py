@@ -4,14 +4,27 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.token import amount_back, colour_loss, describe_verdict, draw_history
-from roundtrip.console.pages.token_facts import MOST_FACTS, TokenFact, find_risk, list_facts
+from roundtrip.console.pages.token import (
+    amount_back,
+    colour_loss,
+    describe_verdict,
+    draw_history,
+    find_smaller,
+)
+from roundtrip.console.pages.token_facts import (
+    MOST_FACTS,
+    NOTHING_STORED,
+    TokenFact,
+    find_risk,
+    list_facts,
+)
 
 CHECK: dict[str, Any] = {
     "flags": [],
     "launchpad": None,
     "checkedAt": "2026-01-05T12:00:00Z",
     "token": {"owner": None},
+    "verdict": {"level": "ok", "code": "ok"},
 }
 HELD: dict[str, Any] = {
     "status": "complete",
@@ -39,10 +52,17 @@ def card(*outlook: dict[str, str], **cost: Any) -> dict[str, Any]:
 
 
 def facts(
-    check: Any = CHECK, card: Any = None, held: Any = None, totals: Any = None, says_liquidity: bool = False
+    check: Any = CHECK,
+    card: Any = None,
+    held: Any = None,
+    totals: Any = None,
+    says_liquidity: bool = False,
+    groups: Any = (),
+    **stored: int,
 ) -> list[TokenFact]:
     liquidity = None if totals is None else {"ifItLeft": None, "poolsComplete": True, "totals": totals}
-    return list_facts(check, card, held, liquidity, says_liquidity)
+    holders = None if held is None else {"held": held, "launched": {"groups": groups}}
+    return list_facts(check, card, holders, liquidity, says_liquidity, {**NOTHING_STORED, **stored})
 
 
 def signs(found: list[TokenFact]) -> list[str]:
@@ -58,26 +78,67 @@ def test_what_is_not_known_is_no_pass() -> None:
 
 
 def test_all_well_is_said_in_five_lines() -> None:
-    found = facts(card=card(), held=HELD, totals=BURNED)
+    found = facts(card=card(), held=HELD | {"deployer": {"heldBps": 0}}, totals=BURNED)
     assert signs(found) == ["good"] * MOST_FACTS
 
 
 def test_the_worst_comes_first_and_the_rest_is_left_out() -> None:
-    held = HELD | {
-        "forensics": {"suspiciousBps": 3877}, "holders": {"top10Bps": 6604}, "bundle": BUNDLE,
-        "deployer": {"heldBps": 1590},
-    }  # fmt: skip
+    held = HELD | {"forensics": {"suspiciousBps": 3877}, "holders": {"top10Bps": 6604}}
     found = facts(CHECK | {"flags": ["hook", "no_liquidity"]}, card(OWNER, sellTaxBps=1000, taxBps=994), held)
-    assert signs(found) == ["bad", "bad", "bad", "mind", "mind"]
-    assert found[0].text == (
-        "Insiders hold 38.77 %: the deployer 15.90 %, a bundle of 3 with one funder 26.55 % (these overlap)."
-    )
+    assert signs(found)[:5] == ["bad", "bad", "bad", "mind", "mind"]
+    shown = describe_verdict(CHECK["verdict"], None, found)
+    assert len(shown["facts"]) == MOST_FACTS
+    # What stands in the verdict is not said again.
+    assert shown["reasons"] == [found[0]]
+    assert found[0] not in shown["facts"]
+
+
+DEPLOYER = "0x" + "d" * 40
+
+
+@pytest.mark.parametrize(
+    ("wallets", "insiders_bps", "purse_bps", "text"),
+    [
+        ([DEPLOYER], 3877, 3682,
+         "38.77 %: the deployer 15.86 %, 2 more of its bundle 10.69 %, others 12.22 %."),
+        ([DEPLOYER], 3640, 3682,
+         "36.82 %: the deployer 15.86 %, 2 more of its bundle 10.69 %, others 10.27 %."),
+        ([], 3877, 0,
+         "38.77 %: the deployer 15.86 %, a bundle of 3 with one funder 26.55 % (these overlap)."),
+        ([], 4241, 0, "42.41 %: the deployer 15.86 %, a bundle of 3 with one funder 26.55 %."),
+    ],
+)  # fmt: skip
+def test_parts_of_the_insiders_add_up_to_the_boards_number(
+    wallets: list[str], insiders_bps: int, purse_bps: int, text: str
+) -> None:
+    purses = {"rows": [{"wallets": 5, "heldBps": purse_bps, "hasDeployer": True}] if purse_bps else []}
+    held = HELD | {
+        "forensics": {"suspiciousBps": insiders_bps, "purses": purses}, "bundle": BUNDLE,
+        "deployer": {"address": DEPLOYER, "heldBps": 1586},
+    }  # fmt: skip
+    group = {"isBundle": True, "count": 3, "heldBps": 2655, "wallets": [{"address": one} for one in wallets]}
+    assert facts(held=held, groups=[group])[0].text == f"Insiders hold {text}"
+
+
+def test_no_insiders_of_an_unknown_deployer_are_no_pass() -> None:
+    held = HELD | {"forensics": {"suspiciousBps": 0}}
+    assert [fact for fact in facts(held=held) if "Insiders" in fact.text] == []
+
+
+def test_a_high_tax_is_the_first_reason_of_its_verdict() -> None:
+    taxed = card(sellTaxBps=1000, taxBps=994) | {"catch": "tax"}
+    held = HELD | {"forensics": {"suspiciousBps": 3877}}
+    shown = describe_verdict(CHECK["verdict"], taxed, facts(card=taxed, held=held))
+    assert [one.text for one in shown["reasons"]] == [
+        "A tax takes 10.00 % of each sell.", "Insiders hold 38.77 %.",
+    ]  # fmt: skip
+    assert [one for one in shown["facts"] if "tax" in one.text] == []
 
 
 @pytest.mark.parametrize(
     ("cost", "sign", "text"),
     [
-        ({"sellTaxBps": 500, "taxBps": 498}, "mind", "The token takes a tax: buy 0.00 %, sell 5.00 %."),
+        ({"sellTaxBps": 500, "taxBps": 498}, "mind", "A tax takes 5.00 % of each sell."),
         ({"buyTaxBps": None, "sellTaxBps": None, "taxBps": 2000}, "bad", "20.00 % of a round trip."),
         ({"poolBps": 1949}, "bad", "The pool and its hook keep 19.49 % of a round trip."),
         ({"impactBps": 600}, "mind", "6.00 % fewer tokens than a small one."),
@@ -114,6 +175,38 @@ def test_what_lies_out_of_range_or_is_not_read_is_no_pass(answer: dict[str, Any]
     assert found.sign == sign
 
 
+@pytest.mark.parametrize(
+    ("free_bps", "unproven_bps", "sign", "text"),
+    [
+        (8700, 0, "bad", "87.00 % of the liquidity can be withdrawn now."),
+        (0, 9900, "mind", "Who can withdraw 99.00 % of the liquidity is not known."),
+        (0, 0, "mind", "Nobody could withdraw the liquidity when it was last read"),
+    ],
+)
+def test_liquidity_is_known_from_what_is_stored(
+    free_bps: int, unproven_bps: int, sign: str, text: str
+) -> None:
+    (found,) = [
+        fact for fact in facts(freeBps=free_bps, unprovenBps=unproven_bps) if fact.part == "liquidity"
+    ]
+    assert found.sign == sign
+    assert text in found.text
+
+
+def test_a_token_without_a_pool_has_no_liquidity_to_tell_of() -> None:
+    alone = CHECK | {"verdict": {"level": "warn", "code": "no_pool"}}
+    assert [fact for fact in facts(alone) if fact.part == "liquidity"] == []
+
+
+@pytest.mark.parametrize(
+    ("size", "amount", "smaller"),
+    [("0.01 eth", "0.1", "0.01"), ("0.1 eth", "0.1", None), ("0.5 eth", "0.50", None), (None, "0.1", None)],
+)
+def test_a_smaller_size_than_asked_for_is_told(size: str | None, amount: str, smaller: str | None) -> None:
+    assert find_smaller({"cost": {"size": size}}, amount) == smaller
+    assert find_smaller(None, amount) is None
+
+
 def test_liquidity_that_the_verdict_tells_of_is_not_called_unknown() -> None:
     assert [fact for fact in facts(says_liquidity=True) if fact.part == "liquidity"] == []
 
@@ -144,7 +237,10 @@ def test_wallets_of_one_purse_are_told() -> None:
     rows = [{"wallets": 4, "heldBps": 3679, "hasDeployer": True}, {"wallets": 2, "heldBps": 900}]
     held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": rows}}}
     text = "4 wallets of one purse, the deployer among them, hold 36.79 %."
-    assert find_risk(facts(held=held)) == text
+    assert text in [fact.text for fact in facts(held=held)]
+    risk = find_risk(facts(held=held))
+    assert risk is not None
+    assert risk.text == "Insiders hold 36.79 %."
 
 
 def test_an_owner_is_told_once() -> None:
@@ -207,4 +303,5 @@ def test_what_insiders_hold_takes_the_green_of_a_verdict(
     shown = describe_verdict(
         {"level": level, "code": code}, None, [TokenFact("bad", "They hold much.", "holders", weighs)]
     )
-    assert (shown["word"], shown["colour"], shown["risk"]) == expected
+    told = next((one.text for one in shown["reasons"]), None)
+    assert (shown["word"], shown["colour"], told) == expected

@@ -26,6 +26,12 @@ def test_a_gain_is_the_worth_less_the_cost_of_what_is_left() -> None:
     assert (row["costEth"], row["gainEth"], row["gainBps"]) == (2.0, 1.0, 5000)
 
 
+def test_what_floats_cannot_tell_from_nothing_is_no_gain() -> None:
+    row = position(0.1 / 3, "3", 0.10000000000000014)
+    assert (row["gainEth"], row["gainBps"]) == (0.0, 0)
+    assert position(0.1, "1", 0.1001)["gainBps"] == 10
+
+
 @pytest.mark.parametrize("parts", [(None, "4", 3.0), (0.5, None, 3.0), (0.5, "4", None)])
 def test_a_gain_of_something_unknown_is_unknown_and_in_no_sum(parts: tuple[Any, Any, Any]) -> None:
     row = position(*parts)

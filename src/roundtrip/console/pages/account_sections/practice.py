@@ -8,6 +8,7 @@ from typing import Any
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.console.support.small_chart import draw_curve
+from roundtrip.domain.check.refusals import TRANSFER_REFUSED
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.trades import PracticeHistory, practice_history
 from roundtrip.services.support.index_reader import Nothing
@@ -41,7 +42,8 @@ def gain_now(practice: Mapping[str, Any]) -> str | None:
 
 def _draw_account(answers: Answers, query: Mapping[str, str]) -> Answers:
     """``typed``: the token with which another page's link prefills the form. ``curve``: of the profit that
-    was taken (``taken`` points), and of what it would be if all were sold now (``gain``)."""
+    was taken (``taken`` points), and of what it would be if all were sold now (``gain``). ``no_reason``:
+    words that say no more than that it cannot be sold."""
     practice, history = answers["practice"], answers["history"]
     values = [(datetime.fromisoformat(one["at"]), Decimal(one["total"])) for one in history["points"]]
     begun = [trade["madeAt"] for trade in answers["trades"]["trades"]]
@@ -56,6 +58,7 @@ def _draw_account(answers: Answers, query: Mapping[str, str]) -> Answers:
         "typed": query.get("token", "")[:42],
         "refused": {one["token"]["address"] for one in practice["positions"] if is_refused(one)},
         "gain": gain,
+        "no_reason": TRANSFER_REFUSED,
         "curve": draw_curve(values),
         "taken": taken,
         "first": values[0][0].isoformat() if values else None,

@@ -1,0 +1,38 @@
+"""The page of insider alerts: the board's rows, each with the verdict of its token."""
+
+from datetime import datetime
+
+import msgspec
+
+from roundtrip.domain.base.types import Address
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.index_reader import Nothing, reading
+from roundtrip.store.boards.newest_checks import read_shown_checks
+
+from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from .signals import Signal, signals
+
+
+class SignalsPage(msgspec.Struct, frozen=True, rename="camel"):
+    """The rows of ``signals``, and verdicts by the token's address; without one it is not checked."""
+
+    text: str
+    block: int
+    block_time: datetime
+    signals: list[Signal]
+    verdicts: dict[str, ShownVerdict]
+
+
+async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPage]:
+    """The page's rows. Raises ServiceFull."""
+    found = (await signals(ctx, params)).answer
+    async with reading(ctx) as (connection, _):
+        tokens = {Address(signal.token.address) for signal in found.signals}
+        checks = await read_shown_checks(connection, tokens)
+    now_s = ctx.now_s()
+    verdicts: dict[str, ShownVerdict] = {}
+    for token, its_checks in checks.items():
+        if (verdict := present_stored(its_checks, now_s)) is not None:
+            verdicts[token] = verdict
+    answer = SignalsPage(found.text, found.block, found.block_time, found.signals, verdicts)
+    return UseCaseAnswer(answer, SHARED_MS)
