@@ -55,6 +55,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # sweep    seeded runs through faults                   SEEDS=500 FIRST= RUNS="index alerts"
 # bad-days the whole service, one fault after another   FLAGS='--only "node stalls"'
 # soak     twice the load that it can bear              MINUTES=30
+# overload twice and ten times that load, how soon callers are told  FLAGS='--beside ../older'
 # schemathesis  2,000 cases of the OpenAPI document
 # python   unit and store tests on another Python       PYTHON_VERSION=3.12
 # server   all tests on a PostgreSQL server             DATABASE_URL=postgresql://role:password@host/database
@@ -63,8 +64,9 @@ springs = -m truth.run_springs $(if $(CASE),--case '$(CASE)',$(or $(N),340) $(SE
 dialects = -m truth.run_dialects $(FLAGS)
 bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
+overload = -m bench.soak_overload $(FLAGS)
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, schemathesis, python or server.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python or server.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)
@@ -74,7 +76,7 @@ else ifeq ($(NAME),python)
 else ifeq ($(NAME),server)
 	@TEST_DATABASE_URL='$(DATABASE_URL)' $(TESTS) -m support.servers --strange $(PYTEST) $(BY_TWO) $(TEST)
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, schemathesis, python or server))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python or server))
 endif
 
 # What is written from the code, by NAME.

@@ -34,6 +34,7 @@ from .soak_mix import Ask, Mix, Plan, outcome
 ADDRESSES, MOST_LINES, MOST_FILES = 1000, 1500, 4000
 WINDOW_S, LATE_S = 4.0, 45.0
 _WRONG_KEPT = 20
+_TIMES = ("answered_ms", "busy_ms", "sent_late_ms")
 BUSY = ("busy", "page 503")
 
 
@@ -41,7 +42,9 @@ BUSY = ("busy", "page 503")
 class Window:
     """The results of four seconds. ``unsent``: no connection was free. ``lost``: no answer came, or none
     within 45 seconds. ``again``: sent twice. ``answered_ms``, ``busy_ms``: p50, p95, p99 of what was
-    answered and of busy ones; ``kind_ms``: of what was answered, by kind. ``waiting``: under way at the end
+    answered and of busy ones; ``kind_ms``: of what was answered, by kind. ``sent_late_ms``: how long this
+    process itself took to send requests that were due. ``callers``: how many of each sort were answered and
+    busy. ``waiting``: under way at the end
     of it. ``wrong``: what should never be, in words."""
 
     spent_s: float = 0.0
@@ -53,14 +56,16 @@ class Window:
     events: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     by_kind: Counter[str] = field(default_factory=Counter)
+    callers: Counter[str] = field(default_factory=Counter)
     answered_ms: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
     kind_ms: dict[str, list[float]] = field(default_factory=dict)
+    sent_late_ms: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
     def summed(self) -> dict[str, object]:
         """As JSON values."""
-        times = {name: _percentiles(getattr(self, name)) for name in ("answered_ms", "busy_ms")}
+        times = {name: _percentiles(getattr(self, name)) for name in _TIMES}
         kinds = {"kind_ms": {kind: _percentiles(found) for kind, found in self.kind_ms.items()}}
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         return plain | times | kinds | {"wrong": self.wrong[:_WRONG_KEPT]}
@@ -158,6 +163,7 @@ class Load:
         said, wrong = outcome(waiting.ask, status, body)
         self.window.outcomes[said] += 1
         self.window.by_kind[f"{waiting.ask.kind}: {said}"] += 1
+        self.window.callers[f"{waiting.ask.caller()}: {'busy' if said in BUSY else 'answered'}"] += 1
         if said in BUSY:
             self.window.busy_ms.append(took_ms)
         else:
@@ -212,6 +218,7 @@ class Load:
         """One arrival."""
         number = self._rng.randrange(ADDRESSES)
         self.window.offered += 1
+        self.window.sent_late_ms.append((time.perf_counter() - due_s) * 1000)
         self._send(_Waiting(self._mix.draw(), due_s, f"127.1.{number // 250}.{number % 250 + 1}"))
 
     def end_late(self) -> None:

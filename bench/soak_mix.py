@@ -60,6 +60,12 @@ class Ask:
     form: str = "json"
     level: str = ""
 
+    def caller(self) -> str:
+        """Which sort of caller sends it: ``a page``, ``with a key`` or ``without a key``."""
+        if self.form == "page":
+            return "a page"
+        return "with a key" if b"\r\nx-api-key: " in self.request else "without a key"
+
 
 class _Verdict(msgspec.Struct):
     level: str

@@ -217,9 +217,11 @@ async def _uncounted(connection: Connection, crowd: Crowd) -> list[str]:
     wrong = []
     trades = await connection.fetchval("SELECT count(*) FROM accounts.practice_trade")
     calls = await connection.fetchval("SELECT sum(calls) FROM accounts.day")
+    leased = await connection.fetchval("SELECT sum(leased) FROM accounts.day")
     for what, there, whose, spare in (
         ("trades", trades, ("practice",), 0),
-        ("calls", calls - CALLS_BEFORE, ("practice", "keyed check"), LOST_BY_A_CRASH),
+        # What killed processes had leased they may have spent.
+        ("calls", calls - CALLS_BEFORE, ("practice", "keyed check"), LOST_BY_A_CRASH + leased),
     ):
         answered = sum(one.code == OK for one in crowd.said if one.who in whose)
         open_ones = sum(one.code != OK for one in crowd.said if one.who in whose)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from uuid import UUID, uuid4
@@ -14,6 +14,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import CreditHold
+from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 from roundtrip.store.server.rows import Connection
 
 
@@ -69,6 +70,7 @@ class Counts:
 
     live: dict[bytes, Account] = field(default_factory=dict)
     days: Counter[tuple[int, date]] = field(default_factory=Counter)
+    leased: Counter[tuple[int, date]] = field(default_factory=Counter)
     minute: Counter[tuple[str, int]] = field(default_factory=Counter)
     fault: Exception | None = None
     is_done: bool = False
@@ -105,13 +107,34 @@ class Counts:
             return None
         has_room = True
         if owner is not None and call.day is not None:
-            has_room = self.days[owner.id, call.day] < call.per_day
+            key = owner.id, call.day
+            has_room = self.days[key] + self.leased[key] < call.per_day
             self.days[owner.id, call.day] += has_room
         if call.caller is not None and has_room:
             self.minute[call.caller, call.taken_ms] += 1
         if owner is None:
             return None
         return LiveKey(owner, has_room, not has_room and owner.id in self.balances)
+
+    async def move_leases(
+        self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
+    ) -> dict[AccountDay, int]:
+        """One at a time, as the statement does."""
+        self.writes += 1
+        if self.fault is not None and not self.is_done:
+            raise self.fault
+        lent = {}
+        for change in changes:
+            key = change.key()
+            self.days[key] += change.spent
+            self.leased[key] = max(0, self.leased[key] - change.spent - change.returned)
+            left = change.per_day - self.days[key] - self.leased[key]
+            lent[key] = max(0, min(change.wanted, left // 256))
+            self.leased[key] += lent[key]
+        self.minute.update(minutes)
+        if self.fault is not None:
+            raise self.fault
+        return lent
 
     async def move(
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int

@@ -1,7 +1,7 @@
 """Processes that spend credits, and die or lose their database where they are told to."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -14,13 +14,33 @@ from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
+from roundtrip.store.accounts import call_counts, leases
+from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import CreditHold
+from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 
 from .counting import Drawn, Wall, key_of
 
 FREE = 1
 """Calls a day."""
 ALLOWANCES = Allowances(CallAllowance(1), CallAllowance(10**6, FREE), CallAllowance(10**6, FREE))
+
+
+@dataclass
+class InTurns(DatabaseCalls):
+    """One of fifty that have twenty connections."""
+
+    async def write(
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
+    ) -> list[LiveKey | None]:
+        async with self.pool.acquire() as connection:
+            return await call_counts.write(connection, calls, handed_back)
+
+    async def move_leases(
+        self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
+    ) -> dict[AccountDay, int]:
+        async with self.pool.acquire() as connection:
+            return await leases.move(connection, changes, minutes)
 
 
 @dataclass
@@ -82,6 +102,8 @@ class Process:
         """In the middle of whatever it does."""
         for own in (self.ledger.connection, self.counts.connection):
             await own._discard()
+        if self.gate.counter._timer is not None:
+            self.gate.counter._timer.cancel()
         for part in (self.spender, self.gate.counter):
             if part._flushing is not None:
                 part._flushing.cancel()

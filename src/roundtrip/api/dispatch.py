@@ -144,9 +144,32 @@ class Dispatch:
             if reply.error is not None:
                 span.note("code", reply.error.code)
                 self._record_failure(reply.error, operation, door)
-        measures.observe("operation", operation.name, outcome, self.clock() - started_s)
-        measures.count("requests", door, outcome)
+        self._measure(operation, door, outcome, started_s)
         return reply
+
+    async def run_shared(
+        self, operation: AnyOperation, shared: SharedAnswer, caller: CallerRequest
+    ) -> Ticket | None:
+        """Counts one request over HTTP whose answer is ``shared``, as ``run`` does, without a span. Raises
+        CallRefused, with the error as the caller receives it."""
+        started_s = self.clock()
+        try:
+            admitted = await self.gate.admit(caller, operation.counts, operation.key)
+        except Exception as fault:
+            refused = fault if isinstance(fault, CallRefused) else CallRefused(Unexpected(), None)
+            error = add_request_id(refused.error)
+            if isinstance(error, Unexpected):
+                log.exception("request failed", request=error.request_id, operation=operation.name)
+            self._record_failure(error, operation, "http")
+            self._measure(operation, "http", _classify_error(error), started_s)
+            raise CallRefused(error, refused.ticket) from None
+        ticket = await self._charge(admitted, shared.counted)
+        self._measure(operation, "http", "shared", started_s)
+        return ticket
+
+    def _measure(self, operation: AnyOperation, door: Door, outcome: str, started_s: float) -> None:
+        self.ctx.measures.observe("operation", operation.name, outcome, self.clock() - started_s)
+        self.ctx.measures.count("requests", door, outcome)
 
     def _record_failure(self, error: RoundtripError, operation: AnyOperation, door: Door) -> None:
         """Counts the error, and logs it if the caller did not cause it. Unexpected ones are logged
@@ -187,19 +210,21 @@ class Dispatch:
                 operation, params, admitted, caller, key, min_block_number
             )
         except CallRefused as refused:
-            return error_reply(refused.error, _limit_headers(refused.ticket))
+            return error_reply(refused.error, limit_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _limit_headers(self._release_uncharged(admitted, error.counts)))
+            return error_reply(error, limit_headers(self._release_uncharged(admitted, error.counts)))
         except Exception:
             failure = Unexpected()
             log.exception("request failed", request=failure.request_id, operation=operation.name)
-            return error_reply(failure, _limit_headers(self._release_uncharged(admitted, counted=False)))
+            return error_reply(failure, limit_headers(self._release_uncharged(admitted, counted=False)))
         except BaseException:
             # The caller has disconnected; the run continues for others that share it.
             if admitted is not None:
                 self.gate.release(admitted)
             raise
-        headers = _limit_headers(await self._charge(admitted, shared.counted))
+        if operation.writes and operation.key:
+            self.gate.doubt_keys(admitted)
+        headers = limit_headers(await self._charge(admitted, shared.counted))
         if operation.shared_by is None:
             return DoorReply(200, shared.body, headers)
         headers["x-cache"] = "hit" if is_hit else "miss"
@@ -251,7 +276,7 @@ class Dispatch:
         if operation.shared_by is None:
             if operation.counts == "never":
                 return await run(), False
-            with self.shared.reserve_place(flight_caller):
+            with self.shared.reserve_place(flight_caller, operation.name):
                 return await run(), False
         key = f"{operation.name}:{operation.shared_by(params)}"
         fresh = self.shared.find_fresh(key) if min_block_number else None
@@ -282,8 +307,12 @@ def _classify_outcome(reply: DoorReply) -> str:
     """The outcome, for metrics: "made" (computed for this request), "shared" (from the shared answers),
     "refused" (the caller's error), or "failed" (not the caller's error)."""
     if reply.error is not None:
-        return "refused" if reply.error.status < 500 else "failed"
+        return _classify_error(reply.error)
     return "shared" if reply.headers.get("x-cache") == "hit" else "made"
+
+
+def _classify_error(error: RoundtripError) -> str:
+    return "refused" if error.status < 500 else "failed"
 
 
 def read_params(
@@ -313,7 +342,8 @@ def _convert_whole_floats(raw: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _limit_headers(ticket: Ticket | None) -> dict[str, str]:
+def limit_headers(ticket: Ticket | None) -> dict[str, str]:
+    """What an answer says of the caller's minute."""
     if ticket is None:
         return {}
     return {

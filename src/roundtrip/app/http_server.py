@@ -24,7 +24,7 @@ from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
-from roundtrip.api.http.app import NotFoundPage, create_app
+from roundtrip.api.http.app import NotFoundPage, Service, create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
 from roundtrip.api.server.overload import RunLimit
@@ -109,6 +109,7 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
         shared_store,
         run_limit.allowed_runs,
         functools.partial(is_newest, ctx),
+        run_limit.measure_run,
     )
 
     @contextlib.asynccontextmanager
@@ -132,7 +133,6 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
         callers,
         running,
         extra_routes=page_routes,
-        should_shed=run_limit.should_shed,
         not_found_page=not_found_page,
     )
 
@@ -207,7 +207,8 @@ def build_http_server(
     """The HTTP server of an application. ``ready`` is called when it serves. ``takes_turns``: other processes
     accept from the same sockets. Its ``serve`` ends on a signal, and raises the signal again."""
     places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
-    protocol = functools.partial(BoundedProtocol, places=places)
+    reception = app.reception if isinstance(app, Service) else None
+    protocol = functools.partial(BoundedProtocol, places=places, reception=reception)
     config = uvicorn.Config(
         app,
         loop="none",

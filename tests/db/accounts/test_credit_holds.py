@@ -12,7 +12,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
+from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.credit_spender import CreditSpender, DatabaseCredits
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
@@ -20,10 +20,11 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credit_holds
-from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
+from roundtrip.store.accounts.call_counts import CountedCall
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_account, put_credits
+from support.processes import InTurns
 
 DAY = date(2025, 10, 9)
 NEXT = date(2025, 10, 10)
@@ -136,17 +137,6 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Conne
 
 
 # --- many processes --------------------------------------------------------------------------------
-
-
-@dataclass
-class InTurns(DatabaseCalls):
-    """One of fifty that have twenty connections."""
-
-    async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
-    ) -> list[LiveKey | None]:
-        async with self.pool.acquire() as connection:
-            return await call_counts.write(connection, calls, handed_back)
 
 
 @dataclass

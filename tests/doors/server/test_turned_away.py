@@ -1,5 +1,6 @@
-"""What is answered while the service can do no more: at every door, before anything is looked at."""
+"""What is answered while the service can do no more: at every door, before a body is read."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -8,25 +9,45 @@ import pytest
 from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
+from roundtrip.api.http.turned_away import CallerSorter, RefusalEncoder
 from roundtrip.api.request.callers import Callers
-from roundtrip.api.server.overload import LATE_S, SHEDS_AFTER_S, RunLimit
+from roundtrip.api.server.arrivals import Arrival, ArrivalQueue, CallerSort
+from roundtrip.api.server.reception import Reception
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.services.runtime.context import Context
 from support.serving import served
 
 
+class RefusingQueue(ArrivalQueue):
+    """It has refused all for long; who has a key is started. ``sorts``: who came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sorts: list[CallerSort] = []
+
+    def starts_now(self) -> bool:
+        return False
+
+    def add(self, sort: CallerSort, arrival: Arrival) -> None:
+        self.sorts.append(sort)
+        if sort == "keyed":
+            arrival.start()
+        else:
+            arrival.refuse(0.02)
+
+
 @pytest.fixture
-async def url(ctx: Context) -> AsyncIterator[str]:
-    """A service whose loop was far behind for long; its next look is overdue."""
-    now_s = 0.0
-    pressure = RunLimit(8, lambda: now_s)
-    for _ in range(20):
-        now_s += SHEDS_AFTER_S
-        pressure.record_delay(now_s, LATE_S, 0)
-    now_s += 1.0
+def queue() -> RefusingQueue:
+    return RefusingQueue()
+
+
+@pytest.fixture
+async def url(ctx: Context, queue: RefusingQueue) -> AsyncIterator[str]:
+    """A service that is overloaded."""
     gate = gate_over(ctx, None)
-    dispatch = Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
-    async with gate.open(), served(create_app(dispatch, Callers(), should_shed=pressure.should_shed)) as at:
+    app = create_app(Dispatch(ctx, gate, SharedAnswers(lambda: 0.0)), Callers())
+    app.reception = Reception(CallerSorter(Callers(), gate), RefusalEncoder(ctx.measures), queue)
+    async with gate.open(), served(app) as at:
         yield at
 
 
@@ -36,24 +57,61 @@ async def url(ctx: Context) -> AsyncIterator[str]:
 )
 async def test_programs_are_told_busy(url: str, ctx: Context, method: str, path: str) -> None:
     """Also where a body comes that nobody reads; and the connection can be used again."""
-    async with aiohttp.ClientSession() as session:
+    connector = aiohttp.TCPConnector(limit=1)
+    async with aiohttp.ClientSession(connector=connector) as session:
         for _ in range(2):
             async with session.request(method, url + path, data=b"x" * 30_000) as answer:
                 assert answer.status == 503
                 assert (await answer.json())["error"]["code"] == "busy"
                 assert answer.headers["retry-after"] == "1"
                 assert answer.headers["cache-control"] == "no-store"
+                assert len(answer.headers["x-request-id"]) == 12
+                assert answer.connection is None or not answer.headers.get("connection")
     told = {(name, ended): one.count() for (_, name, ended), one in ctx.measures.all()}
     assert told["turned_away", "failed"] == 2
 
 
-async def test_people_are_told_in_words(url: str) -> None:
+async def test_requests_in_one_piece_are_answered_in_turn(url: str) -> None:
+    """Refused ones, bodies in between, and one that never waits."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    posted = b"POST /v1/simulate HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n{..}"
+    writer.write(posted + b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n" + posted)
+    writer.write(b"GET /v1/health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+    async with asyncio.timeout(10):
+        said = await reader.read()
+    writer.close()
+    heads = [line for line in said.split(b"\r\n") if line.endswith((b"200 OK", b"503 Service Unavailable"))]
+    assert [head.split()[-1] for head in heads] == [b"Unavailable"] * 3 + [b"OK"]
+
+
+async def test_who_waits_to_send_a_body_is_told_that_the_connection_ends(url: str) -> None:
+    """It may send the body or not, so what comes next could not be read."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /mcp HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n")
+    async with asyncio.timeout(10):
+        said = await reader.read()
+    writer.close()
+    assert said.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nconnection: close\r\n" in said
+
+
+async def test_a_connection_is_closed_where_its_request_says_so(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        headers = {"connection": "close"}
+        async with session.get(url + "/llms.txt", headers=headers) as answer:
+            assert (answer.status, answer.headers["connection"]) == (503, "close")
+
+
+async def test_people_are_told_in_words(url: str, queue: RefusingQueue) -> None:
     headers = {"accept": "text/html,application/xhtml+xml"}
     async with aiohttp.ClientSession() as session, session.get(url + "/", headers=headers) as answer:
         assert answer.status == 503
         assert answer.content_type == "text/plain"
         assert answer.headers["retry-after"] == "1"
         assert "Reload this page in a few seconds" in await answer.text()
+    assert queue.sorts == ["page"]
 
 
 async def test_a_browser_may_read_that_it_was_turned_away(url: str) -> None:

@@ -1,9 +1,10 @@
-"""Counts calls: all that arrive while one statement is under way go into the next one."""
+"""Counts calls with a key: from a lease in memory, else by the next statement, which counts all that arrive
+while one is under way."""
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,17 +12,25 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.store.accounts import call_counts
+from roundtrip.store.accounts import call_counts, leases
 from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, RefundedCall
+from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .batch_writer import MOST_AT_ONCE, MOST_WAITING, BatchWriter, DedicatedConnection
+from .leases import DayLeases
 from .minute_limits import MOST_LOADED, WINDOW_MS
 
 log = structlog.get_logger(__name__)
 
 _MOST_UNWRITTEN = 50_000
-"""Calls and refunds that wait for a database that is away."""
+"""Refunds, and calls of the minute, that wait for a database that is away."""
+WRITE_S = 0.1
+"""How late calls of a lease are written."""
+PROOF_S = 0.25
+"""For so long after a statement a key that was live is taken for live: a revocation takes effect after it."""
+AWAY_PROOF_S = 10.0
+"""The same while the database is away."""
 _FORGET_S = 0.5
 _FORGET_EVERY_MS = 1_000
 _NEVER_WRITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
@@ -37,6 +46,10 @@ class CallStore(Protocol):
     async def write(
         self, calls: Sequence[CountedCall], refunds: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]: ...
+
+    async def move_leases(
+        self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
+    ) -> dict[AccountDay, int]: ...
 
     async def recent(self, now_ms: int) -> RecentCalls: ...
 
@@ -62,6 +75,13 @@ class DatabaseCalls:
         if forget_before_ms:
             await self._forget(forget_before_ms)
         return live_keys
+
+    async def move_leases(
+        self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
+    ) -> dict[AccountDay, int]:
+        """As ``leases.move``."""
+        async with self.connection.acquire() as connection:
+            return await leases.move(connection, changes, minutes)
 
     async def recent(self, now_ms: int) -> RecentCalls:
         """Calls of the last minute."""
@@ -90,25 +110,55 @@ class _WaitingCall:
 
 
 @dataclass(slots=True)
-class CallCounter(BatchWriter):
-    """Counts calls in a store, in batches. ``now_ms``: since 1970.
+class _LeaseWaiter:
+    """A call of an account whose lease is being filled up, and the result that its caller waits for; None: it
+    shall be counted in another way."""
 
-    While the store is away, callers with a key are refused, since no key can be looked up. Callers without
-    one are counted in memory, and written later for as long as their minute lasts.
+    call: CountedCall
+    account_id: int
+    live_key: "asyncio.Future[LiveKey | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyProof:
+    """A key that was live when a statement began, ``proved_s``, monotonic."""
+
+    live_key: LiveKey
+    proved_s: float
+
+
+@dataclass(slots=True)
+class CallCounter(BatchWriter):
+    """Counts calls with a key in a store. ``now_ms``: since 1970.
+
+    An account that calls often has a lease: its calls are made from memory while the key was live a moment
+    ago, and written up to ``WRITE_S`` later. All other calls wait for a statement. While the store is away,
+    what is leased may be spent; then callers are refused, since no key can be looked up.
     """
 
     store: CallStore
     now_ms: Callable[[], int]
+    leases: DayLeases = field(default_factory=DayLeases)
     _waiting: deque[_WaitingCall] = field(default_factory=deque)
-    _unwritten: deque[CountedCall] = field(default_factory=lambda: deque(maxlen=_MOST_UNWRITTEN))
     _refunds: deque[RefundedCall] = field(default_factory=lambda: deque(maxlen=_MOST_UNWRITTEN))
     _look_ups: "dict[bytes, asyncio.Future[LiveKey | None]]" = field(default_factory=dict)
     _load_later: Callable[[RecentCalls], None] | None = None
     _forgot_ms: int = 0
+    _minutes: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Calls of leases in their minutes, not written yet."""
+    _proofs: dict[bytes, _KeyProof] = field(default_factory=dict)
+    """The oldest proof first."""
+    _doubts: int = 0
+    _used_keys: dict[bytes, None] = field(default_factory=dict)
+    """Keys of calls of leases, to be proved again."""
+    _lease_waiters: list[_LeaseWaiter] = field(default_factory=list)
+    _is_due: bool = False
+    _timer: asyncio.TimerHandle | None = None
 
     def waiting(self) -> int:
-        """Calls and refunds that are not written yet."""
-        return len(self._waiting) + len(self._unwritten) + len(self._refunds)
+        """Writes that somebody waits for, or that are due."""
+        is_due = self._is_due or self.leases.is_low()
+        return len(self._waiting) + len(self._refunds) + is_due
 
     async def recent(self, load_later: Callable[[RecentCalls], None] | None = None) -> RecentCalls:
         """Written calls of the last minute. Where the store does not answer: none now, and ``load_later`` is
@@ -122,21 +172,82 @@ class CallCounter(BatchWriter):
 
     async def look_up(self, key_hash: bytes, known: bool) -> LiveKey | None:
         """The owner of a key, by the next statement: one row for all that ask at once. ``known``: it was live
-        once; else it has the smaller share of the queue, like callers without a key. Raises ServiceFull
-        (busy)."""
+        once; else it has the smaller share of the queue. Raises ServiceFull (busy)."""
         live_key = self._look_ups.get(key_hash)
         if live_key is None:
             live_key = self._enqueue(CountedCall(None, self.now_ms(), key_hash), known)
             self._look_ups[key_hash] = live_key
         return await asyncio.shield(live_key)
 
-    async def count(self, call: CountedCall) -> LiveKey | None:
-        """Counts a call, and returns when that is written. None: its key is not live, or it has none. Raises
-        ServiceFull (busy): the store is away, or too many wait."""
-        if call.key_hash is None and self._is_away():
-            self._unwritten.append(call)
+    async def count(self, call: CountedCall, account_id: int) -> LiveKey | None:
+        """Counts a call of an account. None: its key is not live. Raises ServiceFull (busy): the store is
+        away, or too many wait."""
+        day, key_hash = call.day, call.key_hash
+        if day is None or key_hash is None:
+            # What it answers shall know every call before it.
+            self._is_due = self._is_due or bool(self._used_keys)
+            return await self._enqueue(call, True)
+        live_key = self._spend(call, account_id)
+        if live_key is None and self.leases.is_coming(account_id, day, call.per_day):
+            live_key = await self._wait_for_lease(call, account_id)
+        if live_key is not None:
+            return live_key
+        if self.leases.has(account_id, day, call.per_day):
+            try:
+                if await self.look_up(key_hash, True) is None:
+                    return None
+            except ServiceFull:
+                live_key = self._spend(call, account_id)
+                if live_key is None:
+                    raise
+                return live_key
+            live_key = self._spend(call, account_id)
+            if live_key is not None:
+                return live_key
+        self.leases.note(account_id, day, call.per_day, self.clock())
+        return await self._enqueue(call, True)
+
+    async def _wait_for_lease(self, call: CountedCall, account_id: int) -> LiveKey | None:
+        """Makes a call of the lease as soon as what was asked for has come; None: it did not."""
+        if self._flushing is None or self._is_away():
             return None
-        return await self._enqueue(call, call.key_hash is not None)
+        live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
+        self._lease_waiters.append(_LeaseWaiter(call, account_id, live_key))
+        return await live_key
+
+    def _serve_waiters(self) -> None:
+        """Makes the calls that wait for a lease, as far as it goes. Not each caller does when its turn comes:
+        the next statement shall know of them."""
+        waiters, self._lease_waiters = self._lease_waiters, []
+        for entry in waiters:
+            if not entry.live_key.done():
+                entry.live_key.set_result(self._spend(entry.call, entry.account_id))
+
+    def doubt(self, account_id: int) -> None:
+        """One of the account's keys may have been revoked: the next call with one waits for a statement that
+        begins from now on."""
+        self._doubts += 1
+        for key_hash in [h for h, proof in self._proofs.items() if proof.live_key.account.id == account_id]:
+            del self._proofs[key_hash]
+
+    def _spend(self, call: CountedCall, account_id: int) -> LiveKey | None:
+        """Makes a call of the lease, if its key was live a moment ago."""
+        proof, now_s = self._proofs.get(call.key_hash or b""), self.clock()
+        if proof is None or call.day is None:
+            return None
+        if now_s - proof.proved_s > (AWAY_PROOF_S if self._is_away() else PROOF_S):
+            return None
+        if not self.leases.spend(account_id, call.day, call.per_day, now_s):
+            return None
+        if call.caller is not None and len(self._minutes) < _MOST_UNWRITTEN:
+            minute = (call.caller, call.taken_ms)
+            self._minutes[minute] = self._minutes.get(minute, 0) + 1
+        assert call.key_hash is not None
+        self._used_keys[call.key_hash] = None
+        if self.leases.is_low():
+            self._start_flush()
+        self._write_later()
+        return proof.live_key
 
     def _enqueue(self, call: CountedCall, preferred: bool) -> "asyncio.Future[LiveKey | None]":
         if self._is_away():
@@ -148,30 +259,75 @@ class CallCounter(BatchWriter):
         self._start_flush()
         return live_key
 
-    def count_later(self, call: CountedCall) -> None:
-        """Counts a call without a key, and does not wait."""
-        self._unwritten.append(call)
-        self._start_flush()
-
     def refund(self, refund: RefundedCall) -> None:
         """Uncounts a call, and does not wait."""
         self._refunds.append(refund)
         self._start_flush()
 
-    async def close(self) -> None:
-        """Writes what is left, if the store answers."""
+    async def write_behind(self) -> None:
+        """Writes what leases made, and returns idle ones, if the store answers."""
+        self._is_due = True
         await self._finish()
-        with contextlib.suppress(*DATABASE_FAULTS):
-            await self.store.close()
+
+    async def close(self) -> None:
+        """Writes what is left and returns all leases, if the store answers."""
+        if self._flushing is not None:
+            await self._flushing
+        self._away_until_s = None
+        try:
+            self.leases.give_up_idle(self.clock(), 0.0)
+            self._is_due = self.leases.is_held() or bool(self._minutes)
+            await self._finish()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            with contextlib.suppress(*DATABASE_FAULTS):
+                await self.store.close()
+
+    def _write_later(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITE_S, self._write_now)
+
+    def _write_now(self) -> None:
+        self._timer, self._is_due = None, True
+        self._start_flush()
+        if self.leases.is_held() or self._minutes:
+            self._write_later()
 
     async def _flush_batch(self) -> None:
-        now_ms = self.now_ms()
+        is_due, self._is_due = self._is_due, False
+        try:
+            now_ms, now_s = self.now_ms(), self.clock()
+            if is_due:
+                self.leases.give_up_idle(now_s)
+                self._prove_used_keys(now_s)
+            if is_due or self.leases.is_low():
+                await self._move_leases(now_ms, now_s, is_due)
+        finally:
+            self._serve_waiters()
+        if (self._waiting or self._refunds) and not self._is_away():
+            await self._write_calls(now_ms, now_s)
+
+    def _prove_used_keys(self, now_s: float) -> None:
+        """Asks whether keys whose leases are in use are still live, and forgets old proofs."""
+        for key_hash, proof in list(self._proofs.items()):
+            if now_s - proof.proved_s <= AWAY_PROOF_S:
+                break
+            del self._proofs[key_hash]
+        while self._used_keys and len(self._waiting) < MOST_AT_ONCE:
+            key_hash = next(iter(self._used_keys))
+            del self._used_keys[key_hash]
+            found = self._proofs.get(key_hash)
+            if found is not None and now_s - found.proved_s >= WRITE_S and key_hash not in self._look_ups:
+                call = CountedCall(None, self.now_ms(), key_hash)
+                self._waiting.append(_WaitingCall(call, asyncio.get_running_loop().create_future()))
+
+    async def _write_calls(self, now_ms: int, now_s: float) -> None:
         waiting = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
         for entry in waiting:
             if entry.call.caller is None and entry.call.key_hash is not None:
                 # A later look-up may follow a revocation of the key: it needs a row of its own.
                 self._look_ups.pop(entry.call.key_hash, None)
-        unwritten = self._take_unwritten(now_ms, MOST_AT_ONCE)
         refunds = [self._refunds.popleft() for _ in range(min(MOST_AT_ONCE, len(self._refunds)))]
         # A minute that is over needs no refund; a day does.
         refunds = [
@@ -179,20 +335,55 @@ class CallCounter(BatchWriter):
             for refund in refunds
             if refund.day is not None or _is_in_window(refund.taken_ms, now_ms)
         ]
+        doubts = self._doubts
         forget_before_ms = now_ms - KEPT_MS if abs(now_ms - self._forgot_ms) >= _FORGET_EVERY_MS else 0
         try:
             await self._load_recent(now_ms)
-            calls = [*(entry.call for entry in waiting), *unwritten]
+            calls = [entry.call for entry in waiting]
             live_keys = await self.store.write(calls, refunds, forget_before_ms)
         except Exception as fault:
-            self._handle_failure(fault, waiting, unwritten, refunds)
+            self._handle_failure(fault, waiting, refunds)
             return
         self._mark_present()
         self._load_later = None
         self._forgot_ms = now_ms if forget_before_ms else self._forgot_ms
         for entry, live_key in zip(waiting, live_keys, strict=False):
+            if doubts == self._doubts or live_key is None:
+                self._keep_proof(entry.call.key_hash, live_key, now_s)
             if not entry.live_key.done():
                 entry.live_key.set_result(live_key)
+
+    def _keep_proof(self, key_hash: bytes | None, live_key: LiveKey | None, now_s: float) -> None:
+        if key_hash is None:
+            return
+        self._proofs.pop(key_hash, None)
+        if live_key is not None:
+            self._proofs[key_hash] = _KeyProof(LiveKey(live_key.account, has_room=True), now_s)
+
+    async def _move_leases(self, now_ms: int, now_s: float, is_due: bool) -> None:
+        changes = self.leases.collect(MOST_AT_ONCE)
+        # More changes than one statement takes are due at once.
+        self._is_due = self._is_due or len(changes) == MOST_AT_ONCE
+        minutes: dict[tuple[str, int], int] = {}
+        if is_due:
+            minutes = {at: calls for at, calls in self._minutes.items() if _is_in_window(at[1], now_ms)}
+            self._minutes = {}
+        if not changes and not minutes:
+            return
+        try:
+            lent = await self.store.move_leases(changes, minutes)
+        except Exception as fault:
+            self._mark_away(fault, "counting calls in the database failed")
+            was_not_executed = _was_not_executed(fault) and not isinstance(fault, _NEVER_WRITABLE)
+            self.leases.fail(changes, was_not_executed)
+            if was_not_executed:
+                self._minutes = minutes | self._minutes
+            self._refuse_waiting([])
+            return
+        self._mark_present()
+        self.leases.settle(changes, lent, now_s)
+        if self.leases.is_held():
+            self._write_later()
 
     async def _load_recent(self, now_ms: int) -> None:
         # Before this process writes calls of its own among them.
@@ -201,38 +392,23 @@ class CallCounter(BatchWriter):
                 self._load_later(await self.store.recent(now_ms))
                 self._load_later = None
 
-    def _take_unwritten(self, now_ms: int, most: int) -> list[CountedCall]:
-        calls: list[CountedCall] = []
-        while self._unwritten and len(calls) < most:
-            call = self._unwritten.popleft()
-            if _is_in_window(call.taken_ms, now_ms):
-                calls.append(call)
-        return calls
-
     def _handle_failure(
-        self,
-        fault: Exception,
-        waiting: list[_WaitingCall],
-        unwritten: list[CountedCall],
-        refunds: list[RefundedCall],
+        self, fault: Exception, waiting: list[_WaitingCall], refunds: list[RefundedCall]
     ) -> None:
         self._mark_away(fault, "counting calls in the database failed")
-        if not isinstance(fault, _NEVER_WRITABLE):
-            self._unwritten.extend(
-                [*unwritten, *(entry.call for entry in waiting if entry.call.key_hash is None)]
-            )
-            if _was_not_executed(fault):
-                self._refunds.extend(refunds)
-        self._unwritten.extend(entry.call for entry in self._waiting if entry.call.key_hash is None)
-        for entry in (*waiting, *self._waiting):
-            if entry.live_key.done():
-                continue
-            if entry.call.key_hash is None:
-                entry.live_key.set_result(None)
-            else:
+        if not isinstance(fault, _NEVER_WRITABLE) and _was_not_executed(fault):
+            self._refunds.extend(refunds)
+        self._refuse_waiting(waiting)
+
+    def _refuse_waiting(self, under_way: list[_WaitingCall]) -> None:
+        for entry in (*under_way, *self._waiting):
+            if not entry.live_key.done():
                 entry.live_key.set_exception(_away())
+                # Nobody may be left who waits for it.
+                entry.live_key.exception()
         self._waiting.clear()
         self._look_ups.clear()
+        self._serve_waiters()
 
 
 def _away() -> ServiceFull:

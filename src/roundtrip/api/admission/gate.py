@@ -1,12 +1,15 @@
 """Who may ask: a caller with a key or without one, as often as its limits allow."""
 
 import contextlib
+import functools
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Literal
 from uuid import UUID
+
+import msgspec
 
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts import keys
@@ -47,8 +50,7 @@ class CallRefused(Exception):
         self.ticket = ticket
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """An admitted call. ``account``: the owner of its key. ``ticket``: None where nothing is counted.
     ``day``: the UTC day that the call counts against. ``hold``: the credit that it costs instead. ``beside``:
     what it took from the limits of its address and networks."""
@@ -63,9 +65,10 @@ class Admitted:
 
 @dataclass(slots=True)
 class Gate:
-    """Looks up keys and counts calls. Minutes are counted in memory and written, so that they outlive the
-    process; or by ``across``, for several processes together. Days are counted in the database. Past the day
-    a call costs a credit, held by ``spender``. ``can_be_paid``: a refusal names where credits are bought."""
+    """Looks up keys and counts calls. Minutes are counted in memory, and those of accounts are written, so
+    that they outlive the process; or by ``across``, for several processes together. Days are counted in the
+    database, by ``counter``. Past the day a call costs a credit, held by ``spender``. ``can_be_paid``: a
+    refusal names where credits are bought."""
 
     limits: MinuteLimits
     allowances: Allowances
@@ -77,7 +80,7 @@ class Gate:
     minutes: MinuteCounter = field(init=False)
     _around: MinuteLimits = field(init=False)
     """Addresses with keys, and networks: counted by each process for itself."""
-    # The owner of a key never changes; each call asks whether the key is live.
+    # The owner of a key never changes; whether it is live the counter knows.
     _known: OrderedDict[bytes, Account] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
@@ -114,11 +117,6 @@ class Gate:
             raise CallRefused(why, await self._count_refused(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
         beside = self._take_around(asking, ticket)
-        if not self.minutes.is_lasting:
-            try:
-                await self.counter.count(CountedCall(ticket.caller, ticket.taken_ms))
-            except RoundtripError as error:
-                raise CallRefused(error, self.minutes.refund(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
     async def look_at(self, asking: CallerRequest) -> Account | None:
@@ -127,7 +125,10 @@ class Gate:
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
-            return await self._look_up(asking, await self._hash_key(asking, asking.key))
+            hashed = self._find_known(asking.key, asking.by_cookie) or await self._hash_key(
+                asking, asking.key
+            )
+            return await self._look_up(asking, hashed)
         return None
 
     def refund(self, admitted: Admitted) -> Admitted:
@@ -139,11 +140,11 @@ class Gate:
         self.release(admitted)
         for ticket_beside in admitted.beside:
             self._around.refund(ticket_beside)
-        if admitted.day is not None or not self.minutes.is_lasting:
+        if account_id is not None and (admitted.day is not None or not self.minutes.is_lasting):
             self.counter.refund(
                 RefundedCall(self._minute_of(ticket), ticket.taken_ms, account_id, admitted.day)
             )
-        return replace(admitted, ticket=self.minutes.refund(ticket))
+        return msgspec.structs.replace(admitted, ticket=self.minutes.refund(ticket))
 
     async def charge(self, admitted: Admitted) -> None:
         """Has the call paid for, where it is: before its answer goes out."""
@@ -155,12 +156,17 @@ class Gate:
         if admitted.hold is not None and self.spender is not None:
             self.spender.release(admitted.hold)
 
+    def doubt_keys(self, admitted: Admitted) -> None:
+        """The call may have revoked a key of its account: the next calls with its keys ask the database."""
+        if admitted.account is not None:
+            self.counter.doubt(admitted.account.id)
+
     def _minute_of(self, ticket: Ticket) -> str | None:
         """Under which minute a call is written down."""
         return None if self.minutes.is_lasting else ticket.caller
 
     async def _with_key(self, asking: CallerRequest, shown: str, counts: Counts) -> Admitted:
-        hashed = await self._hash_key(asking, shown)
+        hashed = self._find_known(shown, asking.by_cookie) or await self._hash_key(asking, shown)
         account = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
@@ -173,9 +179,9 @@ class Gate:
             await self._look_up(asking, hashed)
             raise
         # Not of a clock of its own: one that was put back gives no call to a day that is over.
-        day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
+        day = _day_at(ticket.taken_ms // _DAY_MS) if counts == "day" else None
         call = CountedCall(self._minute_of(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
-        live = await self._count_call(asking, call, ticket)
+        live = await self._count_call(asking, call, ticket, account)
         if live.has_room:
             return Admitted(allowance, live.account, ticket, day, beside=beside)
         held = await self._hold_credit(live, ticket)
@@ -194,14 +200,29 @@ class Gate:
                 raise CallRefused(error, refunded) from None
             raise
 
+    def knows(self, shown: str) -> bool:
+        """Whether this process has seen a key live, and not dead since; asks nobody."""
+        return self._find_known(shown, by_cookie=False) is not None
+
+    def _find_known(self, shown: str, by_cookie: bool) -> bytes | None:
+        """The hash of a key or session that was live once: it needs no checksum."""
+        if len(shown) != keys.LENGTH or not shown.startswith(
+            keys.SESSION_PREFIX if by_cookie else keys.PREFIX
+        ):
+            return None
+        hashed = keys.digest_of(shown)
+        return hashed if hashed in self._known else None
+
     async def _hash_key(self, asking: CallerRequest, shown: str) -> bytes:
         if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
             raise await self._bad_key(asking)
         return keys.hash_of(shown)
 
-    async def _count_call(self, asking: CallerRequest, call: CountedCall, ticket: Ticket) -> LiveKey:
+    async def _count_call(
+        self, asking: CallerRequest, call: CountedCall, ticket: Ticket, account: Account
+    ) -> LiveKey:
         try:
-            live = await self.counter.count(call)
+            live = await self.counter.count(call, account.id)
         except BaseException as error:
             refunded = self.minutes.refund(ticket)
             if isinstance(error, RoundtripError):
@@ -262,12 +283,9 @@ class Gate:
         """Counts a call that is refused anyway under its address, as long as there is room."""
         limit = self.allowances.anonymous.per_minute
         try:
-            ticket = await self.minutes.take(asking.name, limit)
+            return await self.minutes.take(asking.name, limit)
         except LimitReached:
             return Ticket(asking.name, 0, limit, 0)
-        if not self.minutes.is_lasting:
-            self.counter.count_later(CountedCall(ticket.caller, ticket.taken_ms))
-        return ticket
 
     async def _take(self, caller: str, allowance: CallAllowance) -> Ticket:
         try:
@@ -323,6 +341,12 @@ class Gate:
         if self.can_be_paid:
             text += " GET /v1/credits explains how to pay for more."
         return LimitReached("daily_limit", text, wait_s, allowance.per_minute)
+
+
+@functools.lru_cache(maxsize=4)
+def _day_at(days: int) -> date:
+    """The day of UTC that is so many days after 1970 began."""
+    return date(1970, 1, 1) + timedelta(days=days)
 
 
 def gate_over(ctx: Context, across: MinuteCounter | None = None) -> Gate:

@@ -2,8 +2,10 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from roundtrip.domain.base.errors import LimitReached
 
@@ -14,8 +16,7 @@ _OVERFLOW = "address:overflow"
 """Under which callers without a key are counted together while too many others are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(msgspec.Struct, frozen=True):
     """One counted call: what is left of the minute, and what to hand back if it shall not count.
     ``taken_ms``: since 1970."""
 
@@ -78,7 +79,7 @@ class MinuteLimits:
         if calls is None or ticket.taken_ms not in calls:
             return ticket
         calls.remove(ticket.taken_ms)
-        return replace(ticket, remaining=ticket.remaining + 1)
+        return msgspec.structs.replace(ticket, remaining=ticket.remaining + 1)
 
     def _of(self, caller: str) -> deque[int]:
         calls = self._calls.setdefault(caller, deque())

@@ -3,7 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable, Valkey
@@ -66,8 +68,7 @@ A limit of 0 hands back. What is no list of times is somebody else's, and counts
 when it was taken and what is left; or -1 and how long to wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedTicket(Ticket):
+class _SharedTicket(Ticket, frozen=True):
     """A call that all processes count. ``own``: the same call as this one counts it, by its own clock."""
 
     own: Ticket
@@ -129,7 +130,9 @@ class SharedMinutes:
             return self.limits.refund(ticket)
         local = self.limits.refund(ticket.own)
         self._refund_later(ticket.caller, ticket.taken_ms)
-        return replace(ticket, remaining=ticket.remaining + local.remaining - ticket.own.remaining)
+        return msgspec.structs.replace(
+            ticket, remaining=ticket.remaining + local.remaining - ticket.own.remaining
+        )
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
         """Waits for what is under way, hand-backs too."""

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply, render_error
+from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
@@ -34,11 +34,11 @@ from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
 from roundtrip.api.server.drain import ENDING, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
+from roundtrip.api.server.reception import Reception
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
     MOST_BRACKETS,
-    NO_STORE,
     WORTH_COMPRESSING_BYTES,
     BodyUnread,
     Document,
@@ -49,14 +49,15 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
-from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts.many import TokensToCheck
 from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
+from .turned_away import CallerSorter, RefusalEncoder
+from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MOST_BODY_BYTES = 64 * 1024
 
@@ -64,15 +65,8 @@ log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
 """The caller of operations that count no calls."""
 _NO_QUERY: Mapping[str, str] = {}
-_PATH_FORM, _GZIP_FORM = "http", "http gzip"
-_HEALTH = "/v1/health"
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
-_OVERLOADED_CODE = "busy"
-_OVERLOADED = render_error(ServiceFull(_OVERLOADED_CODE, "The service is overloaded. Retry in 1 second.", 1))
-"""Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
-_OVERLOADED_PAGE = b"The service is overloaded. Reload this page in a few seconds.\n"
-
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]
 """Renders the page for a path that does not exist."""
@@ -107,11 +101,11 @@ def _encode_for_path(reply: DoorReply, operation: AnyOperation) -> DoorReply:
     """The reply with the operation's ``path_answer``; of a shared answer, encoded once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
-    body = (reply.forms or {}).get(_PATH_FORM)
+    body = (reply.forms or {}).get(PATH_FORM)
     if body is None:
         body = msgspec.json.encode(msgspec.json.decode(reply.body, type=operation.path_answer))
         if reply.forms is not None:
-            reply.forms[_PATH_FORM] = body
+            reply.forms[PATH_FORM] = body
     return replace(reply, body=body)
 
 
@@ -120,11 +114,11 @@ async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, byt
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not accepts_gzip(request_headers):
         return replace(reply, headers=headers)
-    body = (reply.forms or {}).get(_GZIP_FORM)
+    body = (reply.forms or {}).get(GZIP_FORM)
     if body is None:
         body = await compress_body(reply.body)
         if reply.forms is not None:
-            reply.forms[_GZIP_FORM] = body
+            reply.forms[GZIP_FORM] = body
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
 
 
@@ -135,12 +129,14 @@ def _find_ending(scope: Scope) -> EndlessAnswers:
 
 @dataclass(frozen=True, slots=True)
 class OperationEndpoint:
-    """One operation as an ASGI application. ``hub``: hands out the events of streams."""
+    """One operation as an ASGI application. ``hub``: hands out the events of streams. ``warm``: learns which
+    answers are shared."""
 
     operation: AnyOperation
     dispatch: Dispatch
     callers: Callers
     hub: StreamHub | None = None
+    warm: WarmAnswers | None = None
 
     def is_public(self) -> bool:
         """Whether any web page may read its answers (CORS)."""
@@ -173,7 +169,13 @@ class OperationEndpoint:
         reply = _encode_for_path(whole_reply, self.operation)
         if len(reply.body) > WORTH_COMPRESSING_BYTES:
             reply = await _compress(reply, scope["headers"])
+        if self.warm is not None and reply.forms is not None and self._is_warm(min_blocks):
+            self.warm.remember(self.operation, scope, query)
         await send_reply(reply, send, self.is_public())
+
+    def _is_warm(self, min_blocks: tuple[object, ...]) -> bool:
+        """Whether path and query alone say which shared answer this was."""
+        return self.is_public() and not (min_blocks or self.operation.has_body() or self.operation.once)
 
     async def _send_each(
         self,
@@ -285,18 +287,17 @@ def create_app(
     lifespan: Lifespan | None = None,
     door: McpDoor | None = None,
     extra_routes: Sequence[Route] = (),
-    should_shed: Callable[[], bool] = lambda: False,
     not_found_page: NotFoundPage | None = None,
     hub: StreamHub | None = None,
-) -> Starlette:
+) -> "Service":
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
     runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
-    that are matched before all others. ``should_shed``: whether to refuse the next request for overload
-    (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist.
+    that are matched before all others. ``not_found_page``: renders the page for a path that does not exist.
     ``hub``: hands out the events of streams; None: one that reads the database."""
     hub = StreamHub(DatabaseNews(dispatch.ctx)) if hub is None else hub
     dispatch.ctx.measures.watch("streams", "events", hub.count_streams)
     door = McpDoor(dispatch, callers) if door is None else door
+    warm = WarmAnswers(dispatch, callers)
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
@@ -312,15 +313,16 @@ def create_app(
         *extra_routes,
         *(
             Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _group_by_path(dispatch, callers, hub).items()
+            for path, endpoint in _group_by_path(dispatch, callers, hub, warm).items()
         ),
     ]
     for path, document in documents().items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    over_https = dispatch.ctx.public_url.startswith("https:")
     app = Service(
         dispatch.ctx.measures,
-        over_https=dispatch.ctx.public_url.startswith("https:"),
+        over_https=over_https,
         routes=routes,
         lifespan=running,
         exception_handlers={
@@ -332,17 +334,22 @@ def create_app(
         # A counter must start at 0: the first error would not be an increase, and would raise no alert.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.overload_shield = OverloadShield(should_shed, dispatch.ctx)
+    app.reception = Reception(
+        CallerSorter(callers, dispatch.gate), RefusalEncoder(dispatch.ctx.measures, over_https)
+    )
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
+    app.warm = warm
     return app
 
 
-def _group_by_path(dispatch: Dispatch, callers: Callers, hub: StreamHub) -> dict[str, PathEndpoint]:
+def _group_by_path(
+    dispatch: Dispatch, callers: Callers, hub: StreamHub, warm: WarmAnswers
+) -> dict[str, PathEndpoint]:
     by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
-            endpoint = OperationEndpoint(operation, dispatch, callers, hub)
+            endpoint = OperationEndpoint(operation, dispatch, callers, hub, warm)
             by_path.setdefault(operation.path, {})[operation.method] = endpoint
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
@@ -355,32 +362,6 @@ def documents() -> dict[str, ASGIApp]:
         "/llms.txt": Document(llms_txt().encode(), "text/plain; charset=utf-8"),
         "/": FRONT,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class OverloadShield:
-    """Refuses requests while the service is overloaded, before anything of them is read."""
-
-    should_shed: Callable[[], bool]
-    ctx: Context
-
-    async def __call__(self, scope: Scope, send: Send) -> bool:
-        """Whether this request was refused."""
-        # A preflight costs nothing, and without its headers a page cannot read why it was refused.
-        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.should_shed():
-            return False
-        measures = self.ctx.measures
-        measures.observe("operation", "turned_away", "failed", 0.0)
-        measures.count("requests", "mcp" if scope["path"] == "/mcp" else "http", "failed")
-        measures.count("errors", "turned_away", _OVERLOADED_CODE)
-        if not prefers_html(scope["headers"]):
-            await send_reply(_OVERLOADED, send, cors=scope["path"] != "/mcp")
-            return True
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
-        headers += [NO_STORE, (b"content-length", b"%d" % len(_OVERLOADED_PAGE))]
-        await send({"type": "http.response.start", "status": _OVERLOADED.status, "headers": headers})
-        await send({"type": "http.response.body", "body": _OVERLOADED_PAGE})
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,8 +399,10 @@ class Service(Starlette):
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
-    overload_shield: OverloadShield
+    reception: Reception
+    """The server asks it before it starts a request."""
     address_limit: AddressLimit
+    warm: WarmAnswers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
@@ -437,9 +420,9 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        if await self.overload_shield(scope, send_with_headers) or await self.address_limit(
-            scope, send_with_headers
-        ):
+        if await self.address_limit(scope, send_with_headers):
+            return
+        if await self.warm.answer(scope, send, send_with_headers, headers):
             return
         hide_keys(scope)
         try:

@@ -2,8 +2,10 @@
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+import msgspec
 
 from roundtrip.domain.accounts.keys import PREFIX
 
@@ -14,8 +16,7 @@ _MOST_HOSTS = 10_000
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class CallerRequest:
+class CallerRequest(msgspec.Struct, frozen=True):
     """The caller of a request, unauthenticated. ``name``: what its calls are counted under without a key.
     ``key``: unvalidated. ``two_keys``: the request has different keys, and none of them counts.
     ``by_cookie``: the key is a session's, which is valid in cookies only. ``networks``: the networks around
@@ -23,12 +24,16 @@ class CallerRequest:
     ``in_view``: the call is part of a page, whose view is counted instead."""
 
     name: str
-    key: str | None = field(default=None, repr=False)
+    key: str | None = None
     two_keys: bool = False
     by_cookie: bool = False
     networks: tuple[tuple[str, int], ...] = ()
     is_local: bool = False
     in_view: bool = False
+
+    def __repr__(self) -> str:
+        # Whoever logs it must not log a key.
+        return f"CallerRequest({self.name!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +46,22 @@ class Callers:
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
     ) -> CallerRequest:
         """The caller. ``path_key``: the key at the end of the request's path."""
-        keys = set() if path_key is None else {path_key.encode()}
-        host = self.host(headers, client)
+        key, two_keys = (None if path_key is None else path_key.encode()), False
         for name, value in headers:
             if name == b"x-api-key":
-                keys.add(value.strip())
+                shown: bytes | None = value.strip()
             elif name == b"authorization":
-                scheme, *rest = value.split(None, 1) or [b""]
-                if scheme.lower() == b"bearer":
-                    keys.add(b"".join(rest).strip())
-                elif scheme.startswith(_KEY_BEGINS):
-                    # A key without "Bearer": it counts, so that its owner is not treated as anonymous.
-                    keys.add(value.strip())
-        around, is_local = networks(host), is_loopback(host)
-        if len(keys) > 1:
-            return CallerRequest(anonymous(host), two_keys=True, networks=around, is_local=is_local)
-        key = next((key.decode("latin-1") for key in keys), None)
-        return CallerRequest(anonymous(host), key, networks=around, is_local=is_local)
+                shown = _authorization_key(value)
+            else:
+                continue
+            two_keys = two_keys or (key is not None and shown is not None and shown != key)
+            key = key if shown is None else shown
+        host = keyless(self.host(headers, client))
+        if key is None:
+            return host
+        if two_keys:
+            return CallerRequest(host.name, two_keys=True, networks=host.networks, is_local=host.is_local)
+        return CallerRequest(host.name, key.decode("latin-1"), networks=host.networks, is_local=host.is_local)
 
     def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
         """The client's address: the one that trusted proxies name, else the connection's."""
@@ -80,6 +84,15 @@ class Callers:
             if not self._is_trusted(hop.strip()):
                 return hop.strip()
         return hops[0].strip() or None
+
+
+def _authorization_key(value: bytes) -> bytes | None:
+    """The key that the header shows; None: it shows none."""
+    scheme, *rest = value.split(None, 1) or [b""]
+    if scheme.lower() == b"bearer":
+        return b"".join(rest).strip()
+    # A key without "Bearer": it counts, so that its owner is not treated as anonymous.
+    return value.strip() if scheme.startswith(_KEY_BEGINS) else None
 
 
 def parse_host(host: str | None) -> IPv4Address | IPv6Address | None:
@@ -132,3 +145,9 @@ def is_loopback(host: str | None) -> bool:
     """Whether an address is a loopback address."""
     address = parse_host(host)
     return address is not None and address.is_loopback
+
+
+@functools.lru_cache(maxsize=_MOST_HOSTS)
+def keyless(host: str | None) -> CallerRequest:
+    """The caller of a request without a key from this address."""
+    return CallerRequest(anonymous(host), networks=networks(host), is_local=is_loopback(host))

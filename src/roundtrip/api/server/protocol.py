@@ -2,15 +2,19 @@
 to receive a request and to send an answer, and connections."""
 
 import asyncio
+import functools
 import resource
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any
+from typing import Any, cast
 
+from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
+
+from .reception import Reception
 
 MOST_HEAD_BYTES = 512 * 1024
 """More than one read from a socket returns, so that a body in the same read never counts as head."""
@@ -178,11 +182,15 @@ class _PausedFlow(FlowControl):
 
 class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection if its request head is too large, its request is late, it pipelines too many
-    requests, its client does not read the answer, or it has no place in ``places``."""
+    requests, its client does not read the answer, or it has no place in ``places``. ``reception``: starts
+    and refuses requests; None: each is started at once."""
 
-    def __init__(self, *args: Any, places: ConnectionPlaces, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, places: ConnectionPlaces, reception: Reception | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._places = places
+        self._reception = reception
         self._head_bytes = 0
         self._in_head = True
         self._started = False
@@ -239,6 +247,27 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._places.closing:
             self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """The request's turn on this connection has come. The library calls this."""
+        reception = self._reception
+        if reception is None or app is _answer_too_many or reception.starts_now():
+            super()._start_asgi_task(cycle, app)
+            return
+        start = functools.partial(super()._start_asgi_task, cycle, app)
+        reception.wait(cast(Scope, cycle.scope), start, functools.partial(self._turn_away, cycle))
+
+    def _turn_away(self, cycle: RequestResponseCycle, waited_s: float) -> None:
+        """Refuses a request that was not started, without a task for it; skips what still comes of it."""
+        if self._reception is None or cycle.disconnected or self.transport.is_closing():
+            return
+        # Whoever waits for "100 Continue" may or may not send the body after this.
+        is_kept = cycle.keep_alive and not self._places.closing and not cycle.waiting_for_100_continue
+        self.transport.write(self._reception.encode_refusal(cast(Scope, cycle.scope), waited_s, is_kept))
+        cycle.response_started = cycle.response_complete = True
+        if not is_kept:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_message_complete(self) -> None:
         """The request is complete: the next head may start."""

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -96,8 +97,8 @@ class SharedAnswers:
     the places is for callers with a key. An account has at most an eighth of the places (accounts are free),
     an address a tenth. ``others``: shares with other processes; waiting for another process's run takes no
     place, and a run that then starts here takes the place of one of the waiting callers. ``allowed``: returns
-    how many runs the event loop can do now, if fewer. ``is_newest_block``: whether the node has no later
-    block now.
+    how many runs this process can do now, if fewer. ``is_newest_block``: whether the node has no later
+    block now. ``measure_run``: measures a run by its operation's name.
     """
 
     clock: Callable[[], float]
@@ -105,6 +106,7 @@ class SharedAnswers:
     others: OtherProcesses | None = None
     allowed: Callable[[], int] | None = None
     is_newest_block: Callable[[int], Awaitable[bool]] = never_newest_block
+    measure_run: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
     _answers: OrderedDict[str, tuple[float, SharedAnswer]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _running: int = 0
@@ -159,7 +161,7 @@ class SharedAnswers:
             return (await asyncio.shield(flight.task))[0], True
         flight = _Flight({asker: None})
         if self.others is None:
-            place = self.reserve_place(asker)
+            place = self.reserve_place(asker, _operation_of(key))
             place.__enter__()
             run = self._run(key, make, place)
         else:
@@ -167,17 +169,20 @@ class SharedAnswers:
                 raise NoPlace
             run = self._run_with_others(key, make, self.others, flight)
         flight.task = asyncio.create_task(run)
+        # All that wait for it may have disconnected: its failure is no error of this service.
+        flight.task.add_done_callback(_read_outcome)
         self._flights[key] = flight
         return await asyncio.shield(flight.task)
 
     @contextlib.contextmanager
-    def reserve_place(self, asker: FlightCaller = FlightCaller()) -> Iterator[None]:
+    def reserve_place(self, asker: FlightCaller = FlightCaller(), operation: str = "") -> Iterator[None]:
         """Takes a run's place while the block runs. Raises ServiceFull (busy): there is none."""
         self._check_room(asker)
         self._running += 1
         self._running_by.update(asker.names())
         try:
-            yield
+            with self.measure_run(operation):
+                yield
         finally:
             self._running -= 1
             for name in asker.names():
@@ -210,7 +215,9 @@ class SharedAnswers:
 
     def _run_limit(self, keyed: bool) -> int:
         limit = self.most_running if self.allowed is None else min(self.most_running, self.allowed())
-        return limit if keyed else limit - limit // 4
+        # Of few places, one is kept for a key: a limit is that low when many ask.
+        kept = limit // 4 if limit == self.most_running else max(1, limit // 4)
+        return limit if keyed else max(1, limit - kept)
 
     async def _run(
         self, key: str, make: MakeAnswer, place: contextlib.AbstractContextManager[None]
@@ -227,7 +234,7 @@ class SharedAnswers:
         self, key: str, make: MakeAnswer, others: OtherProcesses, flight: _Flight
     ) -> tuple[SharedAnswer, bool]:
         async def make_in_turn() -> SharedAnswer:
-            with self.reserve_place(self._first_with_room(flight.askers)):
+            with self.reserve_place(self._first_with_room(flight.askers), _operation_of(key)):
                 return await make()
 
         try:
@@ -252,6 +259,15 @@ class SharedAnswers:
         for task in late:
             task.cancel()
         await _wait_for_tasks(late, _CANCEL_S)
+
+
+def _read_outcome(task: asyncio.Task[tuple[SharedAnswer, bool]]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _operation_of(key: str) -> str:
+    return key.partition(":")[0]
 
 
 async def _wait_for_tasks(

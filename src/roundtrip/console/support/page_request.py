@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
@@ -98,7 +98,7 @@ class Visit:
         caller = self._identify()
         in_view = row.method == "GET" and row.counts != "never"
         if in_view:
-            caller = replace(caller, in_view=True)
+            caller = msgspec.structs.replace(caller, in_view=True)
             if not self.console.dispatch.has_shared(row, params):
                 await self._count_view(caller)
         reply = await self.console.dispatch.run(
@@ -125,7 +125,9 @@ class Visit:
             header for header in self.scope["headers"] if header[0] not in (b"authorization", b"x-api-key")
         ]
         caller = self.console.callers.identify(headers, self.scope.get("client"))
-        return caller if self.session is None else replace(caller, key=self.session, by_cookie=True)
+        if self.session is None:
+            return caller
+        return msgspec.structs.replace(caller, key=self.session, by_cookie=True)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """Renders a page, or a piece of one."""

@@ -17,6 +17,8 @@ MOST_LIVE = 5
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BODY, _CHECKSUM = 43, 6
 _BYTES = 32
+LENGTH = len(PREFIX) + _BODY + _CHECKSUM
+"""Characters of a key, and of a session."""
 _BEGINS = f"(?:{PREFIX}|{SESSION_PREFIX})"
 _LIKE_ONE = re.compile(rf"({_BEGINS}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})[0-9A-Za-z]+")
 _FORM = re.compile(rf"{_BEGINS}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
@@ -50,7 +52,12 @@ def hash_of(key: str) -> bytes:
     neither."""
     if not is_key_or_session(key):
         raise ValueError("this is not how a key is written")
-    return hashlib.sha256(key.encode()).digest()
+    return digest_of(key)
+
+
+def digest_of(text: str) -> bytes:
+    """The SHA-256 of any text, which is stored of no text but a key or a session."""
+    return hashlib.sha256(text.encode()).digest()
 
 
 def start_of(key: str) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
+import msgspec
+
 from roundtrip.domain.accounts.account import Account
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch, read
@@ -18,8 +20,7 @@ KEPT_MS = 120_000
 _FORGOTTEN_AT_ONCE = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class CountedCall:
+class CountedCall(msgspec.Struct, frozen=True):
     """One call to count. ``caller``: the caller whose minute it counts in; None: only the key's account is
     looked up. ``taken_ms``: since 1970. ``key_hash``: the call counts only if this key is live. ``day``: the
     day of UTC whose limit of ``per_day`` calls it also counts against; None: no daily limit."""
@@ -95,7 +96,8 @@ WITH asked AS MATERIALIZED (
     FROM change ORDER BY account_id, day
     ON CONFLICT (account_id, day) DO UPDATE SET (calls, granted) = (
         SELECT left_of.calls + left_of.granted, left_of.granted FROM (
-            SELECT kept.calls, greatest(0, least(change.wanted, change.per_day - kept.calls)) AS granted
+            SELECT kept.calls,
+                greatest(0, least(change.wanted, change.per_day - kept.calls - had.leased)) AS granted
             FROM change, LATERAL (SELECT greatest(0, had.calls - change.back) AS calls) AS kept
             WHERE change.account_id = had.account_id AND change.day = had.day
         ) AS left_of
@@ -120,13 +122,6 @@ FROM told JOIN accounts.account AS account ON account.id = told.account_id
 """
 
 
-# Costs a seventh of the full statement.
-_WRITE_KEYLESS = """
-INSERT INTO accounts.call (caller, taken_ms, calls)
-SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (caller, taken_ms)
-"""
-
-
 async def write(
     connection: Connection,
     calls: Sequence[CountedCall],
@@ -134,11 +129,6 @@ async def write(
 ) -> list[LiveKey | None]:
     """Counts ``calls`` and uncounts ``refunds``, in one statement. Returns one entry per call, in their
     order; None for a call without a live key."""
-    if not refunds and not any(call.key_hash for call in calls):
-        await connection.fetch(
-            _WRITE_KEYLESS, [call.caller for call in calls], [call.taken_ms for call in calls]
-        )
-        return [None] * len(calls)
     records = await connection.fetch(
         _WRITE,
         [call.caller for call in calls],

@@ -214,33 +214,39 @@ async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house:
 
 
 async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: House) -> None:
-    house.holders.add(account(1).wallet)
+    """And by one that asks for a lease."""
     await house.ask()
     before = house.ledger.writes
-    await asyncio.gather(*(house.ask(asking) for asking in [KEYED, KEYLESS] * 3))
-    assert house.ledger.writes == before + 1
+    await asyncio.gather(*(house.ask() for _ in range(3)))
+    assert house.ledger.writes == before + 2
 
 
 async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: House) -> None:
-    asking = [asyncio.create_task(house.ask(KEYLESS)) for _ in range(3)]
+    await house.ask()
+    asking = [asyncio.create_task(house.ask()) for _ in range(3)]
     await asyncio.sleep(0)
     asking[1].cancel()
     came = await asyncio.gather(*asking, return_exceptions=True)
     assert [isinstance(one, Admitted) for one in came] == [True, False, True]
-    assert house.ledger.minute.total() == 3
+    assert house.ledger.minute.total() == 4
 
 
-async def test_past_as_many_as_may_wait_callers_without_a_key_are_told_busy_first(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the minute is as if nobody had asked."""
     monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
+    house.holders.add(account(1).wallet)
     await house.ask()
-    others = [CallerRequest(f"address:{n}") for n in range(5)]
-    asked = [house.ask(asking) for asking in [*others, KEYED, KEYED]]
-    came = await asyncio.gather(*asked, return_exceptions=True)
+    came = await asyncio.gather(*(house.ask() for _ in range(6)), return_exceptions=True)
     codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
-    assert codes == ["in", "in", "in", "busy", "busy", "in", "busy"]
-    assert [await house.left(others[3]), await house.left()] == [2, 2]
+    assert codes == ["in"] * 4 + ["busy"] * 2
+    assert await house.left() == 1
+
+
+async def test_callers_without_a_key_ask_no_database(house: House) -> None:
+    house.gate.refund(await house.ask(KEYLESS))
+    await house.refused(KEYLESS, needs_key=True)
+    await flushed()
+    assert house.ledger.writes == 0
 
 
 GONE = [OSError("refused"), TimeoutError(), asyncpg.PostgresError("starting up"), ValueError("of ours")]
@@ -260,9 +266,9 @@ async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
 
 async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -> None:
     house.ledger.fault = OSError()
-    for n in range(20):
-        await house.ask(CallerRequest(f"address:{n}"))
-        assert (await house.refused())[0] == "busy"
+    await house.refused(CallerRequest(HOME, key_of("new")))
+    for _ in range(20):
+        assert (await house.refused(CallerRequest(HOME, key_of("new"))))[0] == "busy"
     assert house.ledger.writes == 1
     house.clock.now = 1.0
     assert (await house.refused())[0] == "busy"
@@ -273,24 +279,13 @@ async def test_what_could_not_be_written_is_when_the_database_is_back(house: Hou
     await house.ask()
     spoiled = await house.ask()
     house.ledger.fault = OSError()
-    assert [await house.left(KEYLESS) for _ in range(2)] == [2, 1]
+    assert (await house.refused())[0] == "busy"
     house.gate.refund(spoiled)
     house.ledger.fault = None
     house.clock.now = 1.0
     assert await house.left() == 3
     await house.began_anew()
-    assert await house.left(KEYLESS) == 0
     assert (await house.left(), house.day()) == (2, 3)
-
-
-async def test_calls_that_are_over_are_not_written_late(house: House) -> None:
-    house.ledger.fault = OSError()
-    house.gate.refund(await house.ask(KEYLESS))
-    await house.ask(KEYLESS)
-    house.ledger.fault = None
-    house.clock.now, house.wall.ms = 1.0, house.wall.ms + 60_000
-    await house.ask(KEYLESS)
-    assert list(house.ledger.minute.values()) == [1]
 
 
 async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(house: House) -> None:
@@ -321,7 +316,7 @@ async def test_nothing_of_a_day_is_handed_back_twice(
     house.gate.refund(spoiled)
     await flushed()
     house.ledger.fault, house.clock.now = None, 1.0
-    await house.ask(KEYLESS)
+    await house.gate.look_at(KEYED)
     await flushed()
     assert house.day() == day
 
@@ -380,16 +375,15 @@ async def test_two_different_keys_are_refused_and_counted(house: House) -> None:
 
 async def test_what_was_called_before_is_known_once_the_database_answers(house: House) -> None:
     """If it did not at the start."""
-    for _ in range(2):
-        await house.ask(KEYLESS)
+    for _ in range(3):
+        await house.ask()
     house.ledger.is_silent = True
     house.gate = house.made()
     async with house.gate.open():
         house.ledger.is_silent = False
         house.wall.ms += 1
-        assert await house.left(KEYLESS) == 2
-        assert await house.left(KEYED) == 4
-        assert (await house.refused(KEYLESS))[0] == "rate_limited"
+        assert [await house.left() for _ in range(2)] == [1, 0]
+        assert (await house.refused())[0] == "rate_limited"
 
 
 async def test_what_is_left_at_the_end_is_written(house: House) -> None:
@@ -496,7 +490,10 @@ class GateAgainstModel(RuleBasedStateMachine):
 
     @rule()
     def process_is_killed_and_begins_anew(self) -> None:
+        """It forgets callers without a key."""
         self.loop.run_until_complete(self.house.began_anew())
+        self.minute[HOME].clear()
+        self.admitted = [entry for entry in self.admitted if entry[1] != HOME]
 
     @rule(key=st.sampled_from(["k", "m"]))
     def revoke(self, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from roundtrip.api.admission.call_counter import CallCounter
@@ -76,14 +77,14 @@ async def test_a_day_of_views_ends_at_midnight(wall: Wall, views: PageViews) -> 
 
 
 async def test_who_is_signed_in_has_views_of_his_own_wherever_he_is(gate: Gate, views: PageViews) -> None:
-    await take(views, 4, replace(MEMBERS["a"], name=HOME.name))
+    await take(views, 4, msgspec.structs.replace(MEMBERS["a"], name=HOME.name))
     assert await refusal(views, MEMBERS["a"]) == "rate_limited 60"
-    await take(views, 4, replace(MEMBERS["b"], name=HOME.name))
+    await take(views, 4, msgspec.structs.replace(MEMBERS["b"], name=HOME.name))
     await take(views, 4)
 
 
 async def test_a_session_that_ended_is_told_so(views: PageViews) -> None:
-    assert (await refusal(views, replace(HOME, key=key_of("z")))).startswith("bad_key")
+    assert (await refusal(views, msgspec.structs.replace(HOME, key=key_of("z")))).startswith("bad_key")
 
 
 async def test_networks_are_bounded_and_what_they_refuse_counts_nowhere(gate: Gate, views: PageViews) -> None:
@@ -96,13 +97,13 @@ async def test_networks_are_bounded_and_what_they_refuse_counts_nowhere(gate: Ga
     gate.allowances = replace(gate.allowances, address=AddressAllowance(keyed=5))
     elsewhere = Callers().identify([], ("198.51.100.1", 1))
     await take(views, 4, elsewhere)
-    member = replace(elsewhere, key=key_of("a"))
+    member = msgspec.structs.replace(elsewhere, key=key_of("a"))
     await take(views, 1, member)
     assert await refusal(views, member) == "rate_limited 60"
 
 
 async def test_a_call_within_a_view_takes_nothing_and_knows_its_account(gate: Gate) -> None:
     for _ in range(9):
-        admitted = await gate.admit(replace(MEMBERS["a"], in_view=True), "day", False)
+        admitted = await gate.admit(msgspec.structs.replace(MEMBERS["a"], in_view=True), "day", False)
         assert (admitted.account, admitted.ticket) == (account(1), None)
-        assert (await gate.admit(replace(HOME, in_view=True), "day", False)).ticket is None
+        assert (await gate.admit(msgspec.structs.replace(HOME, in_view=True), "day", False)).ticket is None

@@ -1,22 +1,26 @@
 """What is taken on while the loop is behind: looks come in by hand."""
 
 import asyncio
+import contextlib
 import time
 
 import pytest
 
 from roundtrip.api.server import overload as module
 from roundtrip.api.server.overload import (
+    FEW_RUNNING,
     LATE_S,
     LEAST_RUNNING,
-    OVERDUE_S,
+    LEAST_SEEN,
+    LEAST_USUAL_S,
     RUNS_AFTER_S,
-    SHEDS_AFTER_S,
-    SHEDS_S,
+    SLOW_LOOK_S,
+    SLOW_LOOKS,
+    SLOWER,
     TICK_S,
     RunLimit,
 )
-from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
+from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers
 from roundtrip.domain.base.errors import ServiceFull
 
 MOST = 100
@@ -36,13 +40,15 @@ class Looks:
             self.now_s += TICK_S + late_s
             self.pressure.record_delay(self.now_s, late_s, running)
 
-    def should_shed(self, overdue_s: float) -> bool:
-        """Whoever comes when the next look is overdue by so much."""
-        before_s, self.now_s = self.now_s, self.now_s + TICK_S + overdue_s
-        try:
-            return self.pressure.should_shed()
-        finally:
-            self.now_s = before_s
+    def runs(self, took_s: float, count: int, name: str = "check_token", rounds: int = 1) -> None:
+        """So many runs at once, each of which takes so long, and a look after them."""
+        for _ in range(rounds):
+            with contextlib.ExitStack() as stack:
+                for _ in range(count):
+                    stack.enter_context(self.pressure.measure_run(name))
+                self.now_s += took_s
+            self.now_s += SLOW_LOOK_S
+            self.pressure.record_delay(self.now_s, 0.0, count)
 
 
 @pytest.fixture
@@ -55,15 +61,13 @@ def looks() -> Looks:
 def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
     looks.late(LATE_S * 0.9, 60.0)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.should_shed(overdue_s=60.0)
 
 
 def test_a_burst_changes_nothing(looks: Looks) -> None:
     """However late it makes one look."""
-    looks.late(10 * SHEDS_AFTER_S, 0.01)
+    looks.late(20.0, 0.01)
     looks.late(0.0, 0.01)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.should_shed(overdue_s=60.0)
 
 
 @pytest.mark.parametrize("stood_s", [2.0, 60.0, 3600.0])
@@ -73,14 +77,12 @@ def test_a_process_that_stood_still_while_it_was_late_goes_on_with_what_it_had(
     looks.late(LATE_S, 0.01)
     looks.late(stood_s, 0.01)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.should_shed(overdue_s=60.0)
 
 
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
     looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
     assert looks.pressure.allowed_runs() == 28
-    assert not looks.should_shed(overdue_s=60.0)
     looks.late(LATE_S, 60.0, running=40)
     assert looks.pressure.allowed_runs() == LEAST_RUNNING
 
@@ -99,22 +101,83 @@ def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
     assert looks.pressure.allowed_runs() == MOST
 
 
-def test_a_loop_far_behind_turns_away_who_comes_in_a_long_turn(looks: Looks) -> None:
-    """Nobody in a turn that is short, so that the loop always has as much to do as it can."""
-    looks.late(LATE_S, SHEDS_AFTER_S * 0.7)
-    assert not looks.should_shed(overdue_s=5.0)
-    looks.late(LATE_S, SHEDS_AFTER_S)
-    assert not looks.should_shed(overdue_s=OVERDUE_S * 0.9)
-    assert looks.should_shed(overdue_s=OVERDUE_S * 1.1)
+USUAL_S = 5 * LEAST_USUAL_S
 
 
-def test_it_sheds_until_nobody_was_turned_away_for_a_while(looks: Looks) -> None:
-    looks.late(LATE_S, 5.0)
+@pytest.fixture
+def knowing(looks: Looks) -> Looks:
+    """It knows what runs take when few are under way."""
+    for name in ("check_token", "token_holders", "simulate"):
+        looks.runs(USUAL_S, FEW_RUNNING, name, rounds=5)
+    return looks
+
+
+def test_runs_that_wait_for_each_other_take_runs_away(knowing: Looks) -> None:
+    """From those that are under way, down to a few, which stay."""
+    knowing.runs(USUAL_S * SLOWER * 1.1, 20, rounds=SLOW_LOOKS)
+    assert knowing.pressure.allowed_runs() == 14
+    knowing.runs(USUAL_S * SLOWER * 1.1, 14)
+    assert knowing.pressure.allowed_runs() == 9
+    knowing.runs(USUAL_S * 100, FEW_RUNNING + 1, rounds=40)
+    assert knowing.pressure.allowed_runs() >= FEW_RUNNING
+
+
+def test_a_burst_of_slow_runs_is_no_reason(knowing: Looks) -> None:
+    """As on a machine that for a moment has much else to do."""
     for _ in range(5):
-        looks.late(0.0, SHEDS_S * 0.8)
-        assert looks.should_shed(overdue_s=1.0)
-    looks.late(0.0, SHEDS_S * 1.1)
-    assert not looks.should_shed(overdue_s=1.0)
+        knowing.runs(USUAL_S * SLOWER * 3, MOST, rounds=SLOW_LOOKS - 1)
+        knowing.runs(USUAL_S, FEW_RUNNING)
+    assert knowing.pressure.allowed_runs() == MOST
+
+
+def test_many_runs_that_take_what_runs_take_are_no_reason(knowing: Looks) -> None:
+    knowing.runs(USUAL_S * SLOWER * 0.9, MOST, rounds=20)
+    assert knowing.pressure.allowed_runs() == MOST
+
+
+def test_a_slow_node_is_no_reason(knowing: Looks) -> None:
+    """Few runs at once: fewer would be no faster."""
+    knowing.runs(USUAL_S * 20, FEW_RUNNING, rounds=20)
+    assert knowing.pressure.allowed_runs() == MOST
+
+
+def test_runs_of_an_unknown_name_are_no_reason(looks: Looks) -> None:
+    looks.runs(USUAL_S, MOST, rounds=5)
+    assert looks.pressure.allowed_runs() == MOST
+
+
+def test_short_runs_are_no_reason(looks: Looks) -> None:
+    """A turn of the loop is most of what they take."""
+    looks.runs(LEAST_USUAL_S / 100, 1, rounds=10)
+    looks.runs(LEAST_USUAL_S * SLOWER * 0.9, MOST, rounds=10)
+    assert looks.pressure.allowed_runs() == MOST
+
+
+def test_runs_that_hang_are_seen_before_they_end(knowing: Looks) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(knowing.pressure.measure_run("check_token"))
+        for _ in range(SLOW_LOOKS):
+            knowing.now_s += max(USUAL_S * SLOWER * 1.1, SLOW_LOOK_S)
+            knowing.pressure.record_delay(knowing.now_s, 0.0, 20)
+        assert knowing.pressure.allowed_runs() == 14
+
+
+def test_slow_runs_of_few_do_not_cost_the_others_theirs(knowing: Looks) -> None:
+    """Whoever sends expensive tokens or calls waits in a lane of its own."""
+    pressure = knowing.pressure
+    with contextlib.ExitStack() as stack:
+        for name, count in (("check_token", 2 * LEAST_SEEN), ("simulate", 40)):
+            for _ in range(count):
+                stack.enter_context(pressure.measure_run(name))
+        for _ in range(40):
+            with contextlib.ExitStack() as honest:
+                for name in ("check_token", "token_holders"):
+                    for _ in range(LEAST_SEEN):
+                        honest.enter_context(pressure.measure_run(name))
+                knowing.now_s += max(USUAL_S, SLOW_LOOK_S / 2)
+            pressure.record_delay(knowing.now_s, 0.0, 50)
+    assert pressure.allowed_runs() == MOST
 
 
 async def test_fewer_runs_are_begun_under_pressure() -> None:
@@ -134,6 +197,18 @@ async def test_fewer_runs_are_begun_under_pressure() -> None:
     assert shared.running() == 3
     gate.set()
     await asyncio.gather(*runs)
+
+
+async def test_of_few_places_one_is_for_a_key() -> None:
+    shared = SharedAnswers(lambda: 0.0, most_running=100, allowed=lambda: FEW_RUNNING)
+    with contextlib.ExitStack() as held:
+        for _ in range(FEW_RUNNING - 1):
+            held.enter_context(shared.reserve_place())
+        with pytest.raises(ServiceFull, match="busy"):
+            held.enter_context(shared.reserve_place())
+        held.enter_context(shared.reserve_place(FlightCaller(keyed=True)))
+    with SharedAnswers(lambda: 0.0, most_running=1).reserve_place():
+        pass
 
 
 async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,157 @@
+"""Blocks of a day's calls that this process took ahead, and spends from memory. No I/O; time is passed in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from roundtrip.store.accounts.leases import AccountDay, LeaseChange
+
+MOST_LEASED = 64
+"""Calls of one account that a process has at most: what its crash costs the caller."""
+_FIRST_LEASED = 8
+_SOON_S = 0.25
+"""A second call within this time makes a lease worth its statement."""
+IDLE_S = 1.0
+"""A lease that nobody used for so long is returned."""
+
+
+@dataclass(slots=True)
+class _Lease:
+    """``left``: calls that may be made. ``spent``: calls made that are not written. ``size``: what it is
+    filled up to; 0: nothing was wanted yet. ``is_asked``: calls were asked for and have not come.
+    ``wait_until_s``: before that nothing is asked for, because the day had nothing to lend."""
+
+    account_id: int
+    day: date
+    per_day: int
+    used_s: float
+    left: int = 0
+    spent: int = 0
+    size: int = 0
+    is_asked: bool = False
+    wait_until_s: float = 0.0
+
+
+@dataclass(slots=True)
+class DayLeases:
+    """One lease for each account. Every change is collected once, and then either settled or failed; only one
+    collection is under way at a time. All times are monotonic seconds."""
+
+    _by_account: dict[int, _Lease] = field(default_factory=dict)
+    _low: dict[int, None] = field(default_factory=dict)
+    """Accounts whose lease shall be filled up."""
+    _used: dict[int, None] = field(default_factory=dict)
+    """Accounts whose lease was spent from since the last collection."""
+    _unwritten: dict[AccountDay, LeaseChange] = field(default_factory=dict)
+    """Changes of leases that are no more, and those that certainly were not executed."""
+
+    def spend(self, account_id: int, day: date, per_day: int, now_s: float) -> bool:
+        """Makes one call of the lease, if there is one for this day and limit."""
+        lease = self._by_account.get(account_id)
+        if lease is None or not lease.left or lease.day != day or lease.per_day != per_day:
+            return False
+        lease.left -= 1
+        lease.spent += 1
+        lease.used_s = now_s
+        self._used[account_id] = None
+        if lease.left <= lease.size // 2 and not lease.is_asked:
+            self._low[account_id] = None
+        return True
+
+    def has(self, account_id: int, day: date, per_day: int) -> bool:
+        """Whether ``spend`` would make a call."""
+        lease = self._by_account.get(account_id)
+        return lease is not None and lease.left > 0 and (lease.day, lease.per_day) == (day, per_day)
+
+    def is_coming(self, account_id: int, day: date, per_day: int) -> bool:
+        """Whether a lease of this day and limit, which lent before, is about to be filled up."""
+        lease = self._by_account.get(account_id)
+        if lease is None or (lease.day, lease.per_day) != (day, per_day):
+            return False
+        return lease.size > 0 and (lease.is_asked or account_id in self._low)
+
+    def note(self, account_id: int, day: date, per_day: int, now_s: float) -> None:
+        """A call is about to be counted without a lease: of an account that calls often one is asked for."""
+        lease = self._by_account.get(account_id)
+        if lease is None or (lease.day, lease.per_day) != (day, per_day):
+            if lease is not None:
+                self._give_up(lease)
+            self._by_account[account_id] = _Lease(account_id, day, per_day, now_s)
+            return
+        if not lease.is_asked and now_s - lease.used_s <= _SOON_S and now_s >= lease.wait_until_s:
+            self._low[account_id] = None
+        lease.used_s = now_s
+
+    def is_low(self) -> bool:
+        """Whether a lease shall be filled up now."""
+        return bool(self._low)
+
+    def is_held(self) -> bool:
+        """Whether anything is held or unwritten, so that a later collection has something to do."""
+        return bool(self._by_account or self._unwritten)
+
+    def give_up_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
+        """Ends leases that nobody used for so long; 0: all."""
+        for lease in [one for one in self._by_account.values() if now_s - one.used_s >= idle_s]:
+            self._give_up(lease)
+
+    def collect(self, most: int) -> list[LeaseChange]:
+        """Up to ``most`` changes to write, one for each account and day."""
+        changes: list[LeaseChange] = []
+        for account_id in [*self._low, *(one for one in self._used if one not in self._low)]:
+            if len(changes) >= most:
+                break
+            lease, is_low = self._by_account[account_id], account_id in self._low
+            self._low.pop(account_id, None)
+            self._used.pop(account_id, None)
+            wanted = 0
+            if is_low:
+                lease.size = min(MOST_LEASED, max(_FIRST_LEASED, 2 * lease.size))
+                lease.is_asked, wanted = True, max(0, lease.size - lease.left)
+            change = LeaseChange(account_id, lease.day, lease.spent, 0, wanted, lease.per_day)
+            lease.spent = 0
+            changes.append(_merge(change, self._unwritten.pop(change.key(), None)))
+        while self._unwritten and len(changes) < most:
+            changes.append(self._unwritten.pop(next(iter(self._unwritten))))
+        return changes
+
+    def settle(self, changes: Sequence[LeaseChange], lent: Mapping[AccountDay, int], now_s: float) -> None:
+        """The changes were written, and got this many calls."""
+        for change in changes:
+            if not change.wanted:
+                continue
+            got, lease = lent.get(change.key(), 0), self._by_account.get(change.account_id)
+            if lease is None or (lease.day, lease.per_day) != (change.day, change.per_day):
+                self._write_later(LeaseChange(change.account_id, change.day, returned=got))
+                continue
+            lease.is_asked = False
+            lease.left += got
+            if not got:
+                lease.size, lease.wait_until_s = 0, now_s + IDLE_S
+
+    def fail(self, changes: Sequence[LeaseChange], was_not_executed: bool) -> None:
+        """The changes failed. Unless they were certainly not executed they are not repeated: a return made
+        twice would give calls away. Then the day keeps them, and the caller is short of them."""
+        for change in changes:
+            lease = self._by_account.get(change.account_id)
+            if lease is not None and lease.day == change.day:
+                lease.is_asked = lease.is_asked and not change.wanted
+            if was_not_executed:
+                self._write_later(replace(change, wanted=0, per_day=0))
+
+    def _give_up(self, lease: _Lease) -> None:
+        """Ends a lease: what is left of it goes back."""
+        del self._by_account[lease.account_id]
+        self._low.pop(lease.account_id, None)
+        self._used.pop(lease.account_id, None)
+        self._write_later(LeaseChange(lease.account_id, lease.day, lease.spent, lease.left))
+
+    def _write_later(self, change: LeaseChange) -> None:
+        if change.spent or change.returned:
+            self._unwritten[change.key()] = _merge(change, self._unwritten.get(change.key()))
+
+
+def _merge(change: LeaseChange, other: LeaseChange | None) -> LeaseChange:
+    if other is None:
+        return change
+    return replace(change, spent=change.spent + other.spent, returned=change.returned + other.returned)
