@@ -89,7 +89,6 @@ class Ground:
 @contextlib.asynccontextmanager
 async def grounded() -> AsyncIterator[Ground]:
     """Standbys that cancel at once what stands in the way of replaying."""
-    options = {"max_size": 4, "command_timeout": 10}
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         servers = await stack.enter_async_context(cluster(folder, 2, (), ("max_standby_streaming_delay=0",)))
@@ -98,15 +97,15 @@ async def grounded() -> AsyncIterator[Ground]:
         await migrate(connection)
         await cursor.begin(connection, 1, GENESIS)
         pool = await stack.enter_async_context(connections.create_pool(url, max_size=4))
-        opening = pools.open_replicas(urls, url, lambda: ground.now_s, **options)
+        opening = pools.open_replicas(urls, url, lambda: made.now_s, max_size=4, command_timeout=10)
         replicas = await stack.enter_async_context(opening)
         ctx = Context(
             chain_id=4663, contracts=NETWORK, node=cast(RpcNode, None), heads=cast(Heads, None),
             policy=POLICY, pool=pool, rates=cast(Rates, None), now_s=lambda: 0.0, entropy=lambda: b"",
             replicas=replicas,
         )  # fmt: skip
-        ground = Ground(servers, connection, ctx, replicas)
-        yield ground
+        made = Ground(servers, connection, ctx, replicas)
+        yield made
 
 
 @pytest.fixture(scope="module")
