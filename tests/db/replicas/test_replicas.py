@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from roundtrip.api.dispatch import _wake_and_run
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import RpcNode
 from roundtrip.chain.simulate.rates import Rates
@@ -18,7 +20,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.boards.signals import signals
-from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.replica_reads import read_from_replica
 from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.store.index import cursor
@@ -132,6 +134,18 @@ def test_what_callers_write_themselves_is_never_read_from_a_replica() -> None:
         "moving_now", "graduating_soon", "winners", "signals", "wallet_history", "linked_wallets", "look_up",
         "explain_transaction",
     }  # fmt: skip
+
+
+async def test_the_dispatch_lends_one_only_where_the_row_says_so(ground: Ground) -> None:
+    lent = []
+
+    async def answer(call: HandlerCall[Any]) -> UseCaseAnswer[Any]:
+        lent.append(call.ctx.loan is not None)
+        return UseCaseAnswer(None)
+
+    for row in OPERATIONS:
+        await _wake_and_run(replace(row, handler=answer, lane=None), HandlerCall(ground.ctx, Nothing()))
+    assert lent == [row.from_replica for row in OPERATIONS]
 
 
 async def test_replicas_answer_in_turn_with_the_primarys_newest_block(ground: Ground) -> None:
