@@ -4,7 +4,7 @@ answer."""
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, Shar
 from roundtrip.domain.base.errors import ParamFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_block
+from roundtrip.services.runtime.replica_reads import read_from_replica
 
 log = structlog.get_logger(__name__)
 
@@ -356,4 +357,6 @@ async def _wake_and_run(operation: AnyOperation, call: HandlerCall[Any]) -> UseC
     """Runs the handler; one that asks the node gets a new head first."""
     if operation.lane is not None:
         await call.ctx.heads.wake()
-    return await operation.handler(call)
+    if not operation.from_replica:
+        return await operation.handler(call)
+    return await read_from_replica(call.ctx, lambda ctx: operation.handler(replace(call, ctx=ctx)))

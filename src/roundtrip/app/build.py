@@ -48,6 +48,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
 from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.replicas.pools import open_replicas
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
@@ -184,6 +185,21 @@ async def open_context(
             measures=measures,
             bulkhead=Bulkhead(bulkhead.limits(settings.check_places, settings.call_places)),
         )
+
+
+@contextlib.asynccontextmanager
+async def add_replicas(settings: Settings, database_url: str, ctx: Context) -> AsyncIterator[Context]:
+    """The context with the replicas that the settings name, watched while the block runs."""
+    urls = settings.read_database_urls()
+    if not urls:
+        yield ctx
+        return
+    sizes = {"max_size": _POOL_CONNECTIONS, "command_timeout": _STATEMENT_S}
+    async with (
+        open_replicas(urls, database_url, time.monotonic, ctx.measures, **sizes) as replicas,
+        run_in_background(replicas.watch(), "replicas"),
+    ):
+        yield replace(ctx, replicas=replicas)
 
 
 def _build_client(

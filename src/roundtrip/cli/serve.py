@@ -82,6 +82,7 @@ async def _serve(
         database_url = await stack.enter_async_context(build.open_database(settings))
         opening = build.open_context(*context_args, database_url, network.look_back_blocks)
         opened = await stack.enter_async_context(opening)
+        opened = await stack.enter_async_context(build.add_replicas(settings, database_url, opened))
         ctx = replace(opened, stock_tokens=network.stock_tokens, explorer_url=network.explorer_url)
         if with_jobs:
             jobs = build.run_sync_and_jobs(settings, network, database_url, ctx)

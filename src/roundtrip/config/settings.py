@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     rpc_urls: tuple[NodeSetting, ...] = ()
     ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
+    read_database_url: str | None = Field(None, pattern="^postgres(ql)?://")
     redis_url: str | None = Field(None, pattern="^(rediss?|unix)://")
     var: Path = Field(default_factory=_default_var)
     public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
@@ -90,6 +92,12 @@ class Settings(BaseSettings):
     telegram_token: str | None = Field(None, pattern="^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$")
     telegram_url: str = Field("https://api.telegram.org", pattern="^https?://[^/?#\\s]+$")
     webhook_loopback: tuple[LoopbackTarget, ...] = ()
+
+    def read_database_urls(self) -> tuple[str, ...]:
+        """The replicas' urls. A comma within a url separates its hosts."""
+        if self.read_database_url is None:
+            return ()
+        return tuple(re.split(r"\s*,\s*(?=postgres(?:ql)?://)", self.read_database_url))
 
     @field_validator("secret_key")
     @classmethod

@@ -156,6 +156,7 @@ GAUGES = {
     "connections": "Connections of callers: open, idle, and the limit.",
     "connections_lent": "Database connections in use, by pool.",
     "connections_most": "Limit of database connections, by pool.",
+    "replica_answers": "Whether this replica answers, and is not left for the primary.",
     "sync": "The sync in this process: whether it leads, and the newest block it stored.",
 }
 """Gauges ``roundtrip_<name>``, by ``of``."""

@@ -24,6 +24,7 @@ BOARDS: tuple[AnyOperation, ...] = (
         answer=MovingNow,
         handler=lambda call: moving_now(call.ctx, call.params),
         shared_by=lambda params: "",
+        from_replica=True,
     ),
     Operation(
         name="graduating_soon",
@@ -38,6 +39,7 @@ BOARDS: tuple[AnyOperation, ...] = (
         answer=GraduatingSoon,
         handler=lambda call: graduating_soon(call.ctx, call.params),
         shared_by=lambda params: "",
+        from_replica=True,
     ),
     Operation(
         name="winners",
@@ -52,6 +54,7 @@ BOARDS: tuple[AnyOperation, ...] = (
         answer=Winners,
         handler=lambda call: winners(call.ctx, call.params),
         shared_by=lambda params: "",
+        from_replica=True,
     ),
     Operation(
         name="signals",
@@ -66,6 +69,7 @@ BOARDS: tuple[AnyOperation, ...] = (
         answer=Signals,
         handler=lambda call: signals(call.ctx, call.params),
         shared_by=lambda params: "",
+        from_replica=True,
     ),
     Operation(
         name="chain_vitals",

@@ -21,6 +21,7 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         handler=lambda call: explain(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.tx_hash()),
+        from_replica=True,
         errors=("not_found", "upstream", "budget_spent"),
     ),
     Operation(
@@ -37,6 +38,7 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         handler=lambda call: find(call.ctx, call.params),
         lane="checks",
         shared_by=shared_as,
+        from_replica=True,
         errors=("upstream", "budget_spent"),
     ),
 )

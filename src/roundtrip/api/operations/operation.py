@@ -60,7 +60,8 @@ class Operation(Generic[P]):
     nothing. ``lane``: the node's concurrency lane that it uses, where strangers' code decides how long it
     runs. ``takes_min_block``: a request may set the minimum block of its answer. ``each``: HTTP only; runs
     for each address that the handler returns, and HTTP requests receive one line for each. ``streams``: HTTP
-    only; the handler returns the plan of a stream of events, each a ``path_answer``.
+    only; the handler returns the plan of a stream of events, each a ``path_answer``. ``from_replica``: reads
+    nothing that its caller may just have written, so a replica may answer.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Operation(Generic[P]):
     takes_min_block: bool = False
     each: "AnyOperation | None" = None
     streams: bool = False
+    from_replica: bool = False
 
     def has_body(self) -> bool:
         """Whether a request carries its parameters in a JSON body, beside those in its path."""
@@ -147,6 +149,8 @@ class Operation(Generic[P]):
             raise ValueError(f"{self.name}: an answer for one key would be shared by everyone")
         if self.once and not (self.key and self.writes):
             raise ValueError(f"{self.name}: once needs an account and a write")
+        if self.from_replica and (self.key or self.writes or self.takes_min_block):
+            raise ValueError(f"{self.name}: a replica may lack what the caller has written or seen")
         if self.on_mcp and not self.is_one_answer():
             raise ValueError(f"{self.name}: a tool has one answer, not lines or events")
 

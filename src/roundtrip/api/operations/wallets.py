@@ -22,6 +22,7 @@ WALLETS: tuple[AnyOperation, ...] = (
         handler=lambda call: wallet_history(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.wallet()),
+        from_replica=True,
         bad_params="bad_address",
     ),
     Operation(
@@ -37,6 +38,7 @@ WALLETS: tuple[AnyOperation, ...] = (
         answer=LinkedWallets,
         handler=lambda call: linked_wallets(call.ctx, call.params),
         shared_by=lambda params: str(params.wallet()),
+        from_replica=True,
         bad_params="bad_address",
         errors=("upstream", "budget_spent"),
     ),

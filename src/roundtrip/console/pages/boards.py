@@ -37,10 +37,12 @@ _UNCOUNTED_CALLER = CallerRequest("")
 MOVING = Operation(
     name="moving_page", title="What moves", description="", params=Nothing, answer=MovingPage, on_mcp=False,
     handler=lambda call: moving_page(call.ctx, call.params), shared_by=lambda params: "",
+    from_replica=True,
 )  # fmt: skip
 GRADUATING = Operation(
     name="graduating_page", title="What graduates", description="", params=Nothing, answer=GraduatingPage,
     handler=lambda call: graduating_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
+    from_replica=True,
 )  # fmt: skip
 NEWEST_VERDICTS = Operation(
     name="newest_verdicts", title="Newest verdicts", description="", params=Nothing, answer=NewestVerdicts,

@@ -31,6 +31,7 @@ _CHART = Operation(
     on_mcp=False,
     counts="never",
     shared_by=lambda params: f"{params.address.lower()} {params.span}",
+    from_replica=True,
     errors=("bad_address", "busy"),
 )
 _TRADES = Operation(
@@ -43,6 +44,7 @@ _TRADES = Operation(
     on_mcp=False,
     counts="never",
     shared_by=lambda params: params.address.lower(),
+    from_replica=True,
     bad_params="bad_address",
     errors=("busy",),
 )

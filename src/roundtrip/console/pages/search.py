@@ -9,7 +9,7 @@ from roundtrip.services.lookup.suggest import SuggestParams, TokenSuggestions, s
 _SUGGEST = Operation(
     name="suggest_tokens", title="Suggestions of a search", description="", params=SuggestParams,
     answer=TokenSuggestions, handler=lambda call: suggest(call.ctx, call.params), on_mcp=False,
-    shared_by=shared_as,
+    shared_by=shared_as, from_replica=True,
 )  # fmt: skip
 _PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 

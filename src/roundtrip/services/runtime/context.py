@@ -16,6 +16,7 @@ from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.market.look_alikes import ListedToken
+from roundtrip.store.replicas.pools import NO_REPLICAS, ReplicaLoan, Replicas
 from roundtrip.venues.base import Contracts
 
 from .book_cache import BookCache
@@ -42,7 +43,9 @@ class Context:
     ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
     accounts are not limited. ``stock_tokens``, ``explorer_url``: as the network's configuration has them.
     ``steps``: of the checks that run in this process.
-    ``index_patience_s``: how long a check waits for the database; without it a check says less."""
+    ``index_patience_s``: how long a check waits for the database; without it a check says less.
+    ``replicas``: may answer reads of the index. ``loan``: the one that answers this request; None: the
+    primary does."""
 
     chain_id: int
     contracts: Contracts
@@ -71,6 +74,12 @@ class Context:
     explorer_url: str | None = None
     index_patience_s: float = 0.5
     steps: CheckSteps = field(default_factory=CheckSteps)
+    replicas: Replicas = NO_REPLICAS
+    loan: ReplicaLoan | None = None
+
+    def index_pool(self) -> asyncpg.Pool | ReplicaLoan:
+        """Lends connections that only read the index."""
+        return self.pool if self.loan is None else self.loan
 
     def for_caller(
         self, caller: str, lane: Lane, token: str | None = None, address: str | None = None

@@ -60,7 +60,7 @@ async def looking(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor | None
     database is unavailable."""
     try:
         async with (
-            ctx.pool.acquire(timeout=_DATABASE_S) as connection,
+            ctx.index_pool().acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
             # A generic plan would read everything that a bot ever did: 114 ms instead of 41.

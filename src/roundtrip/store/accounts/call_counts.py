@@ -184,5 +184,9 @@ async def forget(connection: Connection, before_ms: int) -> None:
 
 async def without_waiting_for_the_disk(connection: Connection) -> None:
     """Turns synchronous commit off for a connection that counts: a crash of the database may lose the latest
-    counts."""
-    await connection.fetchval("SELECT set_config('synchronous_commit', 'off', false)")
+    counts. Not where commits wait for a standby (``synchronous_standby_names``): what was promised there
+    outlives the primary."""
+    await connection.fetchval(
+        "SELECT set_config('synchronous_commit', 'off', false)"
+        " WHERE current_setting('synchronous_standby_names') = ''"
+    )

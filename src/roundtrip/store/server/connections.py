@@ -1,7 +1,10 @@
 """Connections and pools, with session settings under which statements behave the same on every server."""
 
+import contextlib
 import inspect
+import re
 import time
+import urllib.parse
 from collections.abc import Awaitable, Generator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import asyncpg
 
 from roundtrip.domain.base.metrics import Measures
+from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 SESSION = {
@@ -29,6 +33,11 @@ _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 CONNECTING_S = 5.0
 """A stopped server process accepts a connection and does not answer."""
 
+HOST_S = 1.0
+"""The same for each host of a url with several, so that one that is gone leaves time for the next."""
+
+_URL = re.compile(r"(postgres(?:ql)?://(?:[^/?#]*@)?)([^/?#]*)([^?]*)\??(.*)", re.DOTALL)
+
 IDLE_MS = "10000"
 """How long a process that hangs in a transaction may keep its row locks. Not for the sync, which computes
 longer between two statements and whose rows no other process waits for."""
@@ -39,9 +48,53 @@ async def connect(
 ) -> Connection:
     """Opens a connection outside of any pool. ``command_timeout``: seconds for one statement; None: no limit.
     ``more``: further PostgreSQL settings. Raises one of DATABASE_FAULTS."""
-    return await asyncpg.connect(
-        url, command_timeout=command_timeout, timeout=CONNECTING_S, server_settings={**SESSION, **more}
+    settings = {**SESSION, **more}
+    return await HostList(url).connect(
+        timeout=CONNECTING_S, command_timeout=command_timeout, server_settings=settings
     )
+
+
+def split_hosts(url: str) -> list[str]:
+    """One url for each host of a url, in its order."""
+    found = _URL.match(url)
+    if found is None:
+        return [url]
+    start, places, path, query = found.groups()
+    if "," in places:
+        return [f"{start}{place}{path}?{query}" for place in places.split(",")]
+    options = urllib.parse.parse_qsl(query, keep_blank_values=True)
+    hosts = [host for name, value in options if name == "host" for host in value.split(",")]
+    ports = [port for name, value in options if name == "port" for port in value.split(",")]
+    if places or len(hosts) < 2:
+        return [url]
+    others = [option for option in options if option[0] not in ("host", "port")]
+    urls = []
+    for number, host in enumerate(hosts):
+        port = ports[number : number + 1] if len(ports) == len(hosts) else ports[:1]
+        own = [("host", host), *(("port", one) for one in port), *others]
+        urls.append(f"{start}{path}?{urllib.parse.urlencode(own, quote_via=urllib.parse.quote)}")
+    return urls
+
+
+class HostList:
+    """The hosts of a url. The first one that takes a connection gets it, beginning with the one that took the
+    last. The driver alone gives a host that is silent the time of all."""
+
+    def __init__(self, url: str) -> None:
+        self._urls = split_hosts(url)
+
+    async def connect(self, *_: Any, timeout: float = CONNECTING_S, **options: Any) -> asyncpg.Connection:  # noqa: ASYNC109
+        """A connection; ``options`` as in asyncpg. Raises one of DATABASE_FAULTS: the last host's."""
+        within_s = timeout if len(self._urls) == 1 else min(timeout, HOST_S)
+        *others, last = self._urls
+        for url in others:
+            with contextlib.suppress(*DATABASE_FAULTS):
+                return self._begin_with(url, await asyncpg.connect(url, timeout=within_s, **options))
+        return self._begin_with(last, await asyncpg.connect(last, timeout=within_s, **options))
+
+    def _begin_with(self, url: str, connection: asyncpg.Connection) -> asyncpg.Connection:
+        self._urls = [url, *(other for other in self._urls if other != url)]
+        return connection
 
 
 def create_pool(
@@ -51,10 +104,13 @@ def create_pool(
     ``measures`` under ``name`` how long callers wait for a connection, and how many connections are in
     use."""
     settings = {**SESSION, "idle_in_transaction_session_timeout": IDLE_MS}
-    pool_options = {"min_size": 0, "timeout": CONNECTING_S, "server_settings": settings, **options}
+    pool_options = {
+        "min_size": 0, "timeout": CONNECTING_S, "server_settings": settings, "connect": HostList(url).connect,
+        **options,
+    }  # fmt: skip
     if measures is None:
         return asyncpg.create_pool(url, **pool_options)
-    return _MeasuredPool(url, measures=measures, name=name, **_DEFAULTS, **pool_options)
+    return _MeasuredPool(url, measures=measures, name=name, **{**_DEFAULTS, **pool_options})
 
 
 _DEFAULTS: Mapping[str, Any] = MappingProxyType(

@@ -1,0 +1,1 @@
+"""Read replicas: which of them may answer, and their pools."""
