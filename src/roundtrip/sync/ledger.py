@@ -46,7 +46,6 @@ from .depths import DepthFold
 from .fold_context import FoldContext, money
 from .prices import PriceFold
 
-
 _new = tuple.__new__
 """Takes half as long as calling a class of tuples, of which a block makes thousands."""
 

@@ -1,7 +1,5 @@
 """Calldata and return data in 32-byte words: enough of the contract ABI for fixed shapes."""
 
-from functools import lru_cache
-
 import sha3
 
 from roundtrip.domain.base.types import Address
@@ -10,7 +8,6 @@ WORD = 32
 MAX_UINT256 = 2**256 - 1
 _ADDRESS_PADDING = "0x" + 24 * "0"
 """The twelve zero bytes before an address in a topic."""
-_MOST_REMEMBERED = 16_384
 
 
 def keccak(data: bytes) -> bytes:
@@ -105,10 +102,9 @@ def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
     return None if value is None or value >> 160 else Address(f"0x{value:040x}")
 
 
-@lru_cache(_MOST_REMEMBERED)
 def address_in(topic: str) -> Address | None:
     """The address in a log's topic, a ``0x`` word in lower case; None when it holds more than an address.
-    The fast path for frequent events: remembers them, so that an address is mostly one object, hashed once."""
+    The fast path for frequent events."""
     # Not wrapped in Address(): calling the NewType takes as long as everything else here.
     return "0x" + topic[26:] if topic.startswith(_ADDRESS_PADDING) else None  # type: ignore[return-value]
 

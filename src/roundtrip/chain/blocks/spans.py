@@ -217,9 +217,7 @@ async def check_answers(
             await asyncio.sleep(0)
             raw_logs += _LOGS.decode(answer)
         read, in_a_row = [], 0
-        for ref, header, block_logs in zip(
-            refs, headers, await _group_by_block(raw_logs, refs), strict=True
-        ):
+        for ref, header, block_logs in zip(refs, headers, await _group_by_block(raw_logs, refs), strict=True):
             in_a_row += len(block_logs)
             if in_a_row > LOGS_IN_A_ROW:
                 in_a_row = len(block_logs)
