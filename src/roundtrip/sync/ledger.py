@@ -96,9 +96,9 @@ def list_missing(blocks: Iterable[BlockEvents], known: FoldContext) -> MissingFa
     quotes: set[Address] = set()
     for block in blocks:
         for _, _, event in block.events:
-            if isinstance(event, Transferred | LaunchMoved):
+            if isinstance(event, (Transferred, LaunchMoved)):
                 tokens.add(event.token)
-            elif isinstance(event, Swapped | CurveTraded | CurveBoughtBack | LiquidityMoved | Priced):
+            elif isinstance(event, (Swapped, CurveTraded, CurveBoughtBack, LiquidityMoved, Priced)):
                 pools.add(event.at)
             elif isinstance(event, LaunchedToken):
                 quotes.add(event.quote)
