@@ -64,7 +64,7 @@ async def sizes(dsn: str) -> None:
             " JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = $1::regclass ORDER BY relname",
             fullest,
         ):
-            parts[f"{name} ({columns.rpartition('(')[2]}"] = size
+            parts[f"{name} {columns.partition(' btree ')[2]}"] = size
     finally:
         await connection.close()
     print(f"\nbytes a trade    {total / trades:.0f} in {fullest}, {trades:,} trades")

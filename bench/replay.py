@@ -245,7 +245,7 @@ async def ask_blocks(connection: Connection, to: IndexedBlock) -> None:
 
 
 ADDED = {
-    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_part", "trade_dear"),
+    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_share", "trade_dear"),
     "transfer": ("transfer_by_sender", "transfer_large"),
     "liquidity": ("liquidity_by_sender",),
 }

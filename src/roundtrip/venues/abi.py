@@ -1,5 +1,7 @@
 """Calldata and return data in 32-byte words: enough of the contract ABI for fixed shapes."""
 
+from collections.abc import Callable
+
 import sha3
 
 from roundtrip.domain.base.types import Address
@@ -8,6 +10,7 @@ WORD = 32
 MAX_UINT256 = 2**256 - 1
 _ADDRESS_PADDING = "0x" + 24 * "0"
 """The twelve zero bytes before an address in a topic."""
+_MOST_REMEMBERED = 16_384
 
 
 def keccak(data: bytes) -> bytes:
@@ -102,11 +105,19 @@ def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
     return None if value is None or value >> 160 else Address(f"0x{value:040x}")
 
 
-def address_in(topic: str) -> Address | None:
-    """The address in a log's topic, a ``0x`` word in lower case; None when it holds more than an address.
-    The fast path for frequent events."""
-    # Not wrapped in Address(): calling the NewType takes as long as everything else here.
-    return "0x" + topic[26:] if topic.startswith(_ADDRESS_PADDING) else None  # type: ignore[return-value]
+class _Addresses(dict[str, Address | None]):
+    """By topic. Each address is mostly the same object: Python hashes it once, and it is kept once."""
+
+    def __missing__(self, topic: str) -> Address | None:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[topic] = found = Address("0x" + topic[26:]) if topic.startswith(_ADDRESS_PADDING) else None
+        return found
+
+
+address_in: Callable[[str], Address | None] = _Addresses().__getitem__
+"""The address in a log's topic, a ``0x`` word in lower case; None when it holds more than an address. The
+fast path for frequent events."""
 
 
 def address_at(data: bytes, index: int) -> Address | None:

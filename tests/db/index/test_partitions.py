@@ -83,6 +83,10 @@ async def test_a_day_has_the_indexes_of_its_table(connection: Connection) -> Non
         "SELECT count(*) FROM pg_index WHERE indrelid = 'facts.trade_20251009'::regclass"
     )
     assert own == len(of_the_table)
+    full = await connection.fetchval(
+        "SELECT reloptions FROM pg_class WHERE oid = 'facts.trade_20251009_pkey'::regclass"
+    )
+    assert full == ["fillfactor=100"]
 
 
 async def test_days_before_one_are_dropped_with_their_rows(connection: Connection) -> None:

@@ -4,6 +4,7 @@ Every address and topic of every log sets three bits, taken from its hash. So th
 commits to all logs: a missing or forged one nearly always changes it.
 """
 
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from roundtrip.domain.base.types import Address
@@ -33,6 +34,31 @@ def address_bits(text: str) -> tuple[Address, int]:
 def topic_bits(text: str) -> tuple[str, int]:
     """A topic in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return text.lower(), bits(_bytes(text, 32))
+
+
+def bloom_of(addresses: Iterable[str], topics: Iterable[str]) -> int:
+    """The bloom of logs with these addresses and topics. Raises ValueError where one is none."""
+    bloom = 0
+    for address in addresses:
+        bloom |= address_bits(address)[1]
+    for topic in topics:
+        bloom |= topic_bits(topic)[1]
+    return bloom
+
+
+class _LowerCase(dict[str, str]):
+    """Texts by how nodes write them. Each is the same object every time it is met: Python hashes it once, and
+    it is kept once."""
+
+    def __missing__(self, text: str) -> str:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        lower = self[text] = text.lower()
+        return lower
+
+
+in_lower_case: Callable[[str], str] = _LowerCase().__getitem__
+"""An address or a topic in lower case. Not checked."""
 
 
 def log_bits(log: Log) -> int:

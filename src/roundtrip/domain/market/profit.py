@@ -24,6 +24,10 @@ DUST = 1000
 wrong measure: a wallet that buys and sells all day and always keeps a stake has not sold out."""
 
 
+_new = tuple.__new__
+"""Takes half as long as calling the class."""
+
+
 class ValuedFill(NamedTuple):
     """A wallet's trade of one token; no amount is negative. ``eth_wei``, ``micro_usd``: its value; None:
     unknown."""
@@ -135,11 +139,11 @@ def _fold_buy(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
         spent_usd += micro_usd
     if not buys + sells:
         first_s = spot.at_s
-    return WalletPosition(
+    return _new(WalletPosition, (
         bought + token_raw, sold, held, cost, spent, got, profit, spent_usd, buys + 1, sells, unpriced,
         closed, round_spent, round_got, held if held > most else most, round_unpriced, number, first_s,
         spot.at_s,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _fold_sell(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
@@ -167,7 +171,7 @@ def _fold_sell(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition
                 profit += round_got - round_spent
                 closed += 1
             held = cost = round_spent = round_got = most = round_unpriced = number = 0
-    return WalletPosition(
+    return _new(WalletPosition, (
         bought, sold + token_raw, held, cost, spent, got, profit, spent_usd, buys, sells + 1, unpriced,
         closed, round_spent, round_got, most, round_unpriced, number, first_s, spot.at_s,
-    ), closing  # fmt: skip
+    )), closing  # fmt: skip

@@ -163,11 +163,13 @@ async def put_trades(
 
     def line(row: TradeEvent) -> str:
         spot, at, _, quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd, kept_raw = row
+        number, log_index, at_s, tx_hash = spot
         wei = "\\N" if eth_wei is None or quote in eth else eth_wei
         usd = "\\N" if micro_usd is None else micro_usd
+        kept = "\\N" if kept_raw is None else kept_raw
         return (
-            f"{usd}\t{_at(spot)}\t{pools[at]}\t{wallets[trader]}\t{'t' if buys else 'f'}\t{token_raw}\t"
-            f"{quote_raw}\t{wei}\t{_number(kept_raw)}\t{_hex(spot.tx_hash)}\n"
+            f"{usd}\t{at_s}\t{number}\t{log_index}\t{pools[at]}\t{wallets[trader]}\t{'t' if buys else 'f'}\t"
+            f"{token_raw}\t{quote_raw}\t{wei}\t{kept}\t\\\\x{tx_hash[2:]}\n"
         )
 
     await _copy(connection, "trade", _TRADE, trades, line)
@@ -242,10 +244,10 @@ async def put_transfers(connection: Connection, transfers: Sequence[Transfer], i
     known = ids.addresses
 
     def line(row: Transfer) -> str:
-        spot, (token, sender, recipient, amount_raw), _ = row
+        (number, log_index, at_s, tx_hash), (token, sender, recipient, amount_raw), _ = row
         return (
-            f"{_at(spot)}\t{known[token]}\t{known[sender]}\t{known[recipient]}\t{amount_raw}\t"
-            f"{_hex(spot.tx_hash)}\n"
+            f"{at_s}\t{number}\t{log_index}\t{known[token]}\t{known[sender]}\t{known[recipient]}\t"
+            f"{amount_raw}\t\\\\x{tx_hash[2:]}\n"
         )
 
     await _copy(connection, "transfer", _TRANSFER, transfers, line)

@@ -1,11 +1,12 @@
 """What a launch's insiders did with its token, and burns of it by anybody."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from roundtrip.domain.base.events import Deed
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, array_of, fetch
 
 from .cursor import Ids
 
@@ -37,13 +38,35 @@ has a first sender of eth (a curve: its first buyer), so of a wallet that the de
 actions count."""
 
 
+class _Insider(NamedTuple):
+    token: int
+    wallet: int
+
+
+_INSIDERS = """
+SELECT given.token, given.wallet FROM unnest($1::text::int[], $2::text::int[]) AS given (token, wallet)
+JOIN facts.launch AS launch ON launch.token_id = given.token
+LEFT JOIN facts.origin AS origin ON origin.wallet_id = given.wallet
+WHERE launch.deployer_id IN (given.wallet, origin.funder_id)
+"""
+"""Who may be an insider of which token, at any block: nearly nobody, so few deeds have to be judged."""
+
+
 async def put(connection: Connection, deeds: Sequence[Deed], ids: Ids) -> None:
     """Inserts the deeds that count: burns, and sales and moves by a launch's deployer or by a wallet whose
     first eth the deployer sent. A deployer that funded more wallets than ``most_funded`` is taken for an
     exchange, and its wallets do not count. A transfer into a pool or a curve is not a move."""
+    known = ids.addresses
+    pairs = {(known[deed.token], known[deed.wallet]) for deed in deeds if deed.what != "burned"}
+    insiders: set[tuple[int, int]] = set()
+    if pairs:
+        given = map(array_of, zip(*pairs, strict=True))
+        insiders.update(await fetch(connection, _Insider, _INSIDERS, *given))
+    deeds = [
+        deed for deed in deeds if deed.what == "burned" or (known[deed.token], known[deed.wallet]) in insiders
+    ]
     if not deeds:
         return
-    known = ids.addresses
     await connection.execute(
         _PUT,
         [deed.spot.block_number for deed in deeds],

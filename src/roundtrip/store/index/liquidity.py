@@ -58,9 +58,11 @@ async def forget_states(connection: Connection, first_number: int, last_number: 
     """After the blocks from ``first_number`` to ``last_number`` were written: deletes the states that a newer
     one replaces even where a fork removes every block that is kept to find one."""
     await connection.execute(
-        "DELETE FROM facts.pool_state AS state USING facts.pool_state AS newer"
-        " WHERE newer.block_number >= $1 AND newer.block_number <= $2"
-        " AND state.pool_id = newer.pool_id AND state.block_number < newer.block_number",
+        # One row a pool: joined with every newer state, a busy pool's states would be read once for each.
+        "WITH newest AS MATERIALIZED (SELECT pool_id, max(block_number) AS number FROM facts.pool_state"
+        " WHERE block_number >= $1 AND block_number <= $2 GROUP BY pool_id)"
+        " DELETE FROM facts.pool_state AS state USING newest"
+        " WHERE state.pool_id = newest.pool_id AND state.block_number < newest.number",
         first_number - BLOCKS_KEPT,
         last_number - BLOCKS_KEPT,
     )

@@ -9,7 +9,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_value, optional_int, read
+from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, optional_int, read
 from roundtrip.venues.base import Contracts
 
 _COLUMNS = ", ".join(WalletPosition._fields)
@@ -90,25 +90,17 @@ async def put_positions(
     """Inserts or replaces these positions."""
     if not by_key:
         return
-    columns = zip(*by_key.values(), strict=True)
-    values = [
-        list(column) if name in _PLAIN else [None if value is None else str(value) for value in column]
-        for name, column in zip(WalletPosition._fields, columns, strict=True)
-    ]
     parameters = ", ".join(
-        f"${n}::int[]" if name in _PLAIN else f"${n}::text[]"
+        f"${n}::text::{'int' if name in _PLAIN else 'numeric'}[]"
         for n, name in enumerate(WalletPosition._fields, 3)
     )
-    chosen = ", ".join(name if name in _PLAIN else f"{name}::numeric" for name in WalletPosition._fields)
     updated = ", ".join(f"{name} = excluded.{name}" for name in WalletPosition._fields)
     await connection.execute(
         f"INSERT INTO facts.{table} (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
-        f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {parameters})"
-        f" AS given (wallet_id, token_id, {_COLUMNS})"
+        f" SELECT * FROM unnest($1::text::int[], $2::text::int[], {parameters})"
         f" ON CONFLICT (wallet_id, token_id) DO UPDATE SET {updated}",
-        [key.wallet_id for key in by_key],
-        [key.token_id for key in by_key],
-        *values,
+        *map(array_of, zip(*by_key, strict=True)),
+        *map(array_of, zip(*by_key.values(), strict=True)),
     )
 
 

@@ -4,7 +4,7 @@ A row type is a NamedTuple whose fields are the query's columns, in their order.
 as much as building the tuple alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
@@ -80,3 +80,9 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
 def optional_int(value: str | Decimal | None) -> int | None:
     """A nullable numeric column, read as a number or as text, as an int."""
     return None if value is None else int(value)
+
+
+def array_of(values: Iterable[int | None]) -> str:
+    """Whole numbers as the text of an array, for ``$1::text::int[]``. Where there are thousands it takes a
+    third of the time of a list, of which the driver looks at every element."""
+    return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"

@@ -21,13 +21,14 @@ from .happening_rows import (
     page,
     spot_of,
 )
-from .happening_trades import LARGE_RAW
 
 PRICED_WITHIN_S = 86_400
 """A move is valued at the token's last trade, where that is no older than this."""
 ETH_WEI = 10**18
 VALUABLE_WEI = 10**15
 """Moves of more than this are found by their worth (schema/0011); smaller ones, among the newest."""
+_LARGE_RAW = 10**24
+"""Moves of more base units than this are found by their size (schema/0011)."""
 WHOLE_WITHIN_S = 80 * 86_400
 """No share is given for a pool that was older than this when it was drained: a week later some of its changes
 may no longer be kept, and the answer must not depend on when it is asked for."""
@@ -198,7 +199,7 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
     if (ppm := rule_filter.above("%")) is not None:
         least_raw = ppm * LAUNCHED_RAW // PPM
         parts.append(f"transfer.amount_raw > {arguments(least_raw)}::numeric")
-        is_few = is_few or least_raw >= LARGE_RAW
+        is_few = is_few or least_raw >= _LARGE_RAW
     where = " AND ".join(parts)
     if not is_few:
         return "facts.transfer AS transfer", f"{where} AND "
