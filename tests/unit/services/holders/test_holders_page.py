@@ -34,7 +34,7 @@ def test_every_wallet_of_the_deployers_purse_is_tagged_and_he_is_counted_once() 
     page = shown(gathered(inputs=replace(known, wallets={**known.wallets, **paid})))
     assert page.count(">deployer’s purse<") == 2
     told = words(page)
-    assert "Deployer’s purse (4 wallets, he included) 3.90 %" in told
+    assert "Deployer’s purse (4 wallets, itself included) 3.90 %" in told
     assert "biggest wallets, 3 belong to 1 purse; of 1 no tie is known. The largest purse has 3.90 %." in told
     assert "We looked into 4 wallets that hold it" in told
     assert "4 wallets, the deployer included, bought 6.50 % of the supply" in told
