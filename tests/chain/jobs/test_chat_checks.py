@@ -82,7 +82,8 @@ async def test_without_a_picture_the_text_is_sent(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     lines = told["text"].split("\n")
-    assert lines[0].startswith('Can sell: "')
+    # Nobody has read what insiders hold.
+    assert lines[0].startswith('Can sell, insiders not known: "')
     assert lines[2].startswith("A round trip costs 0.60 %")
 
 
@@ -102,7 +103,7 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     assert "photo" not in told
-    assert told["text"].startswith('Can sell: "')
+    assert told["text"].startswith('Can sell, insiders not known: "')
 
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
@@ -252,7 +253,7 @@ async def test_a_check_is_not_mixed_with_one_made_since(
     monkeypatch.setattr(chat_check, "run_check", run_both)
     answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
-    assert answer.lines[0].startswith('Can sell: "')
+    assert answer.lines[0].startswith('Can sell, insiders not known: "')
 
 
 @pytest.mark.parametrize("key", ["plain", "owner_only_sell"])

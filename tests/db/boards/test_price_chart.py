@@ -44,7 +44,7 @@ async def made(pool: asyncpg.Pool) -> AsyncIterator[MadeIndex]:
 
 
 async def chart(pool: asyncpg.Pool, span: str = "") -> PriceChart:
-    ctx: Any = SimpleNamespace(pool=pool, contracts=NETWORK, chain_id=7)
+    ctx: Any = SimpleNamespace(index_pool=lambda: pool, pool=pool, contracts=NETWORK, chain_id=7)
     return (await price_chart(ctx, ChartParams(TOKEN, span))).answer
 
 
@@ -70,7 +70,7 @@ async def test_a_token_whose_decimals_are_not_known_has_no_price(made: MadeIndex
     found = await chart(pool)
     assert (found.now, found.candles) == (None, [])
     assert "decimals" in found.text
-    ctx: Any = SimpleNamespace(pool=pool, contracts=NETWORK, chain_id=7)
+    ctx: Any = SimpleNamespace(index_pool=lambda: pool, pool=pool, contracts=NETWORK, chain_id=7)
     (row,) = (await token_trades(ctx, TradesParams(TOKEN))).answer.trades
     assert (row.tokens, row.quote, row.price) == (None, None, None)
 

@@ -49,6 +49,9 @@ class Ground:
     contracts: Any = NETWORK
     chain_id: int = 1
 
+    def index_pool(self) -> asyncpg.Pool:
+        return self.pool
+
     async def told(self, chain: Chain, supply_raw: int | None = SUPPLY) -> Signals:
         async with self.pool.acquire() as connection:
             await appended(connection, await begun(connection, chain.parent), chain.blocks)

@@ -51,6 +51,9 @@ class Ground:
     contracts: Any = NETWORK
     chain_id: int = 1
 
+    def index_pool(self) -> asyncpg.Pool:
+        return self.pool
+
 
 @pytest.fixture(scope="session")
 async def ground(database_url: str) -> AsyncIterator[Ground]:

@@ -41,6 +41,9 @@ class Clock:
     def now_s(self) -> float:
         return self.at_s
 
+    def index_pool(self) -> Any:
+        return self.pool
+
 
 def locked(token: Address = HIGH, number: int = 1, at_s: int = UNLOCK_S, **parts: Any) -> Unlock:
     return Unlock(token, MANAGER, number, parts.get("holder", BOB), at_s, parts.get("share_bps", 3_000))

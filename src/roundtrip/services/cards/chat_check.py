@@ -97,7 +97,8 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     label = Label(token, check.token.symbol, check.token.name, None, None)
     card = TokenCard(token, shown, await describe_look_alike(ctx, label, Meter()))
     text = describe_card(card)
-    untried = "" if stored.made.holders or text.level not in ("ok", "warn") else NO_HOLDERS
+    sells = shown.level in ("ok", "warn") and text.level != "danger"
+    untried = NO_HOLDERS if sells and not stored.made.holders else ""
     lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, card.look_alike]
     lines += [untried, text.as_of]
     if ctx.outward.public_url is not None:

@@ -8,7 +8,7 @@ from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.verdicts.words import level_colour, level_word
+from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
 
 from .newest_check import TokenCard
 
@@ -121,7 +121,8 @@ def draw_badge(card: TokenCard) -> str:
     block's time. After an hour the time is all that is said of a check that went well."""
     text = describe_card(card)
     name, verdict, level, check = "roundtrip", text.word.lower(), text.level, card.check
-    if check is not None and level in ("ok", "warn"):
+    is_good = check is not None and not check.is_old and check.level in ("ok", "warn") and level != "danger"
+    if check is not None and is_good and is_tradable(check.code):
         # A time and not an age: caches of other sites keep a badge for longer than a minute.
         moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
         if check.is_fresh:
