@@ -34,6 +34,7 @@ async def set_watch(visit: Visit) -> Response:
         said=answer["text"],
         colour=visit.form.get("colour", ""),
         waits=bool(visit.form.get("waits")),
+        sells=False,
     )
 
 
