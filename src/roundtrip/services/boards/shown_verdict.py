@@ -35,7 +35,7 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
     if young is not None or checks.checked is None:
         return young
     old = _present(checks.checked, checks.exposure, now_s)
-    return msgspec.structs.replace(old, level="unknown")
+    return msgspec.structs.replace(old, level="unknown", catch=None)
 
 
 def _present(checked: CheckedLevel, exposure: TokenExposure, now_s: float) -> ShownVerdict:

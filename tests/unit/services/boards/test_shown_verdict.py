@@ -4,6 +4,7 @@ import pytest
 
 from roundtrip.domain.market.exposure import EXPOSED_FOR_S, TokenExposure
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.boards.shown_verdict import present_stored
 
 NOW_S = 1_700_000_000.0
@@ -28,3 +29,14 @@ def test_what_insiders_hold_takes_the_green_of_a_row(
     shown = present_stored(TokenChecks(CheckedLevel("ok", level, NOW_S), None, exposure=exposure), NOW_S)
     assert shown is not None
     assert (shown.level, shown.catch) == expected
+
+
+def test_a_row_says_that_it_sells_and_that_insiders_are_not_known() -> None:
+    young = CheckedLevel("ok", "ok", NOW_S)
+    old = CheckedLevel("ok", "ok", NOW_S - 90_000)
+    words = [
+        level_word(shown.level, shown.code, shown.catch)
+        for checked in (young, old)
+        if (shown := present_stored(TokenChecks(checked, None), NOW_S)) is not None
+    ]
+    assert words == ["Can sell, insiders not known", "Not known"]
