@@ -55,6 +55,9 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
         ("warn", None, "hour", ("Sells now, not in an hour", "danger", None)),
         ("warn", 9000, "curve", ("Can sell, curve nearly full", "warn", 9000)),
         ("danger", 9000, None, ("Sells now, not later", "danger", None)),
+        # The stored check was better.
+        ("danger", None, "insiders_unknown", ("Sells now, not later", "danger", None)),
+        ("warn", 2000, "insiders", ("Sells, with a warning", "warn", 2000)),
     ],
 )
 def test_what_is_stored_of_a_token_stands_in_a_trades_check(

@@ -106,8 +106,11 @@ def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None)
     insiders_bps = None if stored is None else stored["insidersBps"]
     is_risky = verdict["level"] in ("ok", "warn") and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
     catch: ShownCatch | None = None if stored is None else stored["catch"]
-    if catch is None and stored is not None and verdict["level"] == "ok":
-        catch = "insiders" if is_risky else "insiders_unknown" if insiders_bps is None else None
+    if catch in (None, "insiders", "insiders_unknown"):
+        # Insiders take the green of this trade's verdict, and nothing else.
+        catch = None
+        if stored is not None and verdict["level"] == "ok":
+            catch = "insiders" if is_risky else "insiders_unknown" if insiders_bps is None else None
     return {
         "word": level_word(verdict["level"], verdict["code"], catch),
         "colour": level_colour(verdict["level"], verdict["code"], catch),

@@ -51,8 +51,9 @@ _CODE_TEXTS = {
 
 
 def level_word(level: str, code: str, catch: ShownCatch | None = None) -> str:
-    """The words for a verdict, as colour alone is not accessible. ``level``: that of the verdict, or that whose
-    colour it is shown in. ``catch``: what its code ok does not say; None: nothing, or it is not known here."""
+    """The words for a verdict, as colour alone is not accessible. ``level``: that of the verdict, or that
+    whose colour it is shown in. ``catch``: what its code ok does not say; None: nothing, or it is not known
+    here."""
     if level == "unknown" and (code, catch) != ("ok", "insiders_unknown"):
         return _LEVEL_WORDS[level]
     if code == "ok":
