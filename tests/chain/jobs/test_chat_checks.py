@@ -60,6 +60,12 @@ async def bot(ctx: Context, pictures: DrawsPictures | None = None) -> AsyncItera
             yield api
 
 
+@pytest.fixture(autouse=True)
+async def insiders_not_read(indexed: Context) -> None:
+    """Other tests of this index read holders."""
+    await indexed.pool.execute("DELETE FROM facts.exposure")
+
+
 async def test_a_check_is_answered_with_the_cards_text_and_picture(indexed: Context, built: Built) -> None:
     token = built.tokens["owner_only_sell"].lower()
     async with bot(indexed, Pictures(LIBRARIES)) as api:

@@ -65,8 +65,9 @@ def describe_card(card: TokenCard) -> CardText:
     # Of what holders cannot sell, a new wallet's loss would mislead.
     if loss_bps is not None and is_good:
         loss = f"A round trip costs {format_percent(loss_bps)}"
-    told = f"Insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more. " if check.catch == "insiders" else ""
-    sentence = message_lines.cut_text(names.clean(told + check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
+    if loss and check.catch == "insiders":
+        loss += f"; insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more"
+    sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
     word = level_word(check.level, check.code, check.catch)
     return CardText(word, colour, symbol, loss, sentence, as_of)
 
@@ -126,7 +127,7 @@ def draw_badge(card: TokenCard) -> str:
         # A time and not an age: caches of other sites keep a badge for longer than a minute.
         moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
         if check.is_fresh:
-            cost = text.loss.removeprefix("A round trip costs ")
+            cost = text.loss.removeprefix("A round trip costs ").partition(";")[0]
             verdict = ", ".join(filter(None, (verdict, cost, moment)))
         else:
             verdict, level = f"checked {moment}", "unknown"
