@@ -143,6 +143,8 @@ async def test_nothing_acknowledged_is_lost_when_the_primary_dies() -> None:
         ground = HealingGround(url, ScriptedChain(seed=4, blocks=31), cast(Connection, None))
         ground.feed.say(10)
         pool = await stack.enter_async_context(connections.create_pool(url, max_size=6, command_timeout=5))
+        # Counters keep their connections.
+        stack.callback(pool.terminate)
         writing = writers(pool)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ground.sync().run())]
@@ -169,8 +171,6 @@ async def test_nothing_acknowledged_is_lost_when_the_primary_dies() -> None:
         assert set(writing["jobs"].done) - keys == set()
         assert counted >= len(writing["calls"].done)
         assert held + spent >= len(writing["paid"].done)
-        # Counters keep theirs.
-        pool.terminate()
 
 
 async def _is_indexed(ground: Ground) -> bool:
