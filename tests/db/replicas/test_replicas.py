@@ -233,8 +233,7 @@ async def test_a_cancelled_statement_is_answered_by_the_primary(ground: Ground) 
         await ground.index.execute("DROP TABLE public.dropped")
         assert await answering == (ground.head.number, False)
     assert sorted(ground.fit()) == [False, True]
-    await ground.look(8)
-    assert ground.fit() == [True, True]
+    await ground.until_fit(True, True)
 
 
 async def test_a_long_statement_is_held_against_nobody(ground: Ground) -> None:
