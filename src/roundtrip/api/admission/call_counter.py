@@ -404,7 +404,7 @@ class CallCounter(BatchWriter):
         for entry in (*under_way, *self._waiting):
             if not entry.live_key.done():
                 entry.live_key.set_exception(_away())
-                # Nobody may be left who waits for it.
+                # The caller may have gone; an exception that is never read would be logged.
                 entry.live_key.exception()
         self._waiting.clear()
         self._look_ups.clear()

@@ -12,7 +12,7 @@ _FIRST_LEASED = 8
 _SOON_S = 0.25
 """A second call within this time makes a lease worth its statement."""
 IDLE_S = 1.0
-"""A lease that nobody used for so long is returned."""
+"""A lease that made no call for so long is returned."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class DayLeases:
         return bool(self._by_account or self._unwritten)
 
     def give_up_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
-        """Ends leases that nobody used for so long; 0: all."""
+        """Ends leases that made no call for so long; 0: all."""
         for lease in [one for one in self._by_account.values() if now_s - one.used_s >= idle_s]:
             self._give_up(lease)
 

@@ -35,7 +35,9 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
     if young is not None or checks.checked is None:
         return young
     old = _present(checks.checked, checks.exposure, now_s)
-    return msgspec.structs.replace(old, level="unknown", catch=None)
+    # What the check itself caught still holds: a new check of another size may not see it.
+    catch = None if old.catch == "insiders_unknown" else old.catch
+    return msgspec.structs.replace(old, level="unknown", catch=catch)
 
 
 def _present(checked: CheckedLevel, exposure: TokenExposure, now_s: float) -> ShownVerdict:

@@ -40,3 +40,10 @@ def test_a_row_says_that_it_sells_and_that_insiders_are_not_known() -> None:
         if (shown := present_stored(TokenChecks(checked, None), NOW_S)) is not None
     ]
     assert words == ["Can sell, insiders not known", "Not known"]
+
+
+def test_an_old_check_keeps_what_it_caught() -> None:
+    old = CheckedLevel("ok", "warn", NOW_S - 90_000, catch="hour")
+    shown = present_stored(TokenChecks(old, None), NOW_S)
+    assert shown is not None
+    assert (shown.level, shown.catch) == ("unknown", "hour")
