@@ -35,6 +35,7 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.boards import price_candles
 from roundtrip.store.index import cursor
 from roundtrip.store.server import partitions
+from roundtrip.store.server.distribute import distribute
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import wallets
@@ -44,20 +45,6 @@ from .timing import Times, timed
 ONE, SHARDED = "bench_one", "bench_sharded"
 DAYS, DAY_S, FIRST_S = 7, partitions.DAY_S, 1_760_054_400
 TRADES_A_POOL, TRADES_A_WALLET, AT_ONCE = 200, 20, 100_000
-PLACED = {
-    "trade": ("pool_id", "at_s, block_number, log_index, pool_id"),
-    "transfer": ("token_id", "at_s, block_number, log_index, token_id"),
-    "position": ("wallet_id", ""),
-    "position_base": ("wallet_id", ""),
-    "closing": ("wallet_id", "block_number, log_index, wallet_id"),
-    "holder_read": ("token", ""),
-}
-"""The column that places each table's rows, and its key where that lacks the column."""
-COPIED = (
-    "address", "buyback", "curve", "fair_token", "inside", "launch", "launch_quote", "launch_step",
-    "lp_transfer", "origin", "pool", "price", "token",
-)  # fmt: skip
-"""Reference tables."""
 _FILL = (
     "INSERT INTO facts.trade (micro_usd, at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
     " quote_raw, eth_wei, tx_hash) SELECT n % 1000000, $3::int + (n * $4::bigint / $5)::int, n / 8, n % 8,"
@@ -85,20 +72,6 @@ def _named(url: str, name: str) -> str:
     return re.sub(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?", rf"\g<1>/{name}", url)
 
 
-async def place(connection: Connection) -> None:
-    """Places the tables of a migrated, empty database."""
-    for table in COPIED:
-        await connection.execute("SELECT create_reference_table($1::text::regclass)", f"facts.{table}")
-    for table, (column, key) in PLACED.items():
-        if key:
-            await connection.execute(
-                f"ALTER TABLE facts.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({key})"
-            )
-        await connection.execute(
-            "SELECT create_distributed_table($1::text::regclass, $2)", f"facts.{table}", column
-        )
-
-
 @contextlib.asynccontextmanager
 async def databases(urls: Sequence[str]) -> AsyncIterator[tuple[Connection, Connection]]:
     """Connections to a plain database and to a distributed one."""
@@ -115,20 +88,14 @@ async def databases(urls: Sequence[str]) -> AsyncIterator[tuple[Connection, Conn
             found.append(await asyncpg.connect(_named(urls[0], name)))
             stack.push_async_callback(found[-1].close)
             await migrate(found[-1])
-        await place(found[1])
+        await distribute(found[1])
         yield found[0], found[1]
 
 
 async def fill(connection: Connection, trades: int) -> None:
     """As many trades over a week, with a position for four of them and a closing for six."""
     for from_s in range(FIRST_S, FIRST_S + DAYS * DAY_S, DAY_S):
-        name = partitions.partition_of("facts.trade", partitions.day_of(from_s))
-        # Each by itself: of several commands in a text, as in partitions.ensure, Citus refuses to attach one.
-        await connection.execute(f"CREATE TABLE {name} (LIKE facts.trade INCLUDING ALL)")
-        await connection.execute(
-            f"ALTER TABLE facts.trade ATTACH PARTITION {name}"
-            f" FOR VALUES FROM ({from_s}) TO ({from_s + DAY_S})"
-        )
+        await partitions.ensure(connection, "facts.trade", from_s, from_s)
     scale = (FIRST_S, DAYS * DAY_S - 1, trades, trades // TRADES_A_POOL, trades // TRADES_A_WALLET)
     for first in range(0, trades, AT_ONCE):
         for statement in _FILL:

@@ -10,12 +10,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
+from deploy.citus.join import join
 
 from roundtrip.store.server.connections import SESSION
+from roundtrip.store.server.distribute import distribute
+from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 
 SERVER_VARIABLE = "TEST_DATABASE_URL"
+WORKERS_VARIABLE = "TEST_CITUS_WORKERS"
+"""Servers with Citus, with commas between them: the one of SERVER_VARIABLE is their coordinator."""
 _URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")
 # Several workers, and several people, may be on one server.
 _RUN = f"rt_{secrets.token_hex(3)}"
@@ -50,6 +55,29 @@ async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[
     that nobody is connected to."""
     # One that could not be dropped is nobody else's trouble.
     own = f"{_RUN}_{os.getpid()}_{next(_count)}_{name}"
+    async with contextlib.AsyncExitStack() as stack:
+        for worker in workers():
+            await stack.enter_async_context(_made(worker, own))
+        yield await stack.enter_async_context(_made(server_url, own, like))
+
+
+def workers() -> list[str]:
+    """The urls of the workers, where tables are placed on them."""
+    return [url for url in os.environ.get(WORKERS_VARIABLE, "").split(",") if url]
+
+
+async def migrate_placed(url: str) -> None:
+    """Migrates an empty database, and places its tables on the workers where there are some."""
+    if workers():
+        await join([url, *(named(worker, name_in(url)) for worker in workers())])
+    async with connected(url) as connection:
+        await migrate(connection)
+        if workers():
+            await distribute(connection)
+
+
+@contextlib.asynccontextmanager
+async def _made(server_url: str, own: str, like: str = "") -> AsyncIterator[str]:
     # Nothing is durable here: files are copied in half the time that their pages are logged in.
     copy = f" TEMPLATE {name_in(like)} STRATEGY FILE_COPY" if like else ""
     async with connected(server_url) as connection:

@@ -24,9 +24,8 @@ from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
-from support.databases import connected, database, server
+from support.databases import database, migrate_placed, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow
 from support.mining import settle
@@ -98,8 +97,7 @@ def own_valkey() -> Iterator[Store]:
 @pytest.fixture(scope="session")
 async def database_url(open_folder: Path) -> AsyncIterator[str]:
     async with server(open_folder / "postgres") as url:
-        async with connected(url) as connection:
-            await migrate(connection)
+        await migrate_placed(url)
         yield url
 
 
@@ -197,8 +195,7 @@ async def indexed_url(
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as asked:
         newest = int(asked.call("eth_blockNumber"), 16)
         async with database(database_url, "indexed") as url:
-            async with connected(url) as connection:
-                await migrate(connection)
+            await migrate_placed(url)
             await follow(node.url, built, url, 0, at(newest))
             yield url
 

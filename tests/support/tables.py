@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.index import cursor
-from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from sim.digest import digest
-from support.databases import connected, database
+from support.databases import database, migrate_placed
 from unit.venues.logs import NETWORK
 
 
@@ -18,8 +17,7 @@ from unit.venues.logs import NETWORK
 async def own_database(server_url: str, name: str) -> AsyncIterator[str]:
     """A migrated database of its own on the tests' server; its url."""
     async with database(server_url, name) as url:
-        async with connected(url) as connection:
-            await migrate(connection)
+        await migrate_placed(url)
         yield url
 
 

@@ -50,6 +50,7 @@ from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.replicas.pools import open_replicas
 from roundtrip.store.server import connections
+from roundtrip.store.server.distribute import distribute
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
 from roundtrip.store.server.rows import Connection
@@ -281,6 +282,12 @@ async def migrate_database(database_url: str) -> list[int]:
     """Applies missing migrations; returns their numbers."""
     async with _connect(database_url) as connection:
         return await migrate(connection)
+
+
+async def distribute_tables(database_url: str) -> list[str]:
+    """Places tables on the workers of the database; returns their names. Raises NoWorkers."""
+    async with _connect(database_url) as connection:
+        return await distribute(connection)
 
 
 @contextlib.asynccontextmanager

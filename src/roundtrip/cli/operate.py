@@ -2,7 +2,9 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,6 +13,7 @@ from roundtrip.chain.doctor import NEEDED
 from roundtrip.config.networks import Network
 from roundtrip.config.settings import Settings
 from roundtrip.observability import prometheus, tracing
+from roundtrip.store.server.distribute import NoWorkers
 
 from .terminal import console, log_to_stderr, run
 
@@ -35,16 +38,31 @@ async def _work(settings: Settings, network: Network) -> None:
         await build.run_worker(replace(ctx, stock_tokens=network.stock_tokens))
 
 
-def migrate() -> None:
+def migrate(
+    places: Annotated[
+        bool,
+        typer.Option(
+            "--distribute",
+            help="Also place the largest tables on the workers of Citus; exit 1: there are none.",
+        ),
+    ] = False,
+) -> None:
     """Brings the database's schema up to date."""
     settings = Settings()
-    run(_migrate(settings))
+    run(_migrate(settings, places))
 
 
-async def _migrate(settings: Settings) -> None:
+async def _migrate(settings: Settings, places: bool) -> None:
     async with build.open_database(settings) as database_url:
         applied = await build.migrate_database(database_url)
-    print(f"applied: {', '.join(map(str, applied)) or 'nothing; the schema is up to date'}")
+        print(f"applied: {', '.join(map(str, applied)) or 'nothing; the schema is up to date'}")
+        if places:
+            try:
+                placed = await build.distribute_tables(database_url)
+            except NoWorkers:
+                print("roundtrip: this database has no Citus, or no worker: deploy/citus/join.py adds them")
+                raise SystemExit(1) from None
+            print(f"placed: {', '.join(placed) or 'nothing; all tables are placed'}")
 
 
 def doctor() -> None:

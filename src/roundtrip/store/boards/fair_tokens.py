@@ -42,7 +42,7 @@ def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str
 
 def _fair_sql(among: str) -> str:
     """The tokens of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded,
-    $5 buyers to read (NULL: all), $6 least positions of a token."""
+    $5 positions to read (NULL: all), $6 least positions of a token."""
     kin = is_kin(
         "buyer.wallet_id", "buyer", "buyer", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$2"
     )
@@ -57,16 +57,11 @@ WITH token AS MATERIALIZED ({among}
     SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
     -- By an index-only scan: most tokens never have that many positions.
-    WHERE (SELECT count(*) FROM (
-              SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $6::int
-          ) AS few) >= $6::int
+    WHERE (SELECT count(*) FROM facts.positions_in(old.token_id, $6::int)) >= $6::int
 ), buyer AS MATERIALIZED (
     SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
         giver.first_s AS funder_first_s
-    FROM unsure CROSS JOIN LATERAL (
-        SELECT position.wallet_id FROM facts.position AS position
-        WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $5::int
-    ) AS bought
+    FROM unsure JOIN LATERAL facts.positions_in(unsure.token_id, $5::int) AS bought ON bought.buys > 0
     LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
     LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
 ), exchange AS MATERIALIZED (

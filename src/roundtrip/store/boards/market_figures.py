@@ -66,11 +66,8 @@ SELECT token_id, n, div(
 # Bounded, because anybody can make any number of trades that tell no price. By the second only, as the index
 # has them: to sort the trades of a second would read dozens for each price.
 _LAST = f"""
-    SELECT * FROM (
-        SELECT * FROM facts.trade AS each
-        WHERE each.pool_id = moment.{{place}} AND each.at_s <= moment.moment_s
-            AND each.at_s > moment.moment_s - $9::int AND each.at_s > $10::int
-        ORDER BY each.at_s DESC LIMIT {_MOST_PASSED_OVER}
+    SELECT * FROM facts.trades_by_second(
+        moment.{{place}}, greatest(moment.moment_s - $9::int, $10::int), moment.moment_s, {_MOST_PASSED_OVER}
     ) AS one
     WHERE one.token_raw > 0 AND one.quote_raw > 0
         AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric
@@ -90,12 +87,7 @@ CROSS JOIN facts.cursor AS cursor
 CROSS JOIN LATERAL (
     SELECT count(*) AS traders, count(*) FILTER (WHERE (bought_raw - sold_raw) * $4::int > bought_raw)
         AS holders
-    FROM (
-        -- BETWEEN, and in that order: otherwise the plan scans all positions.
-        SELECT bought_raw, sold_raw FROM facts.position AS own
-        WHERE own.token_id BETWEEN given.token_id AND given.token_id
-        ORDER BY own.token_id, own.wallet_id LIMIT $3
-    ) AS few
+    FROM facts.positions_in(given.token_id, $3::int)
 ) AS owned
 JOIN facts.pool AS pool ON pool.id = given.pool_id
 JOIN facts.address AS token ON token.id = pool.token_id

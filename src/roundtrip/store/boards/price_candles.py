@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.candles import LEAST_RAW, PRICE_DECIMALS, TradeBucket
+from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_address, as_optional_address, as_text
 from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
@@ -68,9 +69,8 @@ _TRADED_LAST = f"""
 SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s FROM (
     SELECT * FROM facts.pool AS one WHERE one.token_id = $1 AND one.in_money_from IS NOT NULL
     ORDER BY one.id LIMIT {_MOST_PLACES}
-) AS pool CROSS JOIN LATERAL (
-    SELECT trade.at_s FROM facts.trade AS trade WHERE trade.pool_id = pool.id ORDER BY trade.at_s DESC LIMIT 1
-) AS last ORDER BY last.at_s DESC, pool.id LIMIT 1
+) AS pool CROSS JOIN LATERAL facts.trades_by_second(pool.id, 0, {partitions.LAST_S}, 1) AS last
+ORDER BY last.at_s DESC, pool.id LIMIT 1
 """  # noqa: S608
 
 # What the pool's own fee and the launchpad keep is no part of the price: buys and sells would differ by it.
@@ -166,8 +166,7 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT trade.at_s, trade.block_number, trade.log_index, {_PRICE} AS price
-            FROM facts.trade AS trade WHERE trade.pool_id = given.pool_id AND trade.at_s <= asked.at_s
-            {_NEWEST_FIRST} LIMIT {_MOST_DUST}
+            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MOST_DUST}, 0) AS trade
         ) AS few WHERE price IS NOT NULL {_NEWEST_FIRST} LIMIT 1
     ) AS priced {_NEWEST_FIRST} LIMIT 1
 ) AS last
@@ -257,7 +256,7 @@ CROSS JOIN LATERAL (
     SELECT trade.at_s, trade.block_number, trade.log_index, trade.trader_id, trade.buys,
         trade.token_raw::text AS token_raw, trade.quote_raw::text AS quote_raw, trade.micro_usd,
         ({_PRICE})::text AS price_raw, trade.tx_hash
-    FROM facts.trade AS trade WHERE trade.pool_id = given.pool_id {_NEWEST_FIRST} LIMIT $2
+    FROM facts.newest_trades(given.pool_id, 0, {partitions.LAST_S}, $2::int, 0) AS trade
 ) AS traded
 JOIN facts.address AS wallet ON wallet.id = traded.trader_id {_NEWEST_FIRST} LIMIT $2
 """  # noqa: S608

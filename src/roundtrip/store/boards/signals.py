@@ -227,7 +227,7 @@ WITH recent AS MATERIALIZED (
     WHERE quote_raw IS NOT NULL ORDER BY quote_raw * price.wei DESC, first_number DESC LIMIT $5)
     UNION ALL
     (SELECT * FROM gone WHERE (quote_raw IS NULL OR quote_id <> ALL ($7::int[])) AND (is_own OR EXISTS (
-        SELECT FROM facts.trade WHERE trade.pool_id = gone.pool_id AND trade.at_s > $9 AND trade.at_s <= $10
+        SELECT FROM facts.trades_by_second(gone.pool_id, $9, $10, 1)
     )) ORDER BY first_number DESC LIMIT $5)
 ), largest AS (
     SELECT DISTINCT ON (pool_id, sender_id) pool_id, sender_id, tx_hash, recent.block_number, log_index, at_s
@@ -326,8 +326,7 @@ WITH place AS (
 SELECT token_id, id AS pool_id, traded.* FROM place CROSS JOIN LATERAL (
     SELECT count(*) AS trades, coalesce(sum(wei), 0)::text AS wei FROM (
         SELECT coalesce(eth_wei, CASE WHEN pool.quote_id = ANY($7::int[]) THEN quote_raw END) AS wei
-        FROM facts.trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
-        WHERE trade.pool_id = place.id AND trade.at_s > $3 AND trade.at_s <= $4 LIMIT $6
+        FROM facts.trades_by_second(place.id, $3, $4, $6::int) JOIN facts.pool AS pool ON pool.id = pool_id
     ) AS some_trades
 ) AS traded
 """

@@ -10,6 +10,7 @@ from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
@@ -32,17 +33,17 @@ async def is_counted(connection: Connection, token_id: int) -> bool:
 
 # Shuffled, then tested one by one until there are enough: the planner does not turn a scalar subquery into a
 # join.
-_DRAWN = """
+_DRAWN = f"""
 SELECT shuffled.token_id, shuffled.address FROM (
     SELECT fair.token_id, address.address, md5($1::bytea || address.address) AS place
     FROM facts.fair_token AS fair JOIN facts.address AS address ON address.id = fair.token_id
     ORDER BY place OFFSET 0
 ) AS shuffled WHERE (
-    SELECT true FROM facts.pool AS pool CROSS JOIN LATERAL (
-        SELECT FROM facts.trade AS trade WHERE trade.pool_id = pool.id AND trade.at_s > $2 LIMIT 1
-    ) AS traded WHERE pool.token_id = shuffled.token_id LIMIT 1
+    SELECT true FROM facts.pool AS pool
+    CROSS JOIN LATERAL facts.trades_by_second(pool.id, $2, {partitions.LAST_S}, 1)
+    WHERE pool.token_id = shuffled.token_id LIMIT 1
 ) ORDER BY shuffled.place LIMIT $3
-"""
+"""  # noqa: S608
 
 
 class _DrawnTokenRow(NamedTuple):

@@ -11,7 +11,7 @@ from roundtrip.domain.community.marks import PEOPLE, MarkCount, PublicMarks
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, fetch, read
 
 COUNTING_S = 120.0
 """Timeout of the statement that counts."""
@@ -30,7 +30,7 @@ WITH giver AS MATERIALIZED (
     LEFT JOIN facts.origin AS his ON his.wallet_id = origin.funder_id
     WHERE account.made_at <= $1 AND EXISTS (SELECT FROM accounts.mark AS mark
         WHERE mark.account_id = account.id)
-        AND EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)
+        AND EXISTS (SELECT FROM facts.newest_positions(own.id, 1, 0))
 ), exchange AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM giver WHERE funder_id IS NOT NULL) AS funder
     WHERE {pays_many("funder.funder_id", "$4")}
@@ -62,11 +62,16 @@ WITH giver AS MATERIALIZED (
     UNION ALL
     SELECT wallet, 'mark', mark, mark, count(DISTINCT purse)::int
     FROM given WHERE mark IS NOT NULL GROUP BY wallet, mark HAVING count(DISTINCT purse) >= $5
-), found AS MATERIALIZED (
-    SELECT said.*, 1 = row_number() OVER (
-        PARTITION BY wallet ORDER BY people DESC, what, key COLLATE "C"
-    ) AS is_first
-    FROM said
+)
+SELECT wallet, what, key, said, people,
+    1 = row_number() OVER (PARTITION BY wallet ORDER BY people DESC, what, key COLLATE "C") AS is_first
+FROM said
+"""  # noqa: S608
+# $1 to $6 the columns of what was counted. Rows that did not change are not written.
+_STORE = """
+WITH found AS MATERIALIZED (
+    SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::int[], $6::boolean[])
+    AS found (wallet, what, key, said, people, is_first)
 ), gone AS (
     DELETE FROM accounts.public_name AS kept WHERE NOT EXISTS (
         SELECT FROM found WHERE found.wallet = kept.wallet AND found.what = kept.what AND found.key = kept.key
@@ -77,7 +82,16 @@ SELECT wallet, what, key, said, people, is_first FROM found
 ON CONFLICT (wallet, what, key) DO UPDATE
 SET said = excluded.said, people = excluded.people, is_first = excluded.is_first
 WHERE (kept.said, kept.people, kept.is_first) <> (excluded.said, excluded.people, excluded.is_first)
-"""  # noqa: S608
+"""
+
+
+class _CountedRow(NamedTuple):
+    wallet: bytes
+    what: str
+    key: str
+    said: str
+    people: int
+    is_first: bool
 
 
 async def count(
@@ -94,9 +108,14 @@ async def count(
         "SELECT set_config('work_mem', $1, true), set_config('plan_cache_mode', 'force_custom_plan', true)",
         _WORK_MEM,
     )
-    await connection.execute(
-        _COUNT, made_before, at_s, fairness.young_s, fairness.most_funded, PEOPLE, timeout=timeout_s
+    counted = read(
+        await connection.fetch(
+            _COUNT, made_before, at_s, fairness.young_s, fairness.most_funded, PEOPLE, timeout=timeout_s
+        ),
+        _CountedRow,
     )
+    columns = [[row[n] for row in counted] for n in range(len(_CountedRow._fields))]
+    await connection.execute(_STORE, *columns)
 
 
 class _PublicNameRow(NamedTuple):

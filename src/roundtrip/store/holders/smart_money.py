@@ -113,10 +113,7 @@ WITH best AS MATERIALIZED (
         won.log_index, false
     FROM unnest($1::int[]) AS given (wallet_id)
     CROSS JOIN LATERAL (
-        SELECT newest.* FROM (
-            SELECT token_id, spent_wei, got_wei, at_s, block_number, log_index FROM facts.closing
-            WHERE wallet_id = given.wallet_id ORDER BY at_s DESC LIMIT $2
-        ) AS newest
+        SELECT newest.* FROM facts.newest_closings(given.wallet_id, $2::int) AS newest
         WHERE newest.got_wei > newest.spent_wei
         ORDER BY newest.got_wei - newest.spent_wei DESC LIMIT $3
     ) AS won

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.events import PoolPlace, Price, Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.base.venue import VenueKind
+from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
 from roundtrip.store.server.rows import (
     Connection,
@@ -345,7 +346,7 @@ async def venues_of(connection: Connection, token: Address, most: int) -> list[P
 
 
 # $1 the token, $2 places, $3 the limit for each side
-_BEYOND = """
+_BEYOND = f"""
 WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
 found AS MATERIALIZED (
     (SELECT * FROM facts.pool WHERE token_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
@@ -358,9 +359,10 @@ found AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM found) >= $3
     OR EXISTS (SELECT FROM beyond WHERE at_s < (SELECT trades_from_s FROM facts.cursor))
-    OR EXISTS (SELECT FROM beyond CROSS JOIN LATERAL (
-        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS any_trade)
-"""
+    OR EXISTS (
+        SELECT FROM beyond CROSS JOIN LATERAL facts.trades_by_second(beyond.id, 0, {partitions.LAST_S}, 1)
+    )
+"""  # noqa: S608
 _MOST_BEYOND = 4096
 
 

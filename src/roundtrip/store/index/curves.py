@@ -87,20 +87,33 @@ async def fold(
         )
 
 
-_TAKE_BACK = """
-WITH gone AS (
+_GONE = """
+WITH gone AS MATERIALIZED (
     SELECT pool_id, sum(moved) AS moved FROM (
         SELECT pool_id, CASE WHEN buys THEN quote_raw ELSE -quote_raw END - kept_raw AS moved
         FROM facts.trade WHERE at_s >= $1 AND block_number > $2 AND kept_raw IS NOT NULL
         UNION ALL SELECT pool_id, quote_raw FROM facts.buyback WHERE block_number > $2
     ) AS moves GROUP BY pool_id
+), same_second AS MATERIALIZED (
+    SELECT DISTINCT pool_id FROM facts.trade WHERE at_s = $1 AND block_number <= $2
 )
-UPDATE facts.curve AS curve SET raised_raw = curve.raised_raw - gone.moved, last_s = coalesce((
-    SELECT max(trade.at_s) FROM facts.trade AS trade WHERE trade.pool_id = pool.id
-    AND trade.block_number <= $2
-), pool.at_s)
-FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id WHERE curve.pool_id = pool.id
+SELECT gone.pool_id, gone.moved::text AS moved_raw,
+    coalesce(CASE WHEN same_second.pool_id IS NOT NULL THEN $1 END, before.at_s, pool.at_s) AS last_s
+FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
+LEFT JOIN same_second ON same_second.pool_id = pool.id
+LEFT JOIN LATERAL facts.trades_by_second(pool.id, 0, $1 - 1, 1) AS before ON true
 """
+_TAKE_BACK = """
+UPDATE facts.curve AS curve SET raised_raw = curve.raised_raw - given.moved, last_s = given.last_s
+FROM unnest($1::int[], $2::text[]::numeric[], $3::int[]) AS given (pool_id, moved, last_s)
+WHERE curve.pool_id = given.pool_id
+"""
+
+
+class _GoneRow(NamedTuple):
+    pool_id: int
+    moved_raw: str
+    last_s: int
 
 
 async def take_away(connection: Connection, to: BlockRef) -> None:
@@ -111,7 +124,13 @@ async def take_away(connection: Connection, to: BlockRef) -> None:
         " WHERE pool.id = curve.pool_id AND pool.block_number > $1",
         to.number,
     )
-    await connection.execute(_TAKE_BACK, to.timestamp_s, to.number)
+    gone = await fetch(connection, _GoneRow, _GONE, to.timestamp_s, to.number)
+    await connection.execute(
+        _TAKE_BACK,
+        [row.pool_id for row in gone],
+        [row.moved_raw for row in gone],
+        [row.last_s for row in gone],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class TradedWorth(NamedTuple):
 
 
 _TRADED = """
-SELECT token.address, sum(trade.token_raw) AS token_raw, sum(trade.micro_usd)::bigint AS micro_usd
+SELECT token.address, sum(trade.token_raw) AS token_raw, sum(trade.micro_usd) AS micro_usd
 FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
 JOIN facts.address AS token ON token.id = pool.token_id
 WHERE trade.at_s = $1 AND trade.block_number = $2 AND trade.tx_hash = $3
@@ -103,7 +103,7 @@ GROUP BY token.address HAVING count(trade.micro_usd) = count(*) AND sum(trade.to
 class _TradedRow(NamedTuple):
     address: bytes
     token_raw: Decimal
-    micro_usd: int
+    micro_usd: Decimal
 
 
 async def traded_worths(
@@ -112,4 +112,4 @@ async def traded_worths(
     """The tokens that a transaction of this block traded; without those of which the worth of one trade is
     not known."""
     rows = await fetch(connection, _TradedRow, _TRADED, at_s, number, as_bytes(tx_hash))
-    return {as_address(row.address): TradedWorth(int(row.token_raw), row.micro_usd) for row in rows}
+    return {as_address(row.address): TradedWorth(int(row.token_raw), int(row.micro_usd)) for row in rows}

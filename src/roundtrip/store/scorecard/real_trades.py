@@ -153,14 +153,15 @@ async def own_until(
     row = await fetch_one(
         connection,
         _EarlierTradesRow,
-        "SELECT coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought_raw,"
+        "WITH base AS MATERIALIZED (SELECT (bought_raw - sold_raw)::text AS older_raw"
+        "  FROM facts.position_base WHERE wallet_id = $2 AND token_id = $1), own AS MATERIALIZED ("
+        " SELECT coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought_raw,"
         " coalesce(sum(own.token_raw) FILTER (WHERE NOT own.buys), 0)::text AS sold_raw,"
-        " min(own.block_number) FILTER (WHERE own.buys) AS first_number,"
-        " (SELECT (base.bought_raw - base.sold_raw)::text FROM facts.position_base AS base"
-        "  WHERE base.wallet_id = $2 AND base.token_id = $1) AS older_raw"
+        " min(own.block_number) FILTER (WHERE own.buys) AS first_number"
         " FROM facts.trade AS own JOIN facts.pool AS pool ON pool.id = own.pool_id AND pool.token_id = $1"
         " WHERE own.trader_id = $2 AND own.at_s <= $3"
-        " AND (own.block_number, own.log_index) < ($4, $5)",
+        " AND (own.block_number, own.log_index) < ($4, $5)"
+        ") SELECT own.*, base.older_raw FROM own LEFT JOIN base ON true",
         token_id,
         wallet_id,
         *spot,

@@ -6,6 +6,7 @@ from importlib import resources
 
 import asyncpg
 
+from roundtrip.store.server.distribute import keep_distributed
 from roundtrip.store.server.rows import Connection, fetch_values
 
 _LOCK = 4663_0001
@@ -44,6 +45,8 @@ async def migrate(
             if number not in done:
                 await _apply(connection, number, sql, wait)
                 applied.append(number)
+        if applied:
+            await keep_distributed(connection)
     finally:
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
     return applied

@@ -10,6 +10,8 @@ DAILY: tuple[Daily, ...] = ("facts.trade", "facts.liquidity", "facts.transfer")
 """A closed set, since statements contain these names unescaped."""
 
 DAY_S = 86_400
+LAST_S = 2**31 - 1
+"""No row is later: a number of this size is the largest that ``at_s`` holds."""
 _LOCK = 4663_0002
 """The advisory lock that is held to create a day, so that two processes do not both create it."""
 _LOCK_TIMEOUT_MS = 500
@@ -46,12 +48,14 @@ async def ensure(connection: Connection, table: Daily, first_s: int, last_s: int
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     for day in await _missing(connection, table, wanted):
         name, from_s = partition_of(table, day), start_s(day)
-        await connection.execute(
-            f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL);"
+        # Each by itself: of several commands in one text Citus refuses to attach a partition.
+        for command in (
+            f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)",
             # Rows come in the order of the key: room for others in its pages would stay empty.
-            f"ALTER INDEX {name}_pkey SET (fillfactor = 100);"
-            f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({from_s}) TO ({from_s + DAY_S})"
-        )
+            f"ALTER INDEX {name}_pkey SET (fillfactor = 100)",
+            f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({from_s}) TO ({from_s + DAY_S})",
+        ):
+            await connection.execute(command)
 
 
 async def ensure_day(connection: Connection, table: Daily, named: str) -> None:
@@ -75,7 +79,8 @@ async def drop_before(connection: Connection, table: Daily, day: date) -> list[d
     await _set_lock_timeout(connection, f"{_LOCK_TIMEOUT_MS}ms")
     for old_day in old_days:
         name = partition_of(table, old_day)
-        await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name}; DROP TABLE {name}")
+        await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name}")
+        await connection.execute(f"DROP TABLE {name}")
     await _set_lock_timeout(connection, timeout_before)
     return old_days
 

@@ -149,8 +149,8 @@ async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> 
     rows = await fetch(
         connection,
         _TokensTradedRow,
-        "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.position WHERE wallet_id = given.id"
-        " LIMIT $2) AS counted) AS tokens FROM unnest($1::int[]) AS given (id)",
+        "SELECT given.id, (SELECT count(*) FROM facts.newest_positions(given.id, $2::int, 0)) AS tokens"
+        " FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
         MOST_COUNTED,
     )

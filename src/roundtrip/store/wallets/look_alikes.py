@@ -46,7 +46,7 @@ SELECT address.address AS token, token.symbol, token.name, wanted.by_symbol,
         (SELECT at_s FROM facts.launch WHERE token_id = wanted.id),
         (SELECT at_s FROM facts.pool WHERE token_id = wanted.id ORDER BY id LIMIT 1)
     ) AS first_s,
-    (SELECT count(*) FROM (SELECT FROM facts.position WHERE token_id = wanted.id LIMIT $6) AS few) AS traders
+    (SELECT count(*) FROM facts.positions_in(wanted.id, $6::int)) AS traders
 FROM wanted JOIN facts.address AS address ON address.id = wanted.id
 LEFT JOIN facts.token AS token ON token.token = address.address
 """

@@ -319,9 +319,7 @@ SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FRO
             SELECT trader_id, at_s, token_raw,
                 row_number() OVER (ORDER BY at_s DESC, block_number DESC, log_index DESC) AS nth,
                 coalesce(eth_wei, CASE WHEN quote.address = ANY($2::bytea[]) THEN quote_raw END) AS wei
-            FROM facts.trade
-            WHERE pool_id = place.id AND at_s >= $4 AND at_s < $5 AND token_raw > 0
-            ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $6
+            FROM facts.newest_trades(place.id, $4 - 1, $5 - 1, $6::int, 1)
         ) AS newest WHERE wei >= $3
     ) AS told
     WHERE told.traders > 0
@@ -416,14 +414,15 @@ async def nearest_board(connection: Connection, wallet_id: int) -> BoardPlace | 
 
 # The minute bounds what is read of a busy launch: a window of thirty blocks is shorter.
 _SNIPED = """
-SELECT count(*) FROM (
-    SELECT token_id FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2
-) AS newest JOIN facts.launch AS launch USING (token_id)
-WHERE launch.deployer_id <> $1 AND EXISTS (
-    SELECT FROM facts.pool AS pool JOIN facts.trade AS trade ON trade.pool_id = pool.id
-    WHERE pool.at = launch.at AND trade.at_s BETWEEN launch.at_s AND launch.at_s + 60
-        AND trade.block_number <= launch.block_number + $3 AND trade.trader_id = $1 AND trade.buys
+WITH launched AS MATERIALIZED (
+    SELECT launch.token_id, launch.at_s, launch.block_number, pool.id AS pool_id
+    FROM (SELECT token_id FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2) AS newest
+    JOIN facts.launch AS launch USING (token_id) JOIN facts.pool AS pool ON pool.at = launch.at
+    WHERE launch.deployer_id <> $1
 )
+SELECT count(DISTINCT launched.token_id) FROM launched JOIN facts.trade AS trade
+    ON trade.pool_id = launched.pool_id AND trade.at_s BETWEEN launched.at_s AND launched.at_s + 60
+WHERE trade.block_number <= launched.block_number + $3 AND trade.trader_id = $1 AND trade.buys
 """
 
 

@@ -141,16 +141,22 @@ async def newest(
 async def retract(connection: Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
     """Marks as retracted the alerts of facts above block ``number``, which is of ``at_s``, and the summaries
     of its minute and of later ones. Returns them by id."""
-    rows = await fetch(
+    retracted = await fetch_values(
         connection,
-        _StoredAlertRow,
-        "WITH alert AS (UPDATE accounts.alert SET retracted_at = $3"  # noqa: S608
-        " WHERE retracted_at IS NULL AND (block_number > $1 OR (more > 0 AND at_s >= $2)) RETURNING *)"
-        f" SELECT {_ALERT_COLUMNS} FROM alert LEFT JOIN facts.token AS token ON token.token = alert.token"
-        " ORDER BY alert.id",
+        int,
+        "UPDATE accounts.alert SET retracted_at = $3 WHERE retracted_at IS NULL"
+        " AND (block_number > $1 OR (more > 0 AND at_s >= $2)) RETURNING id",
         number,
         at_s // MINUTE_S * MINUTE_S,
         now,
+    )
+    rows = await fetch(
+        connection,
+        _StoredAlertRow,
+        f"SELECT {_ALERT_COLUMNS} FROM accounts.alert AS alert"  # noqa: S608
+        " LEFT JOIN facts.token AS token ON token.token = alert.token WHERE alert.id = ANY($1::bigint[])"
+        " ORDER BY alert.id",
+        retracted,
     )
     return [_read_alert(row) for row in rows]
 

@@ -31,35 +31,37 @@ class BagToken:
 
 
 _HELD = """
-SELECT held.token_id, held.held_raw::text, held.cost_wei::text, held.realised_wei::text, held.number,
-    coalesce(first.at_s, held.first_s) AS at_s
-FROM (
+WITH held AS MATERIALIZED (
     SELECT token_id, held_raw, CASE WHEN round_unpriced = 0 THEN cost_wei END AS cost_wei,
         CASE WHEN unpriced = 0 THEN profit_wei + round_got_wei - round_spent_wei + cost_wei END
             AS realised_wei,
         round_number AS number, first_s
     FROM facts.position WHERE wallet_id = $1 AND held_raw > 0 ORDER BY token_id DESC LIMIT $2
-) AS held
-LEFT JOIN LATERAL (
-    SELECT min(trade.at_s) AS at_s FROM facts.trade AS trade
-    JOIN facts.pool AS pool ON pool.id = trade.pool_id
-    WHERE trade.trader_id = $1 AND pool.token_id = held.token_id AND trade.block_number = held.number
-        AND trade.at_s >= held.first_s
-) AS first ON true
+), first AS MATERIALIZED (
+    SELECT held.token_id, min(trade.at_s) AS at_s FROM held
+    JOIN facts.trade AS trade ON trade.block_number = held.number AND trade.at_s >= held.first_s
+    JOIN facts.pool AS pool ON pool.id = trade.pool_id AND pool.token_id = held.token_id
+    WHERE trade.trader_id = $1 GROUP BY held.token_id
+)
+SELECT held.token_id, held.held_raw::text, held.cost_wei::text, held.realised_wei::text, held.number,
+    coalesce(first.at_s, held.first_s) AS at_s
+FROM held LEFT JOIN first ON first.token_id = held.token_id ORDER BY held.token_id DESC
 """
 _GIVEN = """
-SELECT got.token_id, got.number, got.at_s FROM (
-    SELECT token_id, sum(amount_raw) AS got_raw, min(block_number) AS number, min(at_s) AS at_s
-    FROM facts.transfer WHERE to_id = $1 AND from_id <> $1 GROUP BY token_id
-) AS got
-LEFT JOIN (
-    SELECT token_id, sum(amount_raw) AS gone_raw FROM facts.transfer
-    WHERE from_id = $1 AND to_id <> $1 GROUP BY token_id
-) AS gone USING (token_id)
-WHERE got.got_raw > coalesce(gone.gone_raw, 0)
-    AND NOT EXISTS (SELECT FROM facts.position
-        WHERE wallet_id = $1 AND token_id = got.token_id AND held_raw > 0)
-ORDER BY got.token_id DESC LIMIT $2
+WITH given AS MATERIALIZED (
+    SELECT got.token_id, got.number, got.at_s FROM (
+        SELECT token_id, sum(amount_raw) AS got_raw, min(block_number) AS number, min(at_s) AS at_s
+        FROM facts.transfer WHERE to_id = $1 AND from_id <> $1 GROUP BY token_id
+    ) AS got
+    LEFT JOIN (
+        SELECT token_id, sum(amount_raw) AS gone_raw FROM facts.transfer
+        WHERE from_id = $1 AND to_id <> $1 GROUP BY token_id
+    ) AS gone USING (token_id)
+    WHERE got.got_raw > coalesce(gone.gone_raw, 0)
+)
+SELECT token_id, number, at_s FROM given WHERE NOT EXISTS (
+    SELECT FROM facts.position_of($1, given.token_id) AS bought WHERE bought.held_raw > 0
+) ORDER BY token_id DESC LIMIT $2
 """
 
 
@@ -114,12 +116,11 @@ SELECT given.token_id, deployer.address AS deployer, coalesce(own.bought_raw, 0)
 FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 JOIN facts.launch AS launch ON launch.token_id = given.token_id
 JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
-LEFT JOIN facts.position AS own ON own.wallet_id = launch.deployer_id AND own.token_id = given.token_id
+LEFT JOIN LATERAL facts.position_of(launch.deployer_id, given.token_id) AS own ON true
 CROSS JOIN LATERAL (
-    SELECT sum(trade.token_raw) AS sold_raw FROM facts.trade AS trade
+    SELECT sum(trade.token_raw) AS sold_raw FROM facts.trades_of(launch.deployer_id, given.at_s) AS trade
     JOIN facts.pool AS pool ON pool.id = trade.pool_id
-    WHERE own.sells > 0 AND own.last_s >= given.at_s AND trade.trader_id = launch.deployer_id
-        AND pool.token_id = given.token_id AND NOT trade.buys AND trade.at_s >= given.at_s
+    WHERE own.sells > 0 AND own.last_s >= given.at_s AND pool.token_id = given.token_id AND NOT trade.buys
         AND trade.block_number >= given.number
 ) AS since
 """

@@ -53,9 +53,7 @@ CROSS JOIN facts.cursor AS known
 CROSS JOIN LATERAL (
     SELECT count(*) AS trades, coalesce(sum(wei), 0) AS wei FROM (
         SELECT coalesce(eth_wei, CASE WHEN pool.quote_id = ANY($8::int[]) THEN quote_raw END) AS wei
-        FROM facts.trade AS trade WHERE trade.pool_id = place.id
-            AND trade.at_s >= place.minute_s - $5 AND trade.at_s < place.minute_s
-        ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT $7
+        FROM facts.newest_trades(place.id, place.minute_s - $5 - 1, place.minute_s - 1, $7::int, 0)
     ) AS one
 ) AS day
 CROSS JOIN LATERAL (
@@ -69,9 +67,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) AS trades, sum(quote_raw) AS quote_raw FROM (
         SELECT CASE WHEN trade.buys THEN trade.quote_raw ELSE -trade.quote_raw END AS quote_raw
-        FROM facts.trade AS trade
-        WHERE trade.pool_id = place.id AND trade.at_s >= pool.at_s AND trade.at_s < place.minute_s
-        LIMIT $7 + 1
+        FROM facts.trades_by_second(place.id, pool.at_s - 1, place.minute_s - 1, $7 + 1) AS trade
     ) AS one
 ) AS paid
 """

@@ -75,8 +75,7 @@ CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT at_s, block_number, log_index, token_raw,
                 coalesce(eth_wei, CASE WHEN quote.address = ANY($3::bytea[]) THEN quote_raw END) AS wei
-            FROM facts.trade WHERE trade.pool_id = given.pool_id AND trade.at_s <= asked.at_s
-            ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT {_MOST_DUST}
+            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MOST_DUST}, 0)
         ) AS few WHERE wei >= {LEAST_RAW} AND token_raw >= {LEAST_RAW}
         ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
     ) AS traded ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1

@@ -53,21 +53,21 @@ _GIVEN = (
     "unnest($1::bytea[], $2::bytea[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
     " AS given (token, wallet, block_number, log_index, at_s, nth)"
 )
-_LATER = """
-    SELECT coalesce(sum(trade.token_raw) FILTER (WHERE NOT trade.buys), 0) AS sold_raw,
-        coalesce(sum(trade.token_raw) FILTER (WHERE trade.buys), 0) AS bought_raw
-    FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
-    WHERE held.last_s >= given.at_s AND trade.trader_id = held.wallet_id AND pool.token_id = held.token_id
-        AND trade.at_s >= given.at_s
-        AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
-"""
+
+
 _SOLD = f"""
 SELECT given.nth, (held.sold_raw - later.sold_raw)::text AS sold_raw
 FROM {_GIVEN}
 JOIN facts.address AS token ON token.address = given.token
 JOIN facts.address AS wallet ON wallet.address = given.wallet
-JOIN facts.position AS held ON held.wallet_id = wallet.id AND held.token_id = token.id
-CROSS JOIN LATERAL ({_LATER}) AS later
+CROSS JOIN LATERAL facts.position_of(wallet.id, token.id) AS held
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(trade.token_raw), 0) AS sold_raw
+    FROM facts.trades_of(held.wallet_id, given.at_s) AS trade
+    JOIN facts.pool AS pool ON pool.id = trade.pool_id
+    WHERE held.last_s >= given.at_s AND pool.token_id = held.token_id AND NOT trade.buys
+        AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
+) AS later
 """  # noqa: S608
 
 
@@ -94,22 +94,31 @@ _TOKENS = (
     " AS given (token, block_number, log_index, at_s, last_s, nth)"
 )
 _TRADED = f"""
-SELECT given.nth, held.token_id, account.id, account.wallet, account.guarded_from,
-    (held.held_raw + later.sold_raw - later.bought_raw)::text AS held_raw
-FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
-JOIN facts.position AS held ON held.token_id = token.id
-JOIN facts.address AS wallet ON wallet.id = held.wallet_id
-JOIN accounts.account AS account ON account.wallet = wallet.address
-CROSS JOIN LATERAL ({_LATER}) AS later
-WHERE held.held_raw > 0 OR held.last_s >= given.at_s
+WITH held AS MATERIALIZED (
+    SELECT given.nth, given.block_number, given.log_index, given.at_s, own.token_id, own.wallet_id,
+        own.held_raw, own.last_s, account.id, account.wallet, account.guarded_from
+    FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+    JOIN facts.position AS own ON own.token_id = token.id
+    JOIN facts.address AS wallet ON wallet.id = own.wallet_id
+    JOIN accounts.account AS account ON account.wallet = wallet.address
+    WHERE own.held_raw > 0 OR own.last_s >= given.at_s
+), later AS MATERIALIZED (
+    SELECT held.nth, held.id, sum(CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END) AS raw
+    FROM held JOIN facts.trade AS trade ON trade.trader_id = held.wallet_id AND trade.at_s >= held.at_s
+        AND (trade.block_number, trade.log_index) > (held.block_number, held.log_index)
+    JOIN facts.pool AS pool ON pool.id = trade.pool_id AND pool.token_id = held.token_id
+    WHERE held.last_s >= held.at_s GROUP BY held.nth, held.id
+)
+SELECT held.nth, held.token_id, held.id, held.wallet, held.guarded_from,
+    (held.held_raw - coalesce(later.raw, 0))::text AS held_raw
+FROM held LEFT JOIN later ON later.nth = held.nth AND later.id = held.id
 """  # noqa: S608
 _WALLETS = f"""
 SELECT DISTINCT of.wallet_id FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.launch AS launch ON launch.token_id = token.id
 CROSS JOIN LATERAL (
     SELECT large.to_id AS wallet_id FROM (
-        SELECT DISTINCT to_id FROM facts.transfer AS transfer
-        WHERE transfer.token_id = token.id AND transfer.amount_raw >= {_LARGE_RAW} OFFSET 0
+        SELECT DISTINCT to_id FROM facts.large_transfers(token.id, {_LARGE_RAW}) OFFSET 0
     ) AS large JOIN facts.address AS wallet ON wallet.id = large.to_id
     JOIN accounts.account AS account ON account.wallet = wallet.address ORDER BY account.id LIMIT {MOST_GIVEN}
 ) AS of
@@ -300,23 +309,17 @@ _HELD = f"""
 WITH wallet AS MATERIALIZED (
     SELECT account.id AS account_id, address.id FROM accounts.account AS account
     JOIN facts.address AS address ON address.address = account.wallet
+), got AS MATERIALIZED (
+    SELECT DISTINCT wallet.account_id, wallet.id, transfer.token_id
+    FROM wallet JOIN facts.transfer AS transfer ON transfer.to_id = wallet.id
+    WHERE transfer.amount_raw >= {_LARGE_RAW}
 ), given AS (
-    SELECT got.account_id, got.id, got.token_id FROM (
-        SELECT DISTINCT wallet.account_id, wallet.id, transfer.token_id
-        FROM wallet JOIN facts.transfer AS transfer ON transfer.to_id = wallet.id
-        WHERE transfer.amount_raw >= {_LARGE_RAW}
-    ) AS got WHERE NOT EXISTS (
-        SELECT FROM facts.position AS bought
-        WHERE bought.wallet_id = got.id AND bought.token_id = got.token_id AND bought.held_raw > 0
-    ) AND (SELECT coalesce(sum(amount_raw), 0) FROM facts.transfer AS one
-        WHERE one.to_id = got.id AND one.token_id = got.token_id)
-    - (SELECT coalesce(sum(amount_raw), 0) FROM facts.transfer AS one
-        WHERE one.from_id = got.id AND one.token_id = got.token_id) >= {_LARGE_RAW}
+    SELECT got.account_id, got.id, got.token_id FROM got WHERE NOT EXISTS (
+        SELECT FROM facts.position_of(got.id, got.token_id) AS bought WHERE bought.held_raw > 0
+    ) AND (SELECT sum(raw) FROM facts.moves_of(got.token_id, got.id)) >= {_LARGE_RAW}
 ), held AS (
-    SELECT wallet.account_id, traded.token_id, false AS is_given FROM wallet CROSS JOIN LATERAL (
-        SELECT token_id FROM facts.position WHERE wallet_id = wallet.id AND held_raw > 0
-        ORDER BY token_id DESC LIMIT $1
-    ) AS traded
+    SELECT wallet.account_id, traded.token_id, false AS is_given
+    FROM wallet CROSS JOIN LATERAL facts.newest_positions(wallet.id, $1::int, 1) AS traded
     UNION ALL SELECT account_id, token_id, true FROM (
         SELECT given.*, row_number() OVER (PARTITION BY account_id ORDER BY token_id DESC) AS place FROM given
     ) AS one WHERE place <= $2

@@ -226,11 +226,8 @@ WITH first AS (
             FROM (
                 SELECT pool.id, pool.quote_id FROM facts.pool AS pool
                 WHERE pool.token_id = launch.token_id OFFSET 0
-            ) AS pool CROSS JOIN LATERAL (
-                SELECT trade.* FROM facts.trade AS trade
-                WHERE {within_trade} AND trade.pool_id = pool.id AND trade.at_s = launch.at_s
-                OFFSET 0
-            ) AS trade
+            ) AS pool
+            CROSS JOIN LATERAL facts.trades_by_second(pool.id, launch.at_s - 1, launch.at_s, NULL) AS trade
             WHERE trade.block_number = launch.block_number AND trade.tx_hash = launch.tx_hash
                 AND trade.buys AND trade.trader_id IN (launch.deployer_id, launch.sender_id)
         ) AS each
@@ -271,7 +268,6 @@ async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         zero=arguments(reader.zero_id),
         eth=arguments(reader.eth_ids),
         within=arguments.within(span, "launch"),
-        within_trade=arguments.within(span, "trade"),
         newest=arguments.newest(span, "first"),
         extra=extra,
         threshold=threshold,

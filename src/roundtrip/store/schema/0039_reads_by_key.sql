@@ -1,0 +1,45 @@
+-- Reads of one pool, wallet or token, for statements that make them once for each row of something else. PostgreSQL puts
+-- the body in place of the call: its plans are those of a subquery. Where tables are placed on several nodes
+-- (store/server/distribute.py) the call asks the node of that key. Parameters have numbers instead of names, which could
+-- be taken for columns.
+
+-- pool, after and up to which second, how many, least of the token; the newest first
+CREATE FUNCTION facts.newest_trades(int, int, int, int, numeric) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.trade AS trade
+    WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3 AND trade.token_raw >= $5
+    ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT $4
+$$;
+-- The same by the second only, as the index has them: those of one second come in no order.
+CREATE FUNCTION facts.trades_by_second(int, int, int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.trade AS trade WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3
+    ORDER BY trade.at_s DESC LIMIT $4
+$$;
+-- trader, from which second on
+CREATE FUNCTION facts.trades_of(int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.trade AS trade WHERE trade.trader_id = $1 AND trade.at_s >= $2
+$$;
+-- wallet, token
+CREATE FUNCTION facts.position_of(int, int) RETURNS SETOF facts.position LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.position AS own WHERE own.wallet_id = $1 AND own.token_id = $2
+$$;
+-- wallet, how many, least that is held; those of the newest tokens
+CREATE FUNCTION facts.newest_positions(int, int, numeric) RETURNS SETOF facts.position LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.position AS own WHERE own.wallet_id = $1 AND own.held_raw >= $3 ORDER BY own.token_id DESC LIMIT $2
+$$;
+-- token, how many. BETWEEN, and in that order: otherwise the plan scans all positions.
+CREATE FUNCTION facts.positions_in(int, int) RETURNS SETOF facts.position LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.position AS one WHERE one.token_id BETWEEN $1 AND $1 ORDER BY one.token_id, one.wallet_id LIMIT $2
+$$;
+-- wallet, how many; the newest
+CREATE FUNCTION facts.newest_closings(int, int) RETURNS SETOF facts.closing LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.closing AS one WHERE one.wallet_id = $1 ORDER BY one.at_s DESC LIMIT $2
+$$;
+-- token, least amount
+CREATE FUNCTION facts.large_transfers(int, numeric) RETURNS SETOF facts.transfer LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.transfer AS one WHERE one.token_id = $1 AND one.amount_raw >= $2
+$$;
+-- token, wallet: what came (above zero) and what went
+CREATE FUNCTION facts.moves_of(int, int) RETURNS TABLE (raw numeric) LANGUAGE sql STABLE AS $$
+    SELECT one.amount_raw FROM facts.transfer AS one WHERE one.to_id = $2 AND one.token_id = $1
+    UNION ALL SELECT -one.amount_raw FROM facts.transfer AS one WHERE one.from_id = $2 AND one.token_id = $1
+$$;

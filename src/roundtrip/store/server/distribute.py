@@ -1,0 +1,94 @@
+"""Places the largest tables of the index on the workers of a database with Citus, and on every node those
+that they are joined with. Statements stay the same; docs/scale.md says what they cost then."""
+
+from typing import NamedTuple
+
+from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
+
+
+class Placement(NamedTuple):
+    """Rows of ``table`` with one value of ``column`` are on one shard. ``key``: the primary key, where that
+    of the schema lacks the column, since Citus keeps a key unique within a shard only; empty: as it is."""
+
+    table: str
+    column: str
+    key: str = ""
+
+
+PLACED = (
+    Placement("trade", "pool_id", "at_s, block_number, log_index, pool_id"),
+    Placement("transfer", "token_id", "at_s, block_number, log_index, token_id"),
+    Placement("position", "wallet_id"),
+    Placement("position_base", "wallet_id"),
+    Placement("closing", "wallet_id", "block_number, log_index, wallet_id"),
+)
+COPIED = (
+    "address", "buyback", "curve", "fair_token", "inside", "launch", "launch_quote", "launch_step",
+    "lp_transfer", "origin", "pool", "price", "token",
+)  # fmt: skip
+"""Each node has these whole (reference tables). All others stay on the coordinator."""
+
+_HAS_WORKERS = "SELECT EXISTS (SELECT FROM pg_dist_node WHERE groupid > 0)"
+_DONE = "SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid"
+# A transaction of the sync writes tables of both kinds. Of several connections to one worker, one would not
+# see what another has written.
+_IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
+# Citus refuses a read by key (schema/0039) in SQL, and takes one in PL/pgSQL for a query of its own.
+_READS = """
+SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STABLE AS %L',
+    pg_proc.oid::regproc, pg_get_function_arguments(pg_proc.oid), pg_get_function_result(pg_proc.oid),
+    format('BEGIN RETURN QUERY %s; END', prosrc))
+FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql'
+"""
+_IS_DISTRIBUTED = """
+SELECT EXISTS (
+    SELECT FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+    WHERE pronamespace = 'facts'::regnamespace AND lanname = 'plpgsql'
+)
+"""
+
+
+class NoWorkers(Exception):
+    """The database has no Citus, or no worker."""
+
+
+async def distribute(connection: Connection) -> list[str]:
+    """Places the tables that are not placed yet; returns their names. Rows move with them, and meanwhile
+    nobody can write that table. Raises NoWorkers."""
+    has_citus = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+    if not await fetch_value(connection, bool, has_citus) or not await fetch_value(
+        connection, bool, _HAS_WORKERS
+    ):
+        raise NoWorkers
+    database = await fetch_value(connection, str, "SELECT quote_ident(current_database())")
+    await connection.execute(f"ALTER DATABASE {database} SET {_IN_SEQUENCE}")
+    await connection.execute(f"SET {_IN_SEQUENCE}")
+    for statement in await fetch_values(connection, str, _READS):
+        await connection.execute(statement)
+    done = await fetch_values(connection, str, _DONE)
+    copied = [table for table in COPIED if table not in done]
+    for table in copied:
+        await connection.execute("SELECT create_reference_table($1::text::regclass)", f"facts.{table}")
+    placed = [placement for placement in PLACED if placement.table not in done]
+    for placement in placed:
+        await _place(connection, placement)
+    return copied + [placement.table for placement in placed]
+
+
+async def keep_distributed(connection: Connection) -> None:
+    """After a migration: places what it made, if tables of this database are placed. Raises NoWorkers."""
+    if await fetch_value(connection, bool, _IS_DISTRIBUTED):
+        await distribute(connection)
+
+
+async def _place(connection: Connection, placement: Placement) -> None:
+    table, column, key = placement
+    async with connection.transaction():
+        if key:
+            await connection.execute(
+                f"ALTER TABLE facts.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({key})"
+            )
+        await connection.execute(
+            "SELECT create_distributed_table($1::text::regclass, $2)", f"facts.{table}", column
+        )
