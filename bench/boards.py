@@ -1,7 +1,7 @@
 """Measures answers from the index, with few trades in it and with many.
 
     make bench NAME=boards, or: PYTHONPATH=src python -m bench.boards [--trades 2400000 24000000] [--reuse]
-        [--only winners ...] [--runs 200] [--explain winners]
+        [--only winners ...] [--runs 200] [--explain winners] [--citus COORDINATOR_URL WORKER_URL ...]
 
 A generator (``index_filler``) fills one database for each number of trades: a day is as busy in each, the
 history is ten times as long. Every question of ``board_questions`` is asked of each, as the service asks it
@@ -11,6 +11,8 @@ Compare the ratios, also to the reference: machines are noisy.
 
 --reuse   keeps what an earlier run filled (24 million trades: some ten minutes and twelve gigabytes)
 --explain shows the plans of every statement of a question, for the argument that was slowest
+--citus   on these servers (``deploy/citus/local.sh`` starts some): each database once as it is, and once with
+          its tables placed on the workers, and the bytes of each node
 """
 
 import argparse
@@ -21,6 +23,7 @@ import json
 import random
 import shutil
 import time
+import urllib.parse
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,7 @@ from typing import Any
 
 import asyncpg
 import msgspec
+from deploy.citus.join import join
 
 from roundtrip.chain.blocks.heads import ChainHead, Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
@@ -41,6 +45,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
+from roundtrip.store.server.distribute import distribute
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import figures, index_filler, timing
@@ -48,6 +53,7 @@ from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, s
 from .made_cast import Scale
 from .made_up import ETH_USD
 from .schema_adopter import brought_up
+from .shards import named
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-boards"
@@ -118,17 +124,17 @@ class Times(timing.Times):
 # --- databases -------------------------------------------------------------------------------------
 
 
-async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
+async def filled(server_dsn: str, scale: Scale, reuse: bool) -> str:
     """The address of a database that is filled."""
     name, said = f"boards_{scale.trades}", json.dumps([scale.trades, scale.last_s, scale.seed])
-    dsn = server.dsn.replace("///roundtrip?", f"///{name}?")
-    admin = await asyncpg.connect(server.dsn)
+    dsn = named(server_dsn, name)
+    admin = await asyncpg.connect(server_dsn)
     try:
         there = await admin.fetchval(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1", name
         )
         if reuse and there == said:
-            await brought_up(admin, server.dsn, dsn)
+            await brought_up(admin, server_dsn, dsn)
             return dsn
         free, needed = shutil.disk_usage(FOLDER).free, scale.trades * BYTES_A_TRADE
         if free < needed:
@@ -144,6 +150,34 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
     finally:
         await admin.close()
     return dsn
+
+
+async def placed(urls: Sequence[str], dsn: str, reuse: bool) -> str:
+    """The address of a copy of a filled database whose tables are placed on the workers."""
+    like = urllib.parse.urlsplit(dsn).path[1:]
+    name = f"{like}_placed"
+    nodes = [named(url, name) for url in urls]
+    admins = [await asyncpg.connect(url) for url in urls]
+    try:
+        if not reuse or not await admins[0].fetchval(
+            "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name
+        ):
+            began = time.perf_counter()
+            for admin, of in [(admins[0], f" TEMPLATE {like}"), *((admin, "") for admin in admins[1:])]:
+                await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+                await admin.execute(f"CREATE DATABASE {name}{of}")
+            await join(nodes)
+            coordinator = await asyncpg.connect(nodes[0], command_timeout=3600)
+            await distribute(coordinator)
+            await coordinator.execute("VACUUM (ANALYZE)")
+            await coordinator.close()
+            print(f"  placed in {time.perf_counter() - began:.0f} s")
+        sizes = [await admin.fetchval("SELECT pg_database_size($1::text)", name) for admin in admins]
+        print("  bytes of each node: " + ", ".join(f"{size:,}" for size in sizes))
+    finally:
+        for admin in admins:
+            await admin.close()
+    return nodes[0]
 
 
 @contextlib.asynccontextmanager
@@ -241,14 +275,14 @@ async def explain(question: Question, where: Filled, server: EmbeddedPostgres, a
 # --- the table -------------------------------------------------------------------------------------
 
 
-def show(found: list[tuple[Question, list[Times]]], sizes: list[int]) -> None:
+def show(found: list[tuple[Question, list[Times]]], labels: list[str]) -> None:
     """Prints it; what misses the aim stands first."""
 
     def misses(times: list[Times]) -> str:
         slow = any(one.p95 >= AIM_MS for one in times)
         return "SLOW" if slow else "GROWS" if times[-1].p95 >= AIM_RATIO * times[0].p95 else ""
 
-    heads = "".join(f"{f'{size / 1e6:g}M median':>14}{'p95':>9}{'worst':>9}" for size in sizes)
+    heads = "".join(f"{f'{label} median':>14}{'p95':>9}{'worst':>9}" for label in labels)
     print(f"\n{'milliseconds':36}{heads}{'median x':>10}{'p95 x':>8}")
     order = {"SLOW": 0, "GROWS": 1, "": 2}
     for question, times in sorted(found, key=lambda one: order[misses(one[1])]):
@@ -260,18 +294,21 @@ def show(found: list[tuple[Question, list[Times]]], sizes: list[int]) -> None:
     print(f"aims: p95 under {AIM_MS:g} ms (else SLOW), p95 x under {AIM_RATIO} (else GROWS)")
 
 
-async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
-    """Fills, asks, prints."""
+async def ask(server: EmbeddedPostgres | None, asked: argparse.Namespace) -> None:
+    """Fills, asks, prints. ``server``: None: those of --citus."""
     questions = [one for one in QUESTIONS if not asked.only or any(word in one.name for word in asked.only)]
     async with contextlib.AsyncExitStack() as stack:
-        places = []
+        places, labels = [], []
         for trades in asked.trades:
             scale = Scale(trades, asked.last_s, asked.seed)
-            dsn = await filled(server, scale, asked.reuse)
-            places.append(await stack.enter_async_context(opened(dsn, scale)))
+            dsn = await filled(server.dsn if server else asked.citus[0], scale, asked.reuse)
+            addresses = [dsn] if server else [dsn, await placed(asked.citus, dsn, asked.reuse)]
+            for address, kind in zip(addresses, ("", " placed"), strict=False):
+                places.append(await stack.enter_async_context(opened(address, scale)))
+                labels.append(f"{trades / 1e6:g}M{kind}")
         gc.collect()
         gc.freeze()
-        if asked.explain:
+        if asked.explain and server:
             for question in (one for one in QUESTIONS if asked.explain in one.name):
                 times = await measured(question, places[-1], asked.runs, asked.seed)
                 await explain(question, places[-1], server, times.worst)
@@ -282,12 +319,15 @@ async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
             both = [await measured(question, place, asked.runs, asked.seed) for place in places]
             found.append((question, both))
             print(f"  {question.name}: " + ", ".join(f"{one.p95:.2f} ms" for one in both), flush=True)
-        show(found, asked.trades)
+        show(found, labels)
         rows = [
             figures.beside(
-                f"boards, {trades / 1e6:g} million trades: {question.name}", times, REFERENCE.name, reference
+                f"boards, {label.replace('M', ' million trades')}: {question.name}",
+                times,
+                REFERENCE.name,
+                reference,
             )
-            for number, trades in enumerate(asked.trades)
+            for number, label in enumerate(labels)
             for (question, each), reference in ((one, found[0][1][number]) for one in found[1:])
             for times in (each[number],)
         ]
@@ -297,6 +337,9 @@ async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
 async def run(asked: argparse.Namespace) -> None:
     """With a server of its own around it."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    if asked.citus:
+        await ask(None, asked)
+        return
     async with EmbeddedPostgres(FOLDER, durable=False) as server:
         await ask(server, asked)
 
@@ -313,6 +356,7 @@ def main() -> None:
     parser.add_argument("--reuse", action="store_true")
     parser.add_argument("--only", nargs="+", help="questions with one of these words in their names")
     parser.add_argument("--explain", metavar="QUESTION")
+    parser.add_argument("--citus", nargs="+", metavar="URL")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asyncio.run(run(parser.parse_args()))
 

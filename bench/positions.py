@@ -102,7 +102,7 @@ async def run(trades: int, runs: int) -> None:
     """Fills, asks and prints, with a server of its own around it."""
     boards.FOLDER.mkdir(parents=True, exist_ok=True)
     async with EmbeddedPostgres(boards.FOLDER, durable=False) as server:
-        dsn = await boards.filled(server, Scale(trades, index_filler.LAST_S, 1), reuse=True)
+        dsn = await boards.filled(server.dsn, Scale(trades, index_filler.LAST_S, 1), reuse=True)
         connection = await connections.connect(dsn)
         asked = await fill(connection)
         for name, token in asked.items():

@@ -68,7 +68,8 @@ _WINDOW = "SELECT pool_id, sum(quote_raw) FROM facts.trade WHERE at_s > $1 AND a
 Ask = Callable[[Connection, int], Awaitable[object]]
 
 
-def _named(url: str, name: str) -> str:
+def named(url: str, name: str) -> str:
+    """The address of another database of the same server."""
     return re.sub(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?", rf"\g<1>/{name}", url)
 
 
@@ -82,10 +83,10 @@ async def databases(urls: Sequence[str]) -> AsyncIterator[tuple[Connection, Conn
             for name in names:
                 await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
                 await admin.execute(f"CREATE DATABASE {name}")
-        await join([_named(url, SHARDED) for url in urls])
+        await join([named(url, SHARDED) for url in urls])
         found = []
         for name in (ONE, SHARDED):
-            found.append(await asyncpg.connect(_named(urls[0], name)))
+            found.append(await asyncpg.connect(named(urls[0], name)))
             stack.push_async_callback(found[-1].close)
             await migrate(found[-1])
         await distribute(found[1])

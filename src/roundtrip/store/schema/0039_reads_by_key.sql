@@ -43,3 +43,37 @@ CREATE FUNCTION facts.moves_of(int, int) RETURNS TABLE (raw numeric) LANGUAGE sq
     SELECT one.amount_raw FROM facts.transfer AS one WHERE one.to_id = $2 AND one.token_id = $1
     UNION ALL SELECT -one.amount_raw FROM facts.transfer AS one WHERE one.from_id = $2 AND one.token_id = $1
 $$;
+-- second, block
+CREATE FUNCTION facts.trades_at(int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.trade AS trade WHERE trade.at_s = $1 AND trade.block_number = $2
+$$;
+-- pool, after and up to which second, before which block and place in it: the last trade of any of the token
+CREATE FUNCTION facts.last_trade_before(int, int, int, int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.trade AS trade
+    WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3 AND trade.token_raw > 0
+        AND (trade.block_number, trade.log_index) < ($4, $5)
+    ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT 1
+$$;
+-- from and up to which second
+CREATE FUNCTION facts.transfers_within(int, int) RETURNS SETOF facts.transfer LANGUAGE sql STABLE AS $$
+    SELECT * FROM facts.transfer AS one WHERE one.at_s BETWEEN $1 AND $2
+$$;
+-- from and up to which second, after and up to which block: the highest price of each pool, of those that trade_dear has.
+-- Step by step from pool to pool, by that index.
+CREATE FUNCTION facts.dear_prices(int, int, int, int) RETURNS TABLE (pool_id int, price numeric) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE dear AS (
+        (SELECT trade.pool_id, coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0) AS price
+        FROM facts.trade AS trade
+        WHERE trade.at_s BETWEEN $1 AND $2 AND trade.block_number > $3 AND trade.block_number <= $4
+            AND coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0
+        ORDER BY trade.pool_id, coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0) DESC LIMIT 1)
+        UNION ALL SELECT one.* FROM dear CROSS JOIN LATERAL (
+            SELECT trade.pool_id, coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0) AS price
+            FROM facts.trade AS trade
+            WHERE trade.at_s BETWEEN $1 AND $2 AND trade.block_number > $3 AND trade.block_number <= $4
+                AND coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0
+                AND trade.pool_id > dear.pool_id
+            ORDER BY trade.pool_id, coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0) DESC LIMIT 1
+        ) AS one
+    ) SELECT dear.pool_id, dear.price FROM dear
+$$;

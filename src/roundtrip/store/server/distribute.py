@@ -1,6 +1,7 @@
 """Places the largest tables of the index on the workers of a database with Citus, and on every node those
 that they are joined with. Statements stay the same; docs/scale.md says what they cost then."""
 
+import json
 from typing import NamedTuple
 
 from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
@@ -37,10 +38,20 @@ _IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
 _READS = """
 SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STABLE AS %L',
     pg_proc.oid::regproc, pg_get_function_arguments(pg_proc.oid), pg_get_function_result(pg_proc.oid),
-    format('BEGIN RETURN QUERY %s; END', prosrc))
+    format('BEGIN RETURN QUERY %s; END', coalesce($1::json ->> proname, prosrc)))
 FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
 WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql'
 """
+# A recursive statement cannot ask several nodes. Each of them adds up its own pools.
+_OTHER_BODIES = {
+    "dear_prices": """
+    SELECT trade.pool_id, max(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))
+    FROM facts.trade AS trade
+    WHERE trade.at_s BETWEEN $1 AND $2 AND trade.block_number > $3 AND trade.block_number <= $4
+        AND coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0
+    GROUP BY trade.pool_id
+"""
+}
 _IS_DISTRIBUTED = """
 SELECT EXISTS (
     SELECT FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
@@ -64,7 +75,7 @@ async def distribute(connection: Connection) -> list[str]:
     database = await fetch_value(connection, str, "SELECT quote_ident(current_database())")
     await connection.execute(f"ALTER DATABASE {database} SET {_IN_SEQUENCE}")
     await connection.execute(f"SET {_IN_SEQUENCE}")
-    for statement in await fetch_values(connection, str, _READS):
+    for statement in await fetch_values(connection, str, _READS, json.dumps(_OTHER_BODIES)):
         await connection.execute(statement)
     done = await fetch_values(connection, str, _DONE)
     copied = [table for table in COPIED if table not in done]
@@ -73,7 +84,12 @@ async def distribute(connection: Connection) -> list[str]:
     placed = [placement for placement in PLACED if placement.table not in done]
     for placement in placed:
         await _place(connection, placement)
-    return copied + [placement.table for placement in placed]
+    moved = copied + [placement.table for placement in placed]
+    for table in moved:
+        await connection.execute(
+            "SELECT truncate_local_data_after_distributing_table($1::text::regclass)", f"facts.{table}"
+        )
+    return moved
 
 
 async def keep_distributed(connection: Connection) -> None:

@@ -34,7 +34,7 @@ WHOLE_WITHIN_S = 80 * 86_400
 may no longer be kept, and the answer must not depend on when it is asked for."""
 
 _MOVES = """
-WITH moved AS MATERIALIZED (
+WITH {before}moved AS MATERIALIZED (
     SELECT transfer.at_s, transfer.block_number, transfer.log_index, transfer.tx_hash, transfer.token_id,
         transfer.from_id, transfer.amount_raw
     FROM {source}
@@ -43,9 +43,9 @@ WITH moved AS MATERIALIZED (
         AND transfer.from_id <> {zero}::int
         AND transfer.from_id <> ALL({machinery}::int[]) AND transfer.to_id <> ALL({machinery}::int[])
         AND NOT EXISTS (
-            SELECT FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
-            WHERE {within_trade} AND trade.at_s = transfer.at_s
-                AND trade.block_number = transfer.block_number AND trade.tx_hash = transfer.tx_hash
+            SELECT FROM facts.trades_at(transfer.at_s, transfer.block_number) AS trade
+            JOIN facts.pool AS pool ON pool.id = trade.pool_id
+            WHERE {within_trade} AND trade.tx_hash = transfer.tx_hash
                 AND pool.token_id = transfer.token_id OFFSET 0)
         AND NOT EXISTS (
             SELECT FROM facts.liquidity AS change JOIN facts.pool AS pool ON pool.id = change.pool_id
@@ -73,12 +73,9 @@ LEFT JOIN LATERAL (
             coalesce(
                 trade.eth_wei, CASE WHEN place.quote_id = ANY({eth}::int[]) THEN trade.quote_raw END
             ) AS wei
-        FROM facts.trade AS trade
-        WHERE trade.pool_id = place.id AND trade.at_s BETWEEN {priced_from}::int AND {priced_to}::int
-            AND trade.at_s <= moved.at_s AND trade.at_s > moved.at_s - {priced_s}::int
-            AND (trade.block_number, trade.log_index) < (moved.block_number, moved.log_index)
-            AND trade.token_raw > 0
-        ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT 1
+        FROM facts.last_trade_before(
+            place.id, moved.at_s - {priced_s}::int, moved.at_s, moved.block_number, moved.log_index
+        ) AS trade
     ) AS one ORDER BY one.block_number DESC, one.log_index DESC LIMIT 1
 ) AS traded ON true
 """
@@ -108,57 +105,53 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
     Worth the price of the token's last trade before it, in one of its oldest money pools, if that was within
     a day."""
     arguments = Arguments()
-    source, where = await _valuable_source(reader, arguments, span, rule_filter) or _filtered_source(
-        arguments, span, rule_filter
-    )
+    source = await _valuable_source(reader, arguments, span, rule_filter)
+    if source is None:
+        source = _filtered_source(arguments, span, rule_filter)
     statement = _MOVES.format(
-        source=source,
+        before=source.before,
+        source=source.of,
         zero=arguments(reader.zero_id),
         machinery=arguments(reader.machinery_ids),
         eth=arguments(reader.eth_ids),
         within_trade=arguments.within(span, "trade"),
         within_change=arguments.within(span, "change"),
-        newest=where + arguments.newest(span, "transfer"),
+        newest=source.where + arguments.newest(span, "transfer"),
         places=arguments(MOST_PLACES),
-        priced_from=arguments(span.from_s - PRICED_WITHIN_S),
-        priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
     )
     rows = await reader.rows(_MovingRow, statement, arguments)
     return page(rows, [_read_move(row) for row in rows], span)
 
 
-_HAS_HIGH_PRICE = (
-    "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
-)
-_PRICE = "(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))"
-_VALUABLE = """(
-    WITH RECURSIVE dear AS (
-        (SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade WHERE {within_price} AND {is_dear}
-        ORDER BY trade.pool_id, {price} DESC LIMIT 1)
-        UNION ALL SELECT one.* FROM dear CROSS JOIN LATERAL (
-            SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade
-            WHERE {within_price} AND {is_dear} AND trade.pool_id > dear.pool_id
-            ORDER BY trade.pool_id, {price} DESC LIMIT 1
-        ) AS one
-    ), least AS MATERIALIZED (
-        SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
-        FROM dear JOIN facts.pool AS pool ON pool.id = dear.pool_id GROUP BY pool.token_id
-    ), worth AS MATERIALIZED (
-        SELECT {fields} FROM facts.transfer AS transfer
-        LEFT JOIN least ON least.token_id = transfer.token_id + 0
-        WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
-            AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
-            AND transfer.to_id <> ALL({machinery}::int[])
-    )
+_VALUABLE = """least AS MATERIALIZED (
+    SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
+    FROM facts.dear_prices({dear}) AS dear JOIN facts.pool AS pool ON pool.id = dear.pool_id
+    GROUP BY pool.token_id
+), worth AS MATERIALIZED (
+    SELECT {fields} FROM facts.transfer AS transfer
+    LEFT JOIN least ON least.token_id = transfer.token_id + 0
+    WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
+        AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
+        AND transfer.to_id <> ALL({machinery}::int[])
+), """
+_NEWEST_WORTH = """(
     SELECT * FROM worth ORDER BY at_s DESC, block_number DESC, log_index DESC OFFSET 0
 ) AS transfer"""
 
 
+class _MoveSource(NamedTuple):
+    """``before``: statements for WITH; ``of``: for FROM; ``where``: what stands before further conditions."""
+
+    before: str
+    of: str
+    where: str
+
+
 async def _valuable_source(
     reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter
-) -> tuple[str, str] | None:
-    """The source of transfers that may be worth more than the rule's threshold, valued at the highest trade
+) -> _MoveSource | None:
+    """Transfers that may be worth more than the rule's threshold, valued at the highest trade
     price of any of the token's pools in those days; of a token without a price that high, transfers of more
     than 10^7 base units per wei of the threshold. None: the rule has no such threshold, or the newest
     transfers answer it."""
@@ -174,21 +167,22 @@ async def _valuable_source(
         return None
     # A little less, since amounts and prices were rounded.
     least_wei = wei * 999 // 1000 - 1
-    source = _VALUABLE.format(
-        price=_PRICE,
-        is_dear=_HAS_HIGH_PRICE,
-        within_price=arguments.within(priced, "trade"),
+    before = _VALUABLE.format(
+        dear=", ".join(
+            f"{arguments(bound)}::int"
+            for bound in (priced.from_s, priced.to_s, priced.after_number, priced.to_number)
+        ),
         within=arguments.within(span, "transfer"),
         wei=arguments(least_wei),
         zero=arguments(reader.zero_id),
         machinery=arguments(reader.machinery_ids),
         fields=_TRANSFER,
     )
-    return source, ""
+    return _MoveSource(before, _NEWEST_WORTH, "")
 
 
-def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilter) -> tuple[str, str]:
-    """The source of the transfers that are read, and the further condition on them."""
+def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilter) -> _MoveSource:
+    """The transfers of a span that a rule is about."""
     parts, is_few = [arguments.within(span, "transfer")], False
     if rule_filter.wallets is not None:
         parts.append(f"transfer.from_id = ANY({arguments(rule_filter.wallets)}::int[])")
@@ -202,10 +196,11 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
         is_few = is_few or least_raw >= _LARGE_RAW
     where = " AND ".join(parts)
     if not is_few:
-        return "facts.transfer AS transfer", f"{where} AND "
-    # OFFSET 0: an index finds them first; they are sorted afterwards.
-    chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where} OFFSET 0"  # noqa: S608
-    return f"({chosen}) AS transfer", ""
+        seconds = f"{arguments(span.from_s)}::int, {arguments(span.to_s)}::int"
+        return _MoveSource("", f"facts.transfers_within({seconds}) AS transfer", f"{where} AND ")
+    # By themselves: an index finds them first; they are sorted afterwards.
+    chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where}"  # noqa: S608
+    return _MoveSource(f"chosen AS MATERIALIZED ({chosen}), ", "chosen AS transfer", "")
 
 
 def _read_move(row: _MovingRow) -> Happening:

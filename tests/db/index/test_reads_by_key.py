@@ -1,0 +1,32 @@
+"""The reads by key of schema/0039: PostgreSQL plans them as if they stood in the statement."""
+
+import pytest
+
+from roundtrip.store.server.distribute import NoWorkers, distribute
+from roundtrip.store.server.partitions import DAILY, ensure
+from roundtrip.store.server.rows import Connection
+
+_READS = """
+SELECT proname || '(' || array_to_string(array_fill('keys.n'::text, ARRAY[pronargs::int]), ', ') || ')'
+FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql' ORDER BY 1
+"""
+
+
+async def test_each_is_planned_in_place(connection: Connection) -> None:
+    for table in DAILY:
+        await ensure(connection, table, 0, 0)
+    reads = [row[0] for row in await connection.fetch(_READS)]
+    assert len(reads) >= 9
+    for read in reads:
+        plan = await connection.fetch(
+            f"EXPLAIN SELECT * FROM generate_series(1, 9) AS keys (n) CROSS JOIN LATERAL facts.{read} AS one"  # noqa: S608
+        )
+        calls = [row[0] for row in plan if "Function Scan" in row[0] and "generate_series" not in row[0]]
+        assert calls == [], read
+
+
+async def test_without_workers_nothing_is_placed(connection: Connection) -> None:
+    with pytest.raises(NoWorkers):
+        await distribute(connection)
+    assert await connection.fetch(_READS)
