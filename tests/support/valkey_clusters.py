@@ -20,7 +20,7 @@ _CONFIG = {
     "cluster-require-full-coverage": "no",
     # Nobody is replaced unless a test says so.
     "cluster-node-timeout": 60_000,
-    "cluster-replica-validity-factor": 0,
+    "repl-diskless-sync-delay": 0,
 }
 
 
@@ -62,6 +62,11 @@ class StoreCluster:
         wait_until(lambda: ask(replica, "INFO")["role"] == "master")
         for node in others:
             wait_until(functools.partial(_sends_to, node, replica))
+
+    def move(self, slot: int, source: Store, target: Store) -> None:
+        self.begin_move(slot, source, target)
+        self.move_keys(slot, source, target)
+        self.end_move(slot, target)
 
     def begin_move(self, slot: int, source: Store, target: Store) -> None:
         """From now on the source sends new keys of the slot to the target (ASK)."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import msgspec
 import pytest
@@ -11,33 +10,13 @@ from hypothesis import strategies as st
 
 from roundtrip.api.admission.minute_limits import WINDOW_MS, MinuteLimits, Ticket
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
-from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
+from support.shared_minutes import House, Told, plain, refused, taken
 from support.valkey_clusters import StoreCluster, client_of
 from support.valkeys import FAULTS, Store, pretending
 
 PATIENT_S = 10.0
-
-
-@dataclass
-class House:
-    """Processes of one service."""
-
-    url: str
-    wall: Wall = field(default_factory=Wall)
-    bound_s: float = PATIENT_S
-    stores: list[SharedStore] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def process(self, own_clock: bool = True) -> SharedMinutes:
-        valkey = open_shared_store(self.url, lambda: self.seconds, self.bound_s)
-        self.stores.append(valkey)
-        return SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None)
-
-    async def close(self) -> None:
-        for one in self.stores:
-            await one.close()
 
 
 @pytest.fixture
@@ -45,25 +24,6 @@ async def house(shared_url: str) -> AsyncIterator[House]:
     found = House(shared_url)
     yield found
     await found.close()
-
-
-def plain(ticket: Ticket) -> Ticket:
-    """As memory alone would give it."""
-    return Ticket(ticket.caller, ticket.taken_ms, ticket.limit, ticket.remaining)
-
-
-Told = Ticket | tuple[int | None, str, int]
-
-
-def refused(error: LimitReached) -> Told:
-    return error.retry_after_s, error.message, error.limit
-
-
-async def taken(minutes: SharedMinutes, caller: str, limit: int) -> Told:
-    try:
-        return await minutes.take(caller, limit)
-    except LimitReached as error:
-        return refused(error)
 
 
 def in_memory(memory: MinuteLimits, caller: str, limit: int) -> Told:

@@ -45,7 +45,8 @@ class ValkeyCluster:
         self._masters: dict[_Address, Valkey] = {}
         try:
             parts = urlsplit(url)
-            if parts.scheme == "unix" or parts.path.strip("/") not in ("", "0"):
+            database = dict(parse_qsl(parts.query)).get("db", parts.path.strip("/"))
+            if parts.scheme == "unix" or database not in ("", "0"):
                 raise ValueError("a cluster has neither a socket nor databases")
             user, at, hosts = parts.netloc.rpartition("@")
             self._seeds = [_parse_address(host) for host in hosts.split(",")]
