@@ -352,6 +352,16 @@ async def test_a_connection_to_a_master_without_slots_is_closed_with_the_second_
     await store.close()
 
 
+async def test_slots_without_a_master_are_logged_once() -> None:
+    store = as_cluster(open_shared_store("redis://127.0.0.1:1/?cluster=true"))
+    with capture_logs() as told:
+        for missing in (0, 3, 3, 0, 3):
+            owner = ("127.0.0.1", 1)
+            store._use_map([*[None] * missing, *[owner] * (16_384 - missing)])
+    assert [line["slots"] for line in told] == [3, 3]
+    await store.close()
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import structlog
 from redis.cluster import parse_cluster_slots
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AskError, MovedError, TryAgainError
@@ -12,6 +13,8 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from roundtrip.api.request.request_ids import start_detached_task
 
 from .valkey import BOUND_S, RETRY_S, Argument, BadUrl, Script, StoreUnavailable, Valkey
+
+log = structlog.get_logger(__name__)
 
 _EXAMPLE = "redis://127.0.0.1:7000,127.0.0.1:7001/?cluster=true"
 _DEFAULT_PORT = 6379
@@ -43,6 +46,7 @@ class ValkeyCluster:
         self._clock = clock
         self._bound_s = bound_s
         self._masters: dict[_Address, Valkey] = {}
+        self._closed = False
         try:
             parts = urlsplit(url)
             database = dict(parse_qsl(parts.query)).get("db", parts.path.strip("/"))
@@ -61,7 +65,6 @@ class ValkeyCluster:
         self._reading: asyncio.Task[None] | None = None
         self._read_again_s: float | None = None
         self._ending: set[asyncio.Task[None]] = set()
-        self._closed = False
 
     def batch_of(self, key: bytes) -> bytes:
         """Keys with the same batch may be in one script. Here each key is its own: a slot that is moved
@@ -106,8 +109,8 @@ class ValkeyCluster:
     def mark_unavailable(self, why: str, key: bytes) -> None:
         """Treats an impossible answer as a failure of the master that has this key."""
         owner = self._owner(key_slot(key))
-        if owner is not None:
-            self._master(owner).mark_unavailable(why)
+        if owner in self._masters:
+            self._masters[owner].mark_unavailable(why)
 
     async def close(self) -> None:
         """Sends the queued scripts if possible, then closes. Later scripts raise StoreUnavailable."""
@@ -129,8 +132,10 @@ class ValkeyCluster:
         return self._reading is not None or self._clock() < self._read_again_s
 
     def _master(self, address: _Address) -> Valkey:
-        """Raises BadUrl, in the first call of all only: later ones differ in nothing but the address."""
+        """Raises StoreUnavailable after the end; BadUrl for the first address, or for none."""
         master = self._masters.get(address)
+        if self._closed:
+            raise StoreUnavailable
         if master is None:
             host = f"[{address[0]}]" if ":" in address[0] else address[0]
             name = f"{host}:{address[1]}"
@@ -183,15 +188,14 @@ class ValkeyCluster:
         return False
 
     async def _ask_map(self, address: _Address) -> list[_Address | None]:
-        """Empty: this master does not answer, or knows no slots."""
-        master = self._master(address)
+        """Empty: it does not answer, or has no map."""
         try:
-            return _parse_map(await master.ask("CLUSTER", "SLOTS"), address[0])
+            return _parse_map(await self._master(address).ask("CLUSTER", "SLOTS"), address[0])
         except StoreUnavailable:
             return []
         # Reading another program's words may raise anything.
         except Exception:
-            master.mark_unavailable("a map that is none")
+            self._masters[address].mark_unavailable("a map that is none")
             return []
 
     def _use_map(self, owners: list[_Address | None]) -> None:
@@ -201,6 +205,11 @@ class ValkeyCluster:
         for address in unused & self._unused if self._owners else unused:
             self._end_later(self._masters.pop(address).close())
         self._unused = unused
+        missing = owners.count(None)
+        if missing and missing != self._owners.count(None):
+            log.warning(
+                "valkey has slots without a master; their limits and answers are per process", slots=missing
+            )
         self._owners = owners
 
     async def _send(self, script: Script, keys: Sequence[bytes], args: Sequence[Argument]) -> None:
@@ -250,14 +259,15 @@ def _find_slot(keys: Sequence[bytes]) -> int:
 
 
 def _parse_map(reply: object, host: str) -> list[_Address | None]:
-    """The master of each slot; empty if there are no slots. ``host``: who replied. Raises anything if it is
-    no map."""
+    """The master of each slot. ``host``: who replied. Raises anything if it is no map."""
     owners: list[_Address | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
     ranges = parse_cluster_slots(reply, current_host=host)
+    if not ranges:
+        raise ValueError("it knows no slots")
     for (first, last), nodes in ranges.items():
         name, port = nodes["primary"]
         if not 0 <= first <= last < REDIS_CLUSTER_HASH_SLOTS or not 0 < port < 65_536:
             raise ValueError("not a range of slots")
         # A host that this master does not know yet is "?".
         owners[first : last + 1] = [None if name == "?" else (name, port)] * (last - first + 1)
-    return owners if ranges else []
+    return owners
