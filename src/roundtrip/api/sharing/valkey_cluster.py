@@ -96,9 +96,10 @@ class ValkeyCluster:
             except TryAgainError:
                 await asyncio.sleep(_PAUSE_S * tries)
                 address, is_asking = await self._find_owner(slot), False
-            except StoreUnavailable:
+            # BadUrl: of an address that a master gave.
+            except (StoreUnavailable, BadUrl):
                 self._begin_reading()
-                raise
+                raise StoreUnavailable from None
         raise StoreUnavailable
 
     def send_script(self, script: Script, keys: Sequence[bytes], args: Sequence[Argument]) -> None:
