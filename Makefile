@@ -59,6 +59,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # schemathesis  2,000 cases of the OpenAPI document
 # python   unit and store tests on another Python       PYTHON_VERSION=3.12
 # server   all tests on a PostgreSQL server             DATABASE_URL=postgresql://role:password@host/database
+# citus    the store's tests on Citus                   COORDINATOR_URL= WORKER_URLS=one,another TEST=
 truth = -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
 springs = -m truth.run_springs $(if $(CASE),--case '$(CASE)',$(or $(N),340) $(SEED)) $(FLAGS)
 dialects = -m truth.run_dialects $(FLAGS)
@@ -66,7 +67,7 @@ bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 overload = -m bench.soak_overload $(FLAGS)
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python or server.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)
@@ -75,8 +76,10 @@ else ifeq ($(NAME),python)
 	@.ci/test-python $(PYTHON_VERSION)
 else ifeq ($(NAME),server)
 	@TEST_DATABASE_URL='$(DATABASE_URL)' $(TESTS) -m support.servers --strange $(PYTEST) $(BY_TWO) $(TEST)
+else ifeq ($(NAME),citus)
+	@TEST_DATABASE_URL='$(COORDINATOR_URL)' TEST_CITUS_WORKERS='$(WORKER_URLS)' $(PYTEST) -n 0 -m '$(or $(TIER),not slow)' $(or $(TEST),tests/db)
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python or server))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus))
 endif
 
 # What is written from the code, by NAME.

@@ -181,13 +181,15 @@ async def placed(urls: Sequence[str], dsn: str, reuse: bool) -> str:
 
 
 @contextlib.asynccontextmanager
-async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
-    """A context over a filled database, as the service has one."""
+async def opened(dsn: str, scale: Scale, found: Sample | None = None) -> AsyncIterator[Filled]:
+    """A context over a filled database, as the service has one. ``found``: None: the subjects are drawn from
+    it."""
     connection = await asyncpg.connect(dsn, command_timeout=600)
     try:
         for prepare in PREPARED:
             await prepare(connection)
-        found = await sample(connection, random.Random(scale.seed))
+        if found is None:
+            found = await sample(connection, random.Random(scale.seed))
         stands = await cursor.cursor(connection)
         [row_counts] = await connection.fetch(
             "SELECT (SELECT reltuples FROM pg_class WHERE oid = 'facts.pool'::regclass) AS pools,"
@@ -303,8 +305,10 @@ async def ask(server: EmbeddedPostgres | None, asked: argparse.Namespace) -> Non
             scale = Scale(trades, asked.last_s, asked.seed)
             dsn = await filled(server.dsn if server else asked.citus[0], scale, asked.reuse)
             addresses = [dsn] if server else [dsn, await placed(asked.citus, dsn, asked.reuse)]
+            found = None
             for address, kind in zip(addresses, ("", " placed"), strict=False):
-                places.append(await stack.enter_async_context(opened(address, scale)))
+                places.append(await stack.enter_async_context(opened(address, scale, found)))
+                found = places[-1].found
                 labels.append(f"{trades / 1e6:g}M{kind}")
         gc.collect()
         gc.freeze()

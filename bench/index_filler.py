@@ -250,7 +250,7 @@ async def _write_tokens(connection: Connection, scale: Scale) -> None:
     """What launched tokens say of themselves, and a third of the others that trade."""
     await connection.execute(
         "INSERT INTO facts.token (token, symbol, name, decimals, supply_raw, read_number, symbol_key)"
-        " SELECT address.address, named.symbol, named.symbol || ' coin', 18, 10::numeric ^ 27, $1,"
+        " SELECT address.address, named.symbol, named.symbol || ' coin', 18, trunc(10::numeric ^ 27), $1,"
         " lower(named.symbol) FROM named JOIN facts.address AS address ON address.id = named.token_id",
         scale.last_block,
     )

@@ -5,8 +5,8 @@
 Each url names the same database, which has to exist. Each server has ``shared_preload_libraries = 'citus'``,
 and its host and port are how the others reach it. The role of the coordinator's url is a superuser on all of
 them, and the coordinator's server gets into the workers with it (pg_hba.conf, or a .pgpass of the server's
-user). No table is placed: ``bench/shards.py`` does that in a database of its own. To add a worker, run it
-again with one more url; Citus' ``citus_rebalance_start()`` moves shards there.
+user). Tables are placed by ``roundtrip migrate --distribute``. To add a worker, run it again with one more
+url; Citus' ``citus_rebalance_start()`` moves shards there.
 """
 
 import asyncio

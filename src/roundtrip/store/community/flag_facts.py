@@ -71,8 +71,8 @@ async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None
         connection,
         _DeployerHoldingRow,
         "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
-        " FROM facts.launch AS launch LEFT JOIN facts.position AS own"
-        " ON own.wallet_id = launch.deployer_id AND own.token_id = launch.token_id"
+        " FROM facts.launch AS launch"
+        " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
         " WHERE launch.token_id = $1",
         token_id,
     )

@@ -39,13 +39,17 @@ LEFT JOIN LATERAL (
 ) AS step ON true
 """
 _RECORDS = f"""
-SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated,
-    count(*) FILTER (WHERE own.sold_raw > 0 AND 2 * own.sold_raw >= own.bought_raw) AS sold_own
-{_LAUNCHED}
-LEFT JOIN facts.position AS own
-    ON own.wallet_id = given.wallet_id AND own.token_id = launched.token_id
-GROUP BY given.wallet_id
-"""
+WITH launched AS MATERIALIZED (
+    SELECT given.wallet_id, launched.token_id, step.token_id AS graduated_id {_LAUNCHED}
+), sold AS MATERIALIZED (
+    SELECT launched.wallet_id, count(*) AS tokens FROM launched
+    JOIN facts.position AS own ON own.wallet_id = launched.wallet_id AND own.token_id = launched.token_id
+    WHERE own.sold_raw > 0 AND 2 * own.sold_raw >= own.bought_raw GROUP BY launched.wallet_id
+)
+SELECT launched.wallet_id, count(*) AS launches, count(launched.graduated_id) AS graduated,
+    coalesce(max(sold.tokens), 0) AS sold_own
+FROM launched LEFT JOIN sold ON sold.wallet_id = launched.wallet_id GROUP BY launched.wallet_id
+"""  # noqa: S608
 _GRADUATIONS = f"""
 SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 {_LAUNCHED} GROUP BY given.wallet_id
@@ -159,8 +163,7 @@ async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
         _DeployerTradesRow,
         "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"
         " FROM facts.launch JOIN facts.address ON address.id = launch.deployer_id"
-        " LEFT JOIN facts.position AS own"
-        " ON own.wallet_id = launch.deployer_id AND own.token_id = launch.token_id"
+        " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
         " WHERE launch.token_id = $1 AND launch.generation <> 1",
         token_id,
     )

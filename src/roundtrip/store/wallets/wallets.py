@@ -122,7 +122,7 @@ FROM (
 ) AS launched
 LEFT JOIN facts.pool AS pool ON pool.at = launched.at
 LEFT JOIN facts.curve AS curve ON curve.pool_id = pool.id
-LEFT JOIN facts.position AS own ON own.wallet_id = $1 AND own.token_id = launched.token_id
+LEFT JOIN LATERAL facts.position_of($1, launched.token_id) AS own ON true
 ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
