@@ -305,10 +305,10 @@ async def ask(server: EmbeddedPostgres | None, asked: argparse.Namespace) -> Non
             scale = Scale(trades, asked.last_s, asked.seed)
             dsn = await filled(server.dsn if server else asked.citus[0], scale, asked.reuse)
             addresses = [dsn] if server else [dsn, await placed(asked.citus, dsn, asked.reuse)]
-            found = None
+            subjects = None
             for address, kind in zip(addresses, ("", " placed"), strict=False):
-                places.append(await stack.enter_async_context(opened(address, scale, found)))
-                found = places[-1].found
+                places.append(await stack.enter_async_context(opened(address, scale, subjects)))
+                subjects = places[-1].found
                 labels.append(f"{trades / 1e6:g}M{kind}")
         gc.collect()
         gc.freeze()

@@ -136,15 +136,26 @@ async def put_launches(
     await _copy(connection, "launch", _LAUNCH, launches, launch)
     await _copy(connection, "launch_step", _STEP, steps, step)
     if launches:
-        # For metadata that was read before the launch, or before the index was rebuilt.
-        await connection.execute(
-            "UPDATE facts.launch AS launch SET symbol_key = token.symbol_key"
-            " FROM unnest($1::int[], $2::bytea[]) AS given (token_id, token)"
-            " JOIN facts.token AS token ON token.token = given.token"
-            " WHERE launch.token_id = given.token_id",
-            [known[row.launched.token] for row in launches],
+        # For metadata read before the launch, or before the index was rebuilt. By itself: a table that
+        # each node has is locked by whoever names it in an UPDATE, and jobs write facts.token.
+        keys = await fetch(
+            connection,
+            _SymbolKeyRow,
+            "SELECT token, symbol_key FROM facts.token WHERE token = ANY($1::bytea[])",
             [as_bytes(row.launched.token) for row in launches],
         )
+        await connection.execute(
+            "UPDATE facts.launch AS launch SET symbol_key = given.symbol_key"
+            " FROM unnest($1::int[], $2::text[]) AS given (token_id, symbol_key)"
+            " WHERE launch.token_id = given.token_id",
+            [known[as_address(row.token)] for row in keys],
+            [row.symbol_key for row in keys],
+        )
+
+
+class _SymbolKeyRow(NamedTuple):
+    token: bytes
+    symbol_key: str | None
 
 
 _LAUNCH = (

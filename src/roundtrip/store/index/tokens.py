@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_values, optional_int
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values, optional_int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,20 @@ async def keep(
         read_number,
         None if symbol is None else names.symbol_key(symbol),
     )
-    await connection.execute(
-        "UPDATE facts.launch AS launch SET symbol_key = token.symbol_key"
-        " FROM facts.token AS token JOIN facts.address AS address ON address.address = token.token"
-        " WHERE token.token = $1 AND launch.token_id = address.id",
+    # Read first: the UPDATE names no table that the sync may have locked before facts.launch.
+    kept = await fetch_row(
+        connection,
+        _KeptSymbolRow,
+        "SELECT address.id, token.symbol_key FROM facts.token AS token"
+        " JOIN facts.address AS address ON address.address = token.token WHERE token.token = $1",
         as_bytes(token),
     )
+    if kept is not None:
+        await connection.execute(
+            "UPDATE facts.launch SET symbol_key = $2 WHERE token_id = $1", kept.id, kept.symbol_key
+        )
+
+
+class _KeptSymbolRow(NamedTuple):
+    id: int
+    symbol_key: str | None
