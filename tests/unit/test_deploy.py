@@ -201,6 +201,15 @@ def test_the_image_begins_what_compose_tells_it() -> None:
 # --- units ------------------------------------------------------------------------------------------
 
 
+def test_the_service_drains_before_it_is_told_to_end() -> None:
+    """A drain that fails, of a service that is gone already, changes nothing: hence the dash."""
+    (line,) = unit("roundtrip-serve.service")["ExecStop"]
+    program, *words = shlex.split(line)
+    assert program == "-/opt/roundtrip/bin/roundtrip"
+    assert words[0] == "drain"
+    assert parsed(words) == {"undo": False, "wait_s": 10}
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = unit(name)

@@ -15,6 +15,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
 HEALTH = "/v1/health"
+READY = "/ready"
 TOOL_SERVER = "/mcp"
 _CODE = "busy"
 _REPLY = render_error(ServiceFull(_CODE, "The service is overloaded. Retry in 1 second.", 1))
@@ -34,7 +35,7 @@ class CallerSorter:
         """The sort; None: it never waits. A balancer that took a process without a health answer out would
         send its requests to the others, and a preflight costs nothing, and lets a page read a refusal."""
         path: str = scope["path"]
-        if path == HEALTH or scope["method"] == "OPTIONS":
+        if path in {HEALTH, READY} or scope["method"] == "OPTIONS":
             return None
         path_key = path.removeprefix(f"{TOOL_SERVER}/") if path.startswith(f"{TOOL_SERVER}/") else None
         key = self.callers.identify(scope["headers"], scope.get("client"), path_key).key
