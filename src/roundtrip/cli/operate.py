@@ -60,7 +60,7 @@ async def _migrate(settings: Settings) -> None:
 
 _CONFIRM_S = 5.0
 """How long the service may take to answer that it drains."""
-_QUIET_S = 5.0
+QUIET_S = 5.0
 """Nobody was connected for so long: a balancer that asks every two seconds has asked twice."""
 _LOOK_S = 0.1
 _OPEN_STATES = frozenset({"01", "08"})
@@ -86,7 +86,7 @@ def drain(
         mark.unlink(missing_ok=True)
         print(f"the service on port {settings.port} takes callers again")
         return
-    settings.var.mkdir(parents=True, exist_ok=True)
+    mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
     try:
         _confirm_drain(settings.host, settings.port)
@@ -117,12 +117,12 @@ def _confirm_drain(host: str, port: int) -> None:
 def wait_until_quiet(
     count: Callable[[], int], within_s: float, clock: Callable[[], float], wait: Callable[[float], None]
 ) -> int:
-    """Waits until ``count`` was zero for ``_QUIET_S``, or for ``within_s``. Returns the last count."""
+    """Waits until ``count`` was zero for ``QUIET_S``, or for ``within_s``. Returns the last count."""
     start_s = busy_s = clock()
     while True:
         connections, now_s = count(), clock()
         busy_s = now_s if connections else busy_s
-        if now_s - busy_s >= _QUIET_S or now_s - start_s >= within_s:
+        if now_s - busy_s >= QUIET_S or now_s - start_s >= within_s:
             return connections
         wait(_LOOK_S)
 

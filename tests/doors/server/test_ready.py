@@ -26,6 +26,7 @@ from support.fixtures import closed_database
 from support.nodes import node_of, over
 from support.serving import service
 
+pytestmark = pytest.mark.timeout(300)
 WAIT_S = 60
 PORT = 5
 """Of the settings: a test's own socket has another one."""
@@ -53,6 +54,7 @@ async def test_while_it_drains_callers_are_answered_and_balancers_sent_elsewhere
         assert await read(session, f"{url}/ready") == (200, None, None)
         assert await read(session, f"{url}/v1/tools.json") == (200, None, None)
         mark = drain_mark(tmp_path, PORT)
+        mark.parent.mkdir()
         mark.touch()
         await until(session, f"{url}/ready", 503)
         assert await read(session, f"{url}/ready") == (503, "5", "close")

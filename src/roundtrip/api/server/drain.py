@@ -28,7 +28,7 @@ ENDING = "ending"
 def drain_mark(var: Path, port: int) -> Path:
     """The file by which an operator asks all processes on a port to drain. It outlives the processes, so that
     one which is replaced meanwhile drains, too."""
-    return var / f"draining-{port}"
+    return var / "drain" / str(port)
 
 
 class DrainRequest:
