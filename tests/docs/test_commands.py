@@ -13,8 +13,8 @@ import pytest
 from typer.core import TyperGroup, TyperOption
 
 from roundtrip.api.http.app import documents
-from roundtrip.api.http.turned_away import READY
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.server.drain import READY
 from roundtrip.cli import judging
 from roundtrip.cli.judging import MODULES
 from roundtrip.cli.main import COMMANDS, command

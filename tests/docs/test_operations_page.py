@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
-from roundtrip.api.http.turned_away import READY
-from roundtrip.cli import operate
+from roundtrip.api.server.drain import READY
+from roundtrip.cli import drain
 from roundtrip.cli.main import app
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -172,7 +172,7 @@ def test_a_balancer_has_taken_a_machine_out_before_a_drain_ends() -> None:
     assert f"option httpchk GET {READY}\n" in block.text
     (every_s, fails), *more = re.findall(r"inter (\d+)s fall (\d+)", block.text)
     assert not more
-    assert int(every_s) * int(fails) < operate.QUIET_S
+    assert int(every_s) * int(fails) < drain.QUIET_S
     # A POST that was sent twice would be made twice.
     assert "retry-on" not in block.text
     assert set(re.findall(r"server \w+ [\d.]+:(\d+)", block.text)) == {str(Settings().port)}

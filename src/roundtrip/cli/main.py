@@ -96,7 +96,7 @@ COMMANDS = MappingProxyType(
             "Brings the database's schema up to date.",
         ),
         "drain": CommandEntry(
-            "operate", "drain", "server",
+            "drain", "drain", "server",
             "Has a balancer send no more callers to the service on this machine, before it ends.",
         ),
         "backup": CommandEntry(

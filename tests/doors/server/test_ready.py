@@ -13,10 +13,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from roundtrip.api.http.app import DRAINS, ReadyEndpoint
-from roundtrip.api.server.drain import ENDING, DrainRequest, EndlessAnswers, drain_mark
+from roundtrip.api.http.app import ReadyEndpoint
+from roundtrip.api.server.drain import DRAINS, ENDING, DrainRequest, EndlessAnswers, drain_mark
 from roundtrip.app.http_server import listen
-from roundtrip.cli import operate
+from roundtrip.cli import drain
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.node import free_port
 from roundtrip.services.runtime.context import Context
@@ -132,7 +132,7 @@ def test_it_waits_until_nobody_came_for_a_while_and_no_longer_than_told(
         nonlocal now_s
         now_s += seconds
 
-    left = operate.wait_until_quiet(lambda: 3 * busy(now_s), 10, lambda: now_s, wait)
+    left = drain.wait_until_quiet(lambda: 3 * busy(now_s), 10, lambda: now_s, wait)
     assert round(now_s) == waited_s
     assert left == 3 * busy(now_s)
 
@@ -141,15 +141,15 @@ def test_it_waits_until_nobody_came_for_a_while_and_no_longer_than_told(
 def test_connections_of_callers_are_counted(host: str) -> None:
     with listen(host, 0, "a port") as listening, contextlib.ExitStack() as stack:
         port = listening.getsockname()[1]
-        assert operate.count_connections(port) == 0
+        assert drain.count_connections(port) == 0
         first, second = (http.client.HTTPConnection(host, port, timeout=WAIT_S) for _ in range(2))
         for client in (first, second):
             stack.callback(client.close)
             client.connect()
-        assert operate.count_connections(port) == 2
+        assert drain.count_connections(port) == 2
         # It has asked, and waits for its answer.
         first.sock.shutdown(1)
-        assert operate.count_connections(port) == 2
+        assert drain.count_connections(port) == 2
 
 
 # --- the command ------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
 from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
-from roundtrip.api.server.drain import ENDING, EndlessAnswers
+from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.reception import Reception
 from roundtrip.api.server.responses import (
@@ -56,11 +56,10 @@ from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
-from .turned_away import READY, CallerSorter, RefusalEncoder
+from .turned_away import CallerSorter, RefusalEncoder
 from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MOST_BODY_BYTES = 64 * 1024
-DRAINS = "This process takes no new callers now. Send the request to another one, or retry in 5 seconds."
 
 log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")

@@ -10,12 +10,12 @@ from roundtrip.api.documents.landing import prefers_html
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.request.request_ids import HEADER, new_id
 from roundtrip.api.server.arrivals import CallerSort
+from roundtrip.api.server.drain import READY
 from roundtrip.api.server.responses import CORS, HSTS, NO_STORE
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
 HEALTH = "/v1/health"
-READY = "/ready"
 TOOL_SERVER = "/mcp"
 _CODE = "busy"
 _REPLY = render_error(ServiceFull(_CODE, "The service is overloaded. Retry in 1 second.", 1))

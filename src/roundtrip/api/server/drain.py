@@ -21,6 +21,9 @@ ANSWERS_S = 35.0
 """How long running requests may take after that: a run ends after 30 seconds."""
 _LOOK_S = 0.02
 _MARK_LOOK_S = 0.25
+READY = "/ready"
+"""Where a balancer asks."""
+DRAINS = "This process takes no new callers now. Send the request to another one, or retry in 5 seconds."
 ENDING = "ending"
 """The name of the server's ``EndlessAnswers`` in a request's ``state``."""
 
