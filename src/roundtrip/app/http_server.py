@@ -55,6 +55,10 @@ class PortTaken(CannotRun):
     """The port is in use."""
 
 
+class StaysDrained(CannotRun):
+    """The service would begin with a drain that nobody asked of it."""
+
+
 def listen(host: str, port: int, setting: str) -> socket.socket:
     """A listening socket. Raises PortTaken, naming the setting that moves the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -77,9 +81,16 @@ def take_port(settings: Settings) -> socket.socket:
     PortTaken."""
     listening = listen(settings.host, settings.port, "ROUNDTRIP_PORT")
     mark = drain_mark(settings.var, settings.port)
-    # The folder may be on a read-only disk.
-    if mark.exists():
-        mark.unlink(missing_ok=True)
+    # Made now: in a folder that root makes when it drains, this user could not remove root's file. On a
+    # read-only disk there is no folder, and nobody can ask for a drain.
+    with contextlib.suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if mark.exists():
+            mark.unlink(missing_ok=True)
+    except OSError as error:
+        listening.close()
+        raise StaysDrained(f"This port drains, and {mark} cannot be removed: {error.strerror}.") from error
     return listening
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from roundtrip.api.http.app import ReadyEndpoint
 from roundtrip.api.server.drain import DRAINS, ENDING, DrainRequest, EndlessAnswers, drain_mark
-from roundtrip.app.http_server import listen
+from roundtrip.app.http_server import StaysDrained, listen, take_port
 from roundtrip.cli import drain
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.node import free_port
@@ -227,3 +227,19 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
         async with serving(environment) as base_url:
             assert (await read(session, f"{base_url}/ready"))[0] == 200
             assert not mark.exists()
+
+
+def test_a_drain_that_cannot_be_ended_ends_the_start(tmp_path: Path) -> None:
+    settings = Settings(var=tmp_path, port=free_port())
+    take_port(settings).close()
+    mark = drain_mark(tmp_path, settings.port)
+    mark.touch()
+    take_port(settings).close()
+    assert not mark.exists()
+    # No file, which cannot be removed as one.
+    mark.mkdir()
+    with pytest.raises(StaysDrained, match=f"{mark} cannot be removed"):
+        take_port(settings)
+    mark.rmdir()
+    # The port was given back.
+    take_port(settings).close()
