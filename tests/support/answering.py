@@ -9,8 +9,11 @@ import redis
 
 from roundtrip.api.sharing.shared_single_flight import FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
-from roundtrip.api.sharing.valkey import Valkey
+from roundtrip.api.sharing.valkey import Script
+from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
+from support.valkey_clusters import client_of
 
+_NOTHING = Script("return 1")
 PATIENT_S = 10.0
 LONG_MS = 60_000
 
@@ -50,10 +53,10 @@ class House:
     url: str
     spans: FlightTimes = field(default_factory=FlightTimes)
     bound_s: float = PATIENT_S
-    stores: list[Valkey] = field(default_factory=list)
+    stores: list[SharedStore] = field(default_factory=list)
 
     def process(self, version: str = "1", most_running: int = 128) -> SharedAnswers:
-        valkey = Valkey(self.url, bound_s=self.bound_s)
+        valkey = open_shared_store(self.url, bound_s=self.bound_s)
         number, draws = len(self.stores), itertools.count()
         self.stores.append(valkey)
         across = SharedInValkey(
@@ -66,7 +69,7 @@ class House:
             await one.close()
 
     def client(self) -> "redis.Redis":
-        return redis.Redis.from_url(self.url)
+        return client_of(self.url)
 
 
 async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
@@ -75,5 +78,5 @@ async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
         assert isinstance(answers.others, SharedInValkey)
         while key not in answers._flights:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        await answers.others.valkey.ask("PING")
-        await answers.others.valkey.ask("PING")
+        for _ in range(2):
+            await answers.others.valkey.run(_NOTHING, (answers.others._store_key("lease", key),), ())

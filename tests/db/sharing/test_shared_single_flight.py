@@ -26,8 +26,8 @@ class Clock:
 
 
 @pytest.fixture
-async def house(valkey_url: str) -> AsyncIterator[House]:
-    found = House(valkey_url)
+async def house(shared_url: str) -> AsyncIterator[House]:
+    found = House(shared_url)
     yield found
     await found.close()
 
@@ -46,7 +46,7 @@ async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(hou
     one, other, runs = house.process(), house.process(), Runs()
     await one.get("k", runs)
     with house.client() as client:
-        (key,) = client.keys("roundtrip:answer:*")
+        (key,) = client.scan_iter("roundtrip:answer:*")
         client.pexpire(key, 20_000)
         assert await other.get("k", runs) == (SharedAnswer(b"body 1", LONG_MS, True), True)
         assert 19 < other._answers["k"][0] - time.monotonic() <= 20
@@ -138,14 +138,14 @@ async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
     with house.client() as client:
         client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         failed = msgspec.msgpack.encode(["failed", "made_up", "words", None])
-        client.set(others._store_key("outcome", "them"), failed, px=LONG_MS)
+        client.set(others._store_key("outcome", "k", b"them"), failed, px=LONG_MS)
     with pytest.raises(RunFailedElsewhere):
         await other.get("k", runs)
     assert runs.count == 0
 
 
-async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(valkey_url: str) -> None:
-    house = House(valkey_url, FlightTimes(lease_ms=200))
+async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shared_url: str) -> None:
+    house = House(shared_url, FlightTimes(lease_ms=200))
     processes, runs = [house.process() for _ in range(2)], Runs()
     others = processes[0].others
     assert isinstance(others, SharedInValkey)
@@ -158,8 +158,8 @@ async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(valk
     await house.close()
 
 
-async def test_a_run_that_takes_longer_than_a_lease_keeps_it(valkey_url: str) -> None:
-    house = House(valkey_url, FlightTimes(lease_ms=500, renew_s=0.02))
+async def test_a_run_that_takes_longer_than_a_lease_keeps_it(shared_url: str) -> None:
+    house = House(shared_url, FlightTimes(lease_ms=500, renew_s=0.02))
     one, other, runs = house.process(), house.process(), Runs()
     others = one.others
     assert isinstance(others, SharedInValkey)
@@ -224,7 +224,7 @@ async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: House) -> 
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
         client.set(others._store_key("lease", "k"), "them", px=100)
-        client.set(others._store_key("outcome", "them"), b"garbage", px=LONG_MS)
+        client.set(others._store_key("outcome", "k", b"them"), b"garbage", px=LONG_MS)
     async with asyncio.timeout(PATIENT_S):
         assert (await one.get("k", runs))[1] is False
 
@@ -246,11 +246,11 @@ async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
     assert one.find_fresh("k") is not None
     assert (await other.get("k", runs))[1] is False
     with house.client() as client:
-        assert client.keys() == []
+        assert list(client.scan_iter()) == []
 
 
-async def test_nobody_waits_for_ever(valkey_url: str) -> None:
-    house = House(valkey_url, FlightTimes(wait_s=0.05))
+async def test_nobody_waits_for_ever(shared_url: str) -> None:
+    house = House(shared_url, FlightTimes(wait_s=0.05))
     one, runs = house.process(), Runs()
     others = one.others
     assert isinstance(others, SharedInValkey)
@@ -262,8 +262,8 @@ async def test_nobody_waits_for_ever(valkey_url: str) -> None:
     await house.close()
 
 
-async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> None:
-    house = House(valkey_url, FlightTimes(lease_ms=LONG_MS))
+async def test_a_run_that_is_broken_off_is_anothers_at_once(shared_url: str) -> None:
+    house = House(shared_url, FlightTimes(lease_ms=LONG_MS))
     one, other, runs = house.process(), house.process(), Runs()
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
@@ -301,14 +301,14 @@ async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(h
     assert caught.value.code == "busy"
 
 
-async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(valkey_url: str) -> None:
-    house = House(valkey_url, FlightTimes(outcome_ms=LONG_MS))
+async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(shared_url: str) -> None:
+    house = House(shared_url, FlightTimes(outcome_ms=LONG_MS))
     others = house.process().others
     assert isinstance(others, SharedInValkey)
     made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
     with house.client() as client:
         client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
-        client.set(others._store_key("outcome", "them"), made, px=LONG_MS - 20_000)
+        client.set(others._store_key("outcome", "k", b"them"), made, px=LONG_MS - 20_000)
     shared, left_ms, hit = await others.get("k", Runs())
     assert (shared, hit) == (SharedAnswer(b"body", LONG_MS, True), True)
     assert 0 < left_ms <= LONG_MS - 20_000
@@ -342,4 +342,4 @@ async def test_who_waited_for_an_absence_holds_it_against_the_newest_block(house
     runs.gate.set()
     assert [(await one_of)[0].body for one_of in (asking, waiting)] == [b"body 1", b"body 2"]
     with house.client() as client:
-        assert client.keys("roundtrip:answer:*") == []
+        assert list(client.scan_iter("roundtrip:answer:*")) == []

@@ -12,8 +12,8 @@ from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
 
 @pytest.fixture
-async def house(valkey_url: str) -> AsyncIterator[House]:
-    found = House(valkey_url)
+async def house(shared_url: str) -> AsyncIterator[House]:
+    found = House(shared_url)
     yield found
     await found.close()
 

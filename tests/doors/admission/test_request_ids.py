@@ -38,6 +38,11 @@ STRANGERS = "stranger's own id\tand more"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "chain_vitals"}}
 
 
+def _count_minute(begun: Any) -> None:
+    begun.valkey, begun._queues = SimpleNamespace(batch_of=lambda key: key), {}
+    begun._flushing = SharedMinutes._open_queue(begun, b"a caller").flushing
+
+
 def _put_to_valkey(begun: Any) -> None:
     Valkey._enqueue(begun, ("PING",))
 
@@ -141,11 +146,11 @@ async def test_without_its_database_what_is_told_is_in_the_log(
     assert (line["operation"], line["door"]) == ("check_token", "http")
 
 
-@pytest.mark.parametrize("begin", [BatchWriter._start_flush, SharedMinutes._begin, _put_to_valkey])
+@pytest.mark.parametrize("begin", [BatchWriter._start_flush, _count_minute, _put_to_valkey])
 async def test_what_goes_on_after_a_request_is_no_part_of_it(begin: Callable[[Any], Any]) -> None:
     seen: list[dict[str, Any]] = []
 
-    async def flush() -> None:
+    async def flush(*_: object) -> None:
         seen.append(structlog.contextvars.get_contextvars())
 
     begun = SimpleNamespace(_flushing=None, _is_away=lambda: False, is_gone=lambda: False, _flush=flush)

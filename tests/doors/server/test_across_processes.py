@@ -58,9 +58,9 @@ def without_id(text: str) -> str:
 
 
 async def test_two_hundred_requests_of_two_services_run_one_check(
-    ctx: Context, built: Built, valkey_url: str, session: aiohttp.ClientSession
+    ctx: Context, built: Built, shared_url: str, session: aiohttp.ClientSession
 ) -> None:
-    async with services(ctx, valkey_url, 2) as urls:
+    async with services(ctx, shared_url, 2) as urls:
         path = f"/v1/check/{built.tokens['plain']}"
         came = await asyncio.gather(*(asked(session, url + path) for _ in range(100) for url in urls))
         assert {status for status, *_ in came} == {200}
@@ -70,9 +70,9 @@ async def test_two_hundred_requests_of_two_services_run_one_check(
 
 
 async def test_ten_a_minute_are_ten_over_three_services(
-    ctx: Context, valkey_url: str, session: aiohttp.ClientSession
+    ctx: Context, shared_url: str, session: aiohttp.ClientSession
 ) -> None:
-    async with services(ctx, valkey_url, 3, anon_per_minute=10) as urls:
+    async with services(ctx, shared_url, 3, anon_per_minute=10) as urls:
         came = await asyncio.gather(
             *(asked(session, f"{url}/v1/check/0x12") for _ in range(20) for url in urls)
         )
@@ -83,13 +83,13 @@ async def test_ten_a_minute_are_ten_over_three_services(
 
 
 async def test_a_node_that_fails_fails_for_both_and_costs_nobody_a_call(
-    ctx: Context, built: Built, valkey_url: str, session: aiohttp.ClientSession
+    ctx: Context, built: Built, shared_url: str, session: aiohttp.ClientSession
 ) -> None:
     async with FaultyNode(node_of(ctx).url).running() as node:
         broken = over(ctx, node.url)
         await broken.heads.refresh()
         node.fault = "status 500"
-        async with services(broken, valkey_url, 2, anon_per_minute=3) as urls:
+        async with services(broken, shared_url, 2, anon_per_minute=3) as urls:
             path = f"/v1/check/{built.tokens['plain']}"
             for _ in range(4):
                 came = await asyncio.gather(*(asked(session, url + path) for url in urls))

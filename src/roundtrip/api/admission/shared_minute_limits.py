@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from roundtrip.api.request.request_ids import start_detached_task
-from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable, Valkey
+from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable
+from roundtrip.api.sharing.valkey_cluster import SharedStore
 
 from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
 
@@ -79,9 +80,18 @@ class _WaitingLimit:
     """A call of a script that has not begun. What comes: when it was taken and what is left, or -1 and how
     long to wait; None: the store is gone."""
 
-    caller: str
+    key: bytes
     limit: int
     came: asyncio.Future[tuple[int, int] | None]
+
+
+@dataclass(slots=True)
+class _CountQueue:
+    """Calls and hand-backs whose keys may be in one script; ``flushing`` sends one script after the other."""
+
+    flushing: asyncio.Task[None] | None = None
+    waiting: deque[_WaitingLimit] = field(default_factory=deque)
+    backs: deque[tuple[bytes, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
 
 
 @dataclass(slots=True)
@@ -89,28 +99,30 @@ class SharedMinutes:
     """At most ``limit`` calls in any sixty seconds over all processes that share the store, by the store's
     clock; while it is gone, over this process, by its own: what ``limits`` counts beside it.
 
-    One script is under way at a time; everybody who comes meanwhile is counted by the next one. ``now_ms``:
-    since 1970, instead of the store's clock. ``service``: whose they are; others' may lie in the same store.
+    One script is under way at a time; everybody who comes meanwhile is counted by the next one. In a cluster
+    that holds for each caller. ``now_ms``: since 1970, instead of the store's clock. ``service``: whose they
+    are; others' may lie in the same store.
     """
 
     limits: MinuteLimits
-    valkey: Valkey
+    valkey: SharedStore
     now_ms: Callable[[], int] | None = None
     service: str = ""
     is_lasting: bool = True
-    _waiting: deque[_WaitingLimit] = field(default_factory=deque)
-    _backs: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
-    _flushing: asyncio.Task[None] | None = None
+    _queues: dict[bytes, _CountQueue] = field(default_factory=dict)
 
     async def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait; what this process
         alone has counted is refused without asking."""
         local = self.limits.take(caller, limit)
-        if self.valkey.is_gone() or len(self._waiting) >= _MOST_WAITING:
+        key = self._key(local.caller)
+        if self.valkey.is_gone(key):
             return local
-        waiting = _WaitingLimit(local.caller, limit, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        self._begin()
+        queue = self._open_queue(key)
+        if len(queue.waiting) >= _MOST_WAITING:
+            return local
+        waiting = _WaitingLimit(key, limit, asyncio.get_running_loop().create_future())
+        queue.waiting.append(waiting)
         try:
             counted = await asyncio.shield(waiting.came)
         except asyncio.CancelledError:
@@ -129,20 +141,20 @@ class SharedMinutes:
         if not isinstance(ticket, _SharedTicket):
             return self.limits.refund(ticket)
         local = self.limits.refund(ticket.own)
-        self._refund_later(ticket.caller, ticket.taken_ms)
+        self._refund_later(self._key(ticket.caller), ticket.taken_ms)
         return msgspec.structs.replace(
             ticket, remaining=ticket.remaining + local.remaining - ticket.own.remaining
         )
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
         """Waits for what is under way, hand-backs too."""
-        if self._flushing is not None:
-            await asyncio.wait([self._flushing], timeout=within_s)
+        flushing = [queue.flushing for queue in self._queues.values() if queue.flushing is not None]
+        if flushing:
+            await asyncio.wait(flushing, timeout=within_s)
 
-    def _refund_later(self, caller: str, taken_ms: int) -> None:
-        if not self.valkey.is_gone():
-            self._backs.append((caller, taken_ms))
-            self._begin()
+    def _refund_later(self, key: bytes, taken_ms: int) -> None:
+        if not self.valkey.is_gone(key):
+            self._open_queue(key).backs.append((key, taken_ms))
 
     def _forget_caller(self, local: Ticket, waiting: _WaitingLimit) -> None:
         """Refunds the call of a caller that disconnected before it was admitted."""
@@ -150,31 +162,35 @@ class SharedMinutes:
         def return_place(future: asyncio.Future[tuple[int, int] | None]) -> None:
             counted = None if future.cancelled() else future.result()
             if counted is not None and counted[0] >= 0:
-                self._refund_later(waiting.caller, counted[0])
+                self._refund_later(waiting.key, counted[0])
 
         self.limits.refund(local)
         waiting.came.add_done_callback(return_place)
 
-    def _begin(self) -> None:
-        if self._flushing is None:
-            self._flushing = start_detached_task(self._flush(), "minutes")
+    def _open_queue(self, key: bytes) -> _CountQueue:
+        """The queue of a key, which is sent in the next turn of the loop if it is not under way."""
+        batch = self.valkey.batch_of(key)
+        queue = self._queues.get(batch)
+        if queue is None:
+            queue = self._queues[batch] = _CountQueue()
+            queue.flushing = start_detached_task(self._flush(batch, queue), "minutes")
+        return queue
 
-    async def _flush(self) -> None:
+    async def _flush(self, batch: bytes, queue: _CountQueue) -> None:
         waiting: list[_WaitingLimit] = []
         try:
-            while self._waiting or self._backs:
-                backs = [self._backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._backs)))]
-                waiting = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
+            while queue.waiting or queue.backs:
+                backs = [queue.backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue.backs)))]
+                waiting = [queue.waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue.waiting)))]
                 _tell(waiting, await self._run_script(backs, waiting))
         finally:
-            self._flushing = None
-            _tell([*waiting, *self._waiting], None)
-            self._waiting.clear()
+            del self._queues[batch]
+            _tell([*waiting, *queue.waiting], None)
 
     async def _run_script(
-        self, backs: list[tuple[str, int]], waiting: list[_WaitingLimit]
+        self, backs: list[tuple[bytes, int]], waiting: list[_WaitingLimit]
     ) -> list[tuple[int, int]] | None:
-        keys = [self._key(caller) for caller, _ in backs] + [self._key(call.caller) for call in waiting]
+        keys = [key for key, _ in backs] + [call.key for call in waiting]
         args: list[str | int] = ["" if self.now_ms is None else self.now_ms()]
         for _, taken_ms in backs:
             args += [taken_ms, 0]
@@ -186,11 +202,12 @@ class SharedMinutes:
             return None
         numbers = answer if isinstance(answer, list) else [answer]
         if len(numbers) != 2 * len(waiting) or not all(_could_be(number) for number in numbers):
-            self.valkey.mark_unavailable("counts that are none")
+            self.valkey.mark_unavailable("counts that are none", keys[0])
             return None
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def _key(self, caller: str) -> bytes:
+        # As in the last release: during an upgrade both count a caller under one key.
         return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
 
 

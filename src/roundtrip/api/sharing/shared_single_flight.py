@@ -12,7 +12,8 @@ import msgspec
 from roundtrip.domain.base.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
 from .single_flight import MakeAnswer, SharedAnswer, TookTooLong
-from .valkey import NAMESPACE, Script, StoreUnavailable, Valkey
+from .valkey import NAMESPACE, Script, StoreUnavailable
+from .valkey_cluster import SharedStore
 
 MOST_BYTES = 1_000_000
 """Larger answers are not stored."""
@@ -101,7 +102,7 @@ class SharedInValkey:
     unique token with every call. ``clock``: seconds from any origin.
     """
 
-    valkey: Valkey
+    valkey: SharedStore
     version: str
     token: Callable[[], str]
     clock: Callable[[], float]
@@ -151,7 +152,7 @@ class SharedInValkey:
                     if hit is not None:
                         return hit
                 case _:
-                    self.valkey.mark_unavailable("an answer that is none")
+                    self.valkey.mark_unavailable("an answer that is none", keys[0])
                     raise StoreUnavailable
         raise _timeout_error()
 
@@ -159,7 +160,7 @@ class SharedInValkey:
         """The outcome of the lease holder's run; None: there is none, or it is unreadable. Raises what the
         run raised, and StoreUnavailable."""
         pause_s = _LEAST_PAUSE_S
-        keys = (self._store_key("outcome", holder.decode("latin-1")), self._store_key("lease", key))
+        keys = (self._store_key("outcome", key, holder), self._store_key("lease", key))
         while self.clock() < until_s:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * _PAUSE_GROWS, _MOST_PAUSE_S)
@@ -177,7 +178,7 @@ class SharedInValkey:
                     age_ms = self.times.outcome_ms - left_ms
                     return _to_shared_answer(outcome), outcome.ttl_ms - max(0, age_ms), True
                 case _:
-                    self.valkey.mark_unavailable("an outcome that is none")
+                    self.valkey.mark_unavailable("an outcome that is none", keys[0])
                     raise StoreUnavailable
         return None
 
@@ -234,7 +235,7 @@ class SharedInValkey:
         keys = (
             self._store_key("answer", key),
             self._store_key("lease", key),
-            self._store_key("outcome", token),
+            self._store_key("outcome", key, token.encode()),
         )
         try:
             is_published = await self.valkey.run(
@@ -248,10 +249,11 @@ class SharedInValkey:
         """Releases the lease: a waiting process runs instead."""
         self.valkey.send_script(_RELEASE, (self._store_key("lease", key),), (token,))
 
-    def _store_key(self, kind: str, name: str) -> bytes:
-        # A key contains strangers' text of any length.
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{NAMESPACE}:{kind}:{self.version}:{digest}".encode()
+    def _store_key(self, kind: str, key: str, token: bytes = b"") -> bytes:
+        # A key contains strangers' text of any length. In a cluster all keys of an answer are on one master.
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{NAMESPACE}:{kind}:{self.version}:{{{digest}}}"
+        return (f"{name}:{hashlib.sha256(token).hexdigest()}" if token else name).encode()
 
 
 def _decode(encoded: bytes) -> _SharedBody | _SharedFailure | None:

@@ -14,7 +14,7 @@ import structlog
 from redis.asyncio import Redis, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import AskError, NoScriptError, ResponseError, TryAgainError
 
 from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.domain.base.errors import CannotRun
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 NAMESPACE = "roundtrip"
 BOUND_S = 0.25
 """Time limit of one group of commands, including connecting."""
-_RETRY_S = 1.0
+RETRY_S = 1.0
 """Pause after a failure, before the store is tried again."""
 _MOST_PER_GROUP = 200
 """Commands in one group."""
@@ -32,6 +32,8 @@ _MOST_QUEUED = 5_000
 _EXTRA_TURNS = 20
 """Turns of the event loop that a group gets after its time limit; an idle loop spends no time on them."""
 _ERROR_CODE = re.compile("[A-Z]{1,20}")
+_REDIRECTIONS = (AskError, TryAgainError)
+"""Replies of a cluster's master that did not run the command; MovedError is an AskError."""
 
 Argument = bytes | str | int
 
@@ -46,6 +48,9 @@ class _ScriptNotLoaded(Exception):
 
 class BadUrl(CannotRun):
     """The store's url is invalid; it may contain a password, so the message does not show it."""
+
+    def __init__(self, example: str = "redis://127.0.0.1:6379/0") -> None:
+        super().__init__(f"ROUNDTRIP_REDIS_URL must be a valid url, such as {example}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,16 @@ class Valkey:
     again, and all others fail until it has ended. So a store that hangs costs one bounded wait a second, for
     any number of callers.
 
-    ``clock``: seconds from any origin.
+    ``clock``: seconds from any origin. ``node``: the name of this master of a cluster, for the log; its
+    redirections are raised as redis-py's AskError and TryAgainError, and are no failure.
     """
 
     def __init__(
-        self, url: str, clock: Callable[[], float] = time.monotonic, bound_s: float = BOUND_S
+        self,
+        url: str,
+        clock: Callable[[], float] = time.monotonic,
+        bound_s: float = BOUND_S,
+        node: str | None = None,
     ) -> None:
         """Raises BadUrl. Connects with the first command."""
         # Options of the url become arguments of the library, which may raise anything.
@@ -95,10 +105,9 @@ class Valkey:
             )
             _try_options(client)
         except Exception:
-            raise BadUrl(
-                "ROUNDTRIP_REDIS_URL must be a valid url, such as redis://127.0.0.1:6379/0."
-            ) from None
+            raise BadUrl from None
         self._client = client
+        self._node = node
         self._clock = clock
         self._bound_s = bound_s
         self._waiting: deque[_QueuedCommand] = deque()
@@ -106,8 +115,12 @@ class Valkey:
         self._unavailable_until_s: float | None = None
         self._closed = False
 
-    def is_gone(self) -> bool:
-        """Whether a command now would raise StoreUnavailable at once."""
+    def batch_of(self, key: bytes) -> bytes:
+        """Keys with the same batch may be in one script: here all."""
+        return b""
+
+    def is_gone(self, key: bytes = b"") -> bool:
+        """Whether a command now would raise StoreUnavailable at once, for any key."""
         if self._closed:
             return True
         if self._unavailable_until_s is None:
@@ -118,12 +131,22 @@ class Valkey:
         """Sends a command; returns the reply as redis-py decodes it. Raises StoreUnavailable."""
         return await asyncio.shield(self._enqueue(command))
 
-    async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> object:
-        """Runs a script; returns its reply. Raises StoreUnavailable."""
+    async def run(
+        self, script: Script, keys: Sequence[Argument], args: Sequence[Argument], is_asking: bool = False
+    ) -> object:
+        """Runs a script; returns its reply. Raises StoreUnavailable. ``is_asking``: another master of the
+        cluster has sent it here with ASK."""
+        operands = (len(keys), *keys, *args)
         try:
-            return await self.ask("EVALSHA", script.sha, len(keys), *keys, *args)
+            return await self._send(("EVALSHA", script.sha, *operands), is_asking)
         except _ScriptNotLoaded:
-            return await self.ask("EVAL", script.text, len(keys), *keys, *args)
+            return await self._send(("EVAL", script.text, *operands), is_asking)
+
+    async def _send(self, command: Sequence[Argument], is_asking: bool) -> object:
+        if is_asking:
+            # It holds for the next command of the connection: the one that is queued behind it.
+            self._enqueue(("ASKING",)).add_done_callback(_ignore_outcome)
+        return await self.ask(*command)
 
     def send_script(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> None:
         """Sends a script without waiting for its reply; does nothing if the store is unavailable."""
@@ -133,7 +156,7 @@ class Valkey:
             return
         reply.add_done_callback(_ignore_outcome)
 
-    def mark_unavailable(self, why: str) -> None:
+    def mark_unavailable(self, why: str, key: bytes = b"") -> None:
         """Treats an impossible answer as a failure of the store."""
         self._note_failure(why)
 
@@ -200,17 +223,19 @@ class Valkey:
                 timer.cancel()
 
     def _deliver(self, group: list[_QueuedCommand], replies: list[object]) -> None:
-        error = next((answer for answer in replies if _is_fault(answer)), None)
+        error = next((answer for answer in replies if self._is_fault(answer)), None)
         if error is not None:
             self._note_failure(_error_code(error))
         elif self._unavailable_until_s is not None:
             self._unavailable_until_s = None
-            log.info("valkey works again")
+            log.info("valkey works again", **self._name_node())
         for queued, answer in zip(group, replies, strict=True):
             if queued.reply.done():
                 continue
             if isinstance(answer, NoScriptError):
                 queued.reply.set_exception(_ScriptNotLoaded())
+            elif isinstance(answer, Exception) and not self._is_fault(answer):
+                queued.reply.set_exception(answer)
             elif isinstance(answer, Exception):
                 queued.reply.set_exception(StoreUnavailable())
             else:
@@ -218,8 +243,16 @@ class Valkey:
 
     def _note_failure(self, why: str) -> None:
         if self._unavailable_until_s is None:
-            log.warning("valkey failed; limits and answers are per process", fault=why)
-        self._unavailable_until_s = self._clock() + _RETRY_S
+            log.warning("valkey failed; limits and answers are per process", fault=why, **self._name_node())
+        self._unavailable_until_s = self._clock() + RETRY_S
+
+    def _is_fault(self, reply: object) -> TypeGuard[Exception]:
+        if self._node is not None and isinstance(reply, _REDIRECTIONS):
+            return False
+        return isinstance(reply, Exception) and not isinstance(reply, NoScriptError)
+
+    def _name_node(self) -> dict[str, str]:
+        return {} if self._node is None else {"node": self._node}
 
 
 def _try_options(client: Redis) -> None:
@@ -232,10 +265,6 @@ def _try_options(client: Redis) -> None:
     "PING".encode(connection.encoder.encoding)
     if connection.encoder.decode_responses:
         raise ValueError("replies are read as bytes")
-
-
-def _is_fault(reply: object) -> TypeGuard[Exception]:
-    return isinstance(reply, Exception) and not isinstance(reply, NoScriptError)
 
 
 def _error_code(error: Exception) -> str:

@@ -1,0 +1,52 @@
+"""Processes of one service that count minutes together in a real store."""
+
+from dataclasses import dataclass, field
+
+from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
+from roundtrip.api.admission.shared_minute_limits import SharedMinutes
+from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
+from roundtrip.domain.base.errors import LimitReached
+from support.counting import Wall
+
+PATIENT_S = 10.0
+
+
+@dataclass
+class House:
+    """Processes of one service."""
+
+    url: str
+    wall: Wall = field(default_factory=Wall)
+    bound_s: float = PATIENT_S
+    stores: list[SharedStore] = field(default_factory=list)
+    minutes: list[SharedMinutes] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def process(self, own_clock: bool = True) -> SharedMinutes:
+        valkey = open_shared_store(self.url, lambda: self.seconds, self.bound_s)
+        self.stores.append(valkey)
+        self.minutes.append(SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None))
+        return self.minutes[-1]
+
+    async def close(self) -> None:
+        for one in self.stores:
+            await one.close()
+
+
+def plain(ticket: Ticket) -> Ticket:
+    """As memory alone would give it."""
+    return Ticket(ticket.caller, ticket.taken_ms, ticket.limit, ticket.remaining)
+
+
+Told = Ticket | tuple[int | None, str, int]
+
+
+def refused(error: LimitReached) -> Told:
+    return error.retry_after_s, error.message, error.limit
+
+
+async def taken(minutes: SharedMinutes, caller: str, limit: int) -> Told:
+    try:
+        return await minutes.take(caller, limit)
+    except LimitReached as error:
+        return refused(error)
