@@ -35,6 +35,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/operations.md", "sql"): "docs/test_operations_page.py",
     ("docs/operations.md", "nginx"): "docs/test_operations_page.py",
     ("docs/operations.md", "caddyfile"): "docs/test_operations_page.py",
+    ("docs/operations.md", "haproxy"): "docs/test_operations_page.py",
     ("docs/practice.md", "bash"): "docs/test_examples.py",
     ("docs/practice.md", "json"): "docs/test_examples.py",
     ("docs/rules.md", "bash"): "docs/test_examples.py",

@@ -14,6 +14,7 @@ from typer.core import TyperGroup, TyperOption
 
 from roundtrip.api.http.app import documents
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.server.drain import READY
 from roundtrip.cli import judging
 from roundtrip.cli.judging import MODULES
 from roundtrip.cli.main import COMMANDS, command
@@ -43,6 +44,7 @@ RUN_BY: Mapping[str, str] = {
     "restore": "db/maintenance/test_backup.py",
     "work": "doors/server/test_processes.py",
     "migrate": "docs/test_operations_page.py",
+    "drain": "doors/server/test_ready.py",
     "doctor": "docs/test_operations_page.py",
     "verify": "docs/test_examples.py",
     "verify-trade": "docs/test_examples.py",
@@ -67,13 +69,14 @@ OF_THE_MACHINE = frozenset({"etc", "opt", "usr", "dev", "run", "tmp", "proc"})
 CONSOLE = (*routes.PAGES, *routes.PICTURES)
 _CONSOLE_PATHS = {page.path for page in CONSOLE}
 _PATHS = {operation.path for operation in OPERATIONS if operation.path} | documents().keys() | _CONSOLE_PATHS
-PATHS = {*_PATHS, "/mcp", "/metrics"}
+PATHS = {*_PATHS, "/mcp", "/metrics", READY}
 METHODS = {
     *((operation.method, operation.path) for operation in OPERATIONS),
     *((page.method, page.path) for page in CONSOLE),
     *(("GET", path) for path in documents()),
     ("POST", "/mcp"),
     ("GET", "/metrics"),
+    ("GET", READY),
 }
 
 WRITTEN_BY_HAND = [page for page in PAGES if page not in WRITTEN]

@@ -14,6 +14,8 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
+from roundtrip.api.server.drain import READY
+from roundtrip.cli import drain
 from roundtrip.cli.main import app
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -160,3 +162,17 @@ def test_what_has_no_key_is_logged_as_it_is() -> None:
     assert len(patterns) == 3
     for address in ("/mcp", "/", "/v1/health", "/v1/check/0x" + "1" * 40, "/account/keys", "/token/0x12"):
         assert not any(re.search(pattern, address) for pattern in patterns)
+
+
+# --- a balancer -------------------------------------------------------------------------------------
+
+
+def test_a_balancer_has_taken_a_machine_out_before_a_drain_ends() -> None:
+    (block,) = blocks(PAGE, "haproxy")
+    assert f"option httpchk GET {READY}\n" in block.text
+    (every_s, fails), *more = re.findall(r"inter (\d+)s fall (\d+)", block.text)
+    assert not more
+    assert int(every_s) * int(fails) < drain.QUIET_S
+    # A POST that was sent twice would be made twice.
+    assert "retry-on" not in block.text
+    assert set(re.findall(r"server \w+ [\d.]+:(\d+)", block.text)) == {str(Settings().port)}

@@ -216,7 +216,7 @@ async def _uncounted(connection: Connection, crowd: Crowd) -> list[str]:
     """Of trades and counted calls; those whose answer was not one may have been made, too."""
     wrong = []
     trades = await connection.fetchval("SELECT count(*) FROM accounts.practice_trade")
-    calls = await connection.fetchval("SELECT sum(calls) FROM accounts.day")
+    calls = await connection.fetchval("SELECT sum(calls - leased) FROM accounts.day")
     leased = await connection.fetchval("SELECT sum(leased) FROM accounts.day")
     for what, there, whose, spare in (
         ("trades", trades, ("practice",), 0),

@@ -17,6 +17,7 @@ from deploy import bill
 from deploy.lint import UNITS
 
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.server.drain import drain_mark
 from roundtrip.cli import main
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.artifacts import PACKAGES
@@ -199,6 +200,18 @@ def test_the_image_begins_what_compose_tells_it() -> None:
 
 
 # --- units ------------------------------------------------------------------------------------------
+
+
+def test_the_service_drains_before_it_is_told_to_end() -> None:
+    """A drain that fails, of a service that is gone already, changes nothing: hence the dash."""
+    (line,) = unit("roundtrip-serve.service")["ExecStop"]
+    program, *words = shlex.split(line)
+    assert program == "-/opt/roundtrip/bin/roundtrip"
+    assert words[0] == "drain"
+    assert parsed(words) == {"undo": False, "wait_s": 10}
+    # Nothing else of a container can be written to.
+    mark = drain_mark(Path(OURS["serve"]["environment"]["ROUNDTRIP_VAR"]), Settings().port)
+    assert str(mark.parent) in [mount.partition(":")[0] for mount in OURS["serve"]["tmpfs"]]
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -26,7 +26,7 @@ from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import NotFoundPage, Service, create_app
 from roundtrip.api.request.callers import Callers
-from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
+from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, drain_mark
 from roundtrip.api.server.overload import RunLimit
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
@@ -55,6 +55,10 @@ class PortTaken(CannotRun):
     """The port is in use."""
 
 
+class StaysDrained(CannotRun):
+    """The service would begin with a drain that nobody asked of it."""
+
+
 def listen(host: str, port: int, setting: str) -> socket.socket:
     """A listening socket. Raises PortTaken, naming the setting that moves the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -69,6 +73,24 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
             f"Port {port} on {host} is in use or not available ({error.strerror}). "
             f"Set {setting} to a different port."
         ) from error
+    return listening
+
+
+def take_port(settings: Settings) -> socket.socket:
+    """The service's listening socket. Ends a drain that was asked of who had the port before. Raises
+    PortTaken."""
+    listening = listen(settings.host, settings.port, "ROUNDTRIP_PORT")
+    mark = drain_mark(settings.var, settings.port)
+    # Made now: in a folder that root makes when it drains, this user could not remove root's file. On a
+    # read-only disk there is no folder, and nobody can ask for a drain.
+    with contextlib.suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if mark.exists():
+            mark.unlink(missing_ok=True)
+    except OSError as error:
+        listening.close()
+        raise StaysDrained(f"This port drains, and {mark} cannot be removed: {error.strerror}.") from error
     return listening
 
 
@@ -134,6 +156,7 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
         running,
         extra_routes=page_routes,
         not_found_page=not_found_page,
+        drains=DrainRequest(drain_mark(settings.var, settings.port), time.monotonic).is_made,
     )
 
 
@@ -208,8 +231,11 @@ def build_http_server(
 ) -> uvicorn.Server:
     """The HTTP server of an application. ``ready`` is called when it serves. ``takes_turns``: other processes
     accept from the same sockets. Its ``serve`` ends on a signal, and raises the signal again."""
-    places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
-    reception = app.reception if isinstance(app, Service) else None
+    most, drains = raise_file_limit(most_connections), lambda: False
+    reception = None
+    if isinstance(app, Service):
+        reception, drains = app.reception, app.drains
+    places = ConnectionPlaces(most, proxies, measures, drains)
     protocol = functools.partial(BoundedProtocol, places=places, reception=reception)
     config = uvicorn.Config(
         app,

@@ -85,7 +85,7 @@ def demo(actors: Actors = False, process_count: ProcessCount = 1, genesis_s: Gen
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = relax_limits(Settings())
     log_to_stderr()
-    with http_server.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+    with http_server.take_port(settings) as listening:
         folders = _find_folders(settings)
         _check_port_free(settings.rpc_port)
         built = _build_chain(folders, genesis_s)

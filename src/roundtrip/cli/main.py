@@ -95,6 +95,10 @@ COMMANDS = MappingProxyType(
             "operate", "migrate", "server",
             "Brings the database's schema up to date.",
         ),
+        "drain": CommandEntry(
+            "drain", "drain", "server",
+            "Has a balancer send no more callers to the service on this machine, before it ends.",
+        ),
         "backup": CommandEntry(
             "backup", "backup", "server",
             "Writes the database into a file, as it is at one moment, while everything goes on.",

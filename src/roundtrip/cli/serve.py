@@ -36,9 +36,8 @@ def serve(
     log_to_stderr()
     network = build.select_network(settings)
     build.spare_the_collector()
-    listen_args = settings.host, settings.port, "ROUNDTRIP_PORT"
     with (
-        http_server.listen(*listen_args)
+        http_server.take_port(settings)
         if descriptor is None
         else http_server.inherit_socket(descriptor) as listening
     ):

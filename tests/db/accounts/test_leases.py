@@ -22,7 +22,7 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Account, Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
-from roundtrip.store.accounts.call_counts import CountedCall, recent, write
+from roundtrip.store.accounts.call_counts import CountedCall, RefundedCall, recent, write
 from roundtrip.store.accounts.leases import LeaseChange, move
 from roundtrip.store.server.rows import Connection
 from support.counting import Counts, hashed, key_of, put_account
@@ -36,7 +36,7 @@ WALLETS = [Address(f"0x{number:040x}") for number in range(0xBEEF, 0xBEEF + 2)]
 async def days(connection: Connection) -> dict[tuple[int, date], tuple[int, int]]:
     """Calls made and leased."""
     rows = await connection.fetch("SELECT account_id, day, calls, leased FROM accounts.day")
-    return {(row["account_id"], row["day"]): (row["calls"], row["leased"]) for row in rows}
+    return {(row["account_id"], row["day"]): (row["calls"] - row["leased"], row["leased"]) for row in rows}
 
 
 async def test_what_is_leased_leaves_no_room_and_is_not_counted_as_made(own: Connection) -> None:
@@ -48,6 +48,20 @@ async def test_what_is_leased_leaves_no_room_and_is_not_counted_as_made(own: Con
     assert await accounts.calls_on(own, number, DAY) == 1
     assert await move(own, [LeaseChange(number, DAY, spent=1, returned=1)], {}) == {(number, DAY): 0}
     assert await days(own) == {(number, DAY): (2, 0)}
+
+
+async def test_the_release_before_takes_leased_calls_for_made_ones(own: Connection) -> None:
+    """It compares ``calls`` with the limit, and knows nothing else. No refund, its own neither, gives a
+    leased call to somebody else."""
+    number = await put_account(own, WALLETS[0], "k")
+    await move(own, [LeaseChange(number, DAY, wanted=64, per_day=2_048)], {})
+    assert await own.fetchval("SELECT calls FROM accounts.day") == 8
+    await write(own, [], [RefundedCall(None, NOW_MS, number, DAY)])
+    assert await days(own) == {(number, DAY): (0, 8)}
+    await own.execute("UPDATE accounts.day SET calls = calls - 1")
+    assert await accounts.calls_by_day(own, number, DAY, 1) == [(DAY, 0)]
+    assert await move(own, [LeaseChange(number, DAY, spent=3, returned=5)], {}) == {(number, DAY): 0}
+    assert await days(own) == {(number, DAY): (3, 0)}
 
 
 async def test_calls_of_leases_are_calls_of_their_minute(own: Connection) -> None:
@@ -74,7 +88,8 @@ async def test_the_statement_does_what_the_model_of_it_does(own: Connection, see
         assert await move(own, changes, {}) == await model.move_leases(changes, {})
         per_day = draw.choice([100, 2_000])
         calls = [CountedCall(None, NOW_MS, hashed(f"k{draw.randint(0, 1)}"), DAY, per_day) for _ in range(5)]
-        assert await write(own, calls) == await model.write(calls, [], 0)
+        refunds = [RefundedCall(None, NOW_MS, draw.choice(numbers), DAY) for _ in range(draw.randint(0, 3))]
+        assert await write(own, calls, refunds) == await model.write(calls, refunds, 0)
     kept = {key: (calls, model.leased[key]) for key, calls in model.days.items()}
     assert await days(own) == kept
 
@@ -149,6 +164,7 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
     admitted, wrong = said[ord(".")], said[ord("?")]
     ((calls, leased),) = (await days(own)).values()
     assert (wrong, calls + leased) == (0, per_day)
+    assert await own.fetchval("SELECT calls FROM accounts.day") == per_day
     # What is leased at the end was the killed ones', and each was about to tell of one call.
     assert 0 < leased <= KILLED * MOST_LEASED
     assert calls - KILLED <= admitted <= per_day

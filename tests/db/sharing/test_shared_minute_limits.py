@@ -158,7 +158,7 @@ async def test_what_is_kept_goes_by_itself(house: House) -> None:
     await house.process(own_clock=False).take("address:203.0.113.7", 3)
     with client_of(house.url) as client:
         keys = list(client.scan_iter())
-        assert keys == [b"roundtrip::minute:{address:203.0.113.7}"]
+        assert keys == [b"roundtrip::minute:address:203.0.113.7"]
         assert 60_000 < int(client.pttl(keys[0])) <= 61_000
 
 
@@ -167,13 +167,13 @@ async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wr
     minutes = house.process()
     first = await minutes.take("a", 3)
     with client_of(house.url) as client:
-        client.delete("roundtrip::minute:{a}")
-        client.execute_command(*wrong.format("roundtrip::minute:{a}").split())
+        client.delete("roundtrip::minute:a")
+        client.execute_command(*wrong.format("roundtrip::minute:a").split())
         minutes.refund(first)
         await minutes.settle()
         came = await asyncio.gather(*(minutes.take(caller, 3) for caller in "aab"))
         assert [one.remaining for one in came] == [2, 1, 2]
-        assert client.llen("roundtrip::minute:{a}") == 2
+        assert client.llen("roundtrip::minute:a") == 2
     assert not minutes.valkey.is_gone()
 
 

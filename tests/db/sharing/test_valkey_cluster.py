@@ -40,10 +40,15 @@ async def house(valkey_cluster: StoreCluster) -> AsyncIterator[House]:
     await found.close()
 
 
+def key_of_minute(caller: str) -> bytes:
+    """Under which a store counts a caller."""
+    return f"roundtrip::minute:{caller}".encode()
+
+
 def callers_of(stores: StoreCluster, master: Store) -> Iterator[str]:
     """Whom this master counts."""
     names = map(str, itertools.count())
-    return (name for name in names if stores.find_master(name.encode()) is master)
+    return (name for name in names if stores.find_master(key_of_minute(name)) is master)
 
 
 def as_cluster(store: object) -> ValkeyCluster:
@@ -125,9 +130,9 @@ async def test_a_slot_is_moved_while_all_of_its_callers_call(
     valkey_cluster: StoreCluster, house: House
 ) -> None:
     # Two callers of one slot, of whom one comes while the slot is between two masters.
-    old, slot = "0", key_slot(b"0")
-    new = next(name for name in map(str, itertools.count(1)) if key_slot(name.encode()) == slot)
-    source = valkey_cluster.find_master(old.encode())
+    old, slot = "0", key_slot(key_of_minute("0"))
+    new = next(name for name in map(str, itertools.count(1)) if key_slot(key_of_minute(name)) == slot)
+    source = valkey_cluster.find_master(key_of_minute(old))
     target = next(node for node in valkey_cluster.nodes if node is not source)
     for _ in range(3):
         house.process()
@@ -198,8 +203,8 @@ async def test_a_master_that_is_killed_costs_its_own_callers_only(own_cluster: S
         # Each process has counted one of them.
         assert [await left(house, at, lost) for at in (0, 1)] == [3, 3]
         for store in house.stores:
-            assert store.is_gone(f"{{{lost}}}".encode())
-            assert not store.is_gone(f"{{{kept}}}".encode())
+            assert store.is_gone(key_of_minute(lost))
+            assert not store.is_gone(key_of_minute(kept))
             assert store.is_gone()
         assert [await left(house, at, kept) for at in (0, 1, 0, 1)] == [2, 1, 0, None]
         assert [await left(house, 0, lost) for _ in range(4)] == [2, 1, 0, None]
@@ -239,9 +244,9 @@ async def test_a_master_that_hangs_holds_up_its_own_callers_only(
     as_cluster(house.stores[0])._masters["127.0.0.1", stuck.port]._bound_s = 0.05
     with stuck.hanging():
         assert await left(house, 0, held) == 2
-    assert house.stores[0].is_gone(f"{{{held}}}".encode())
+    assert house.stores[0].is_gone(key_of_minute(held))
     assert await left(house, 0, free) is None
-    assert not house.stores[0].is_gone(f"{{{free}}}".encode())
+    assert not house.stores[0].is_gone(key_of_minute(free))
 
 
 async def test_a_replica_is_promoted_and_counts_on(own_cluster: StoreCluster) -> None:
@@ -261,7 +266,7 @@ async def test_a_replica_is_promoted_and_counts_on(own_cluster: StoreCluster) ->
     assert [await left(house, at, caller) for at in (0, 1)] == [3, 3]
     for store in house.stores:
         await until_read(store)
-        assert not store.is_gone(f"{{{caller}}}".encode())
+        assert not store.is_gone(key_of_minute(caller))
     assert [await left(house, at, caller) for at in (0, 1, 0, 1)] == [2, 1, 0, None]
     assert [await left(house, at, other) for at in (0, 1, 0, 1)] == [2, 1, 0, None]
     await house.close()

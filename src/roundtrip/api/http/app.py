@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply
+from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply, render_error
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
@@ -32,7 +32,7 @@ from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
 from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
-from roundtrip.api.server.drain import ENDING, EndlessAnswers
+from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.reception import Reception
 from roundtrip.api.server.responses import (
@@ -49,7 +49,7 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
-from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.verdicts.many import TokensToCheck
 from roundtrip.services.verdicts.news import DatabaseNews
@@ -281,6 +281,24 @@ class McpEndpoint:
         await self.door(scope, body, receive, send)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyEndpoint:
+    """GET /ready: whether a balancer may send callers to this process. Asks neither node nor database nor
+    shared store: where one of them fails it fails for all processes, and the balancer would take out each of
+    them. ``drains``: whether an operator asked this process to drain."""
+
+    drains: Callable[[], bool]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        if scope["method"] == "OPTIONS":
+            await send_options(("GET", "HEAD", "OPTIONS"), send, cors=False)
+        elif self.drains() or _find_ending(scope).is_ending:
+            await send_reply(render_error(ServiceFull("busy", DRAINS, 5)), send, cors=False)
+        else:
+            await send_reply(DoorReply(200, b'{"ready":true}'), send, cors=False)
+
+
 def create_app(
     dispatch: Dispatch,
     callers: Callers,
@@ -289,11 +307,13 @@ def create_app(
     extra_routes: Sequence[Route] = (),
     not_found_page: NotFoundPage | None = None,
     hub: StreamHub | None = None,
+    drains: Callable[[], bool] = lambda: False,
 ) -> "Service":
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
     runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
     that are matched before all others. ``not_found_page``: renders the page for a path that does not exist.
-    ``hub``: hands out the events of streams; None: one that reads the database."""
+    ``hub``: hands out the events of streams; None: one that reads the database. ``drains``: whether an
+    operator asked this process to drain."""
     hub = StreamHub(DatabaseNews(dispatch.ctx)) if hub is None else hub
     dispatch.ctx.measures.watch("streams", "events", hub.count_streams)
     door = McpDoor(dispatch, callers) if door is None else door
@@ -309,16 +329,7 @@ def create_app(
             await stack.enter_async_context(door.running())
             yield
 
-    routes = [
-        *extra_routes,
-        *(
-            Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _group_by_path(dispatch, callers, hub, warm).items()
-        ),
-    ]
-    for path, document in documents().items():
-        routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
-    routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    routes = [*extra_routes, *_build_routes(dispatch, callers, hub, warm, door, drains)]
     over_https = dispatch.ctx.public_url.startswith("https:")
     app = Service(
         dispatch.ctx.measures,
@@ -340,7 +351,27 @@ def create_app(
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
     app.warm = warm
+    app.drains = drains
     return app
+
+
+def _build_routes(
+    dispatch: Dispatch,
+    callers: Callers,
+    hub: StreamHub,
+    warm: WarmAnswers,
+    door: McpDoor,
+    drains: Callable[[], bool],
+) -> list[Route]:
+    routes = [
+        Route(path, endpoint, methods=endpoint.methods())
+        for path, endpoint in _group_by_path(dispatch, callers, hub, warm).items()
+    ]
+    for path, document in documents().items():
+        routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
+    routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    routes.append(Route(READY, ReadyEndpoint(drains), methods=["GET", "OPTIONS"]))
+    return routes
 
 
 def _group_by_path(
@@ -403,6 +434,7 @@ class Service(Starlette):
     """The server asks it before it starts a request."""
     address_limit: AddressLimit
     warm: WarmAnswers
+    drains: Callable[[], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
@@ -420,7 +452,8 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        if await self.address_limit(scope, send_with_headers):
+        # A balancer that is refused takes this process out.
+        if scope["path"] != READY and await self.address_limit(scope, send_with_headers):
             return
         if await self.warm.answer(scope, send, send_with_headers, headers):
             return

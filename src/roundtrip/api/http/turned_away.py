@@ -10,6 +10,7 @@ from roundtrip.api.documents.landing import prefers_html
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.request.request_ids import HEADER, new_id
 from roundtrip.api.server.arrivals import CallerSort
+from roundtrip.api.server.drain import READY
 from roundtrip.api.server.responses import CORS, HSTS, NO_STORE
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.metrics import Measures
@@ -34,7 +35,7 @@ class CallerSorter:
         """The sort; None: it never waits. A balancer that took a process without a health answer out would
         send its requests to the others, and a preflight costs nothing, and lets a page read a refusal."""
         path: str = scope["path"]
-        if path == HEALTH or scope["method"] == "OPTIONS":
+        if path in {HEALTH, READY} or scope["method"] == "OPTIONS":
             return None
         path_key = path.removeprefix(f"{TOOL_SERVER}/") if path.startswith(f"{TOOL_SERVER}/") else None
         key = self.callers.identify(scope["headers"], scope.get("client"), path_key).key

@@ -6,6 +6,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import cast
 
@@ -19,15 +20,43 @@ DRAIN_S = 5.0
 ANSWERS_S = 35.0
 """How long running requests may take after that: a run ends after 30 seconds."""
 _LOOK_S = 0.02
+_MARK_LOOK_S = 0.25
+READY = "/ready"
+"""Where a balancer asks."""
+DRAINS = "This process takes no new callers now. Send the request to another one, or retry in 5 seconds."
 ENDING = "ending"
 """The name of the server's ``EndlessAnswers`` in a request's ``state``."""
+
+
+def drain_mark(var: Path, port: int) -> Path:
+    """The file by which an operator asks all processes on a port to drain. It outlives the processes, so that
+    one which is replaced meanwhile drains, too."""
+    return var / "drain" / str(port)
+
+
+class DrainRequest:
+    """Whether an operator asked this process to drain: whether the file ``mark`` exists. ``clock``: monotonic
+    seconds; the file is looked up four times a second at most."""
+
+    def __init__(self, mark: Path, clock: Callable[[], float]) -> None:
+        self._mark = mark
+        self._clock = clock
+        self._is_made = False
+        self._look_s = clock()
+
+    def is_made(self) -> bool:
+        """Whether callers shall go elsewhere: this process answers them, and closes their connections."""
+        now_s = self._clock()
+        if now_s >= self._look_s:
+            self._is_made, self._look_s = self._mark.exists(), now_s + _MARK_LOOK_S
+        return self._is_made
 
 
 class EndlessAnswers:
     """Ends answers that never end by themselves when the server shuts down, which would wait for them."""
 
     def __init__(self) -> None:
-        self._is_ending = False
+        self.is_ending = False
         self._callbacks: set[Callable[[], None]] = set()
 
     @contextlib.contextmanager
@@ -36,7 +65,7 @@ class EndlessAnswers:
         it."""
         self._callbacks.add(end)
         try:
-            if self._is_ending:
+            if self.is_ending:
                 end()
             yield
         finally:
@@ -44,7 +73,7 @@ class EndlessAnswers:
 
     def end_all(self) -> None:
         """The server shuts down: ends every registered answer."""
-        self._is_ending = True
+        self.is_ending = True
         for end in tuple(self._callbacks):
             end()
 

@@ -4,6 +4,7 @@ to receive a request and to send an answer, and connections."""
 import asyncio
 import functools
 import resource
+from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, cast
 
@@ -86,15 +87,18 @@ def raise_file_limit(most_connections: int) -> int:
 class ConnectionPlaces:
     """The open connections: at most ``most``, and at most a tenth of that from one address (proxies: no limit
     of their own, as they carry many clients). At a limit, an idle connection is closed for the new one, else
-    the one that has waited longest for its request, else the new one is refused."""
+    the one that has waited longest for its request, else the new one is refused. ``drains``: whether an
+    operator asked this process to drain."""
 
     def __init__(
         self,
         most: int = 2_000,
         proxies: tuple[IPv4Network | IPv6Network, ...] = (),
         measures: Measures | None = None,
+        drains: Callable[[], bool] = lambda: False,
     ) -> None:
         self._most = most
+        self._drains = drains
         self._measures = measures or Measures()
         self._measures.watch("connections", "open", lambda: len(self._names))
         self._measures.watch("connections", "idle", lambda: len(self._idle))
@@ -106,7 +110,11 @@ class ConnectionPlaces:
         self._idle: dict[BoundedProtocol, None] = {}
         self._awaited: dict[BoundedProtocol, None] = {}
         self.closing = False
-        """Whether each answer from now on closes its connection."""
+        """Whether this process ends."""
+
+    def close_each(self) -> bool:
+        """Whether each answer closes its connection: this process ends or drains."""
+        return self.closing or self._drains()
 
     def enter(self, connection: "BoundedProtocol", host: str | None) -> bool:
         """Registers a connection, closing another for it if needed. Returns False: there is no place."""
@@ -245,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.on_message_complete()
             raise _RequestTooLong
         super().on_headers_complete()
-        if self._places.closing:
+        if self._places.close_each():
             self.cycle.keep_alive = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -262,7 +270,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._reception is None or cycle.disconnected or self.transport.is_closing():
             return
         # Whoever waits for "100 Continue" may or may not send the body after this.
-        is_kept = cycle.keep_alive and not self._places.closing and not cycle.waiting_for_100_continue
+        is_kept = cycle.keep_alive and not self._places.close_each() and not cycle.waiting_for_100_continue
         self.transport.write(self._reception.encode_refusal(cast(Scope, cycle.scope), waited_s, is_kept))
         cycle.response_started = cycle.response_complete = True
         if not is_kept:

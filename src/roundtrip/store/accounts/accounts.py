@@ -340,9 +340,13 @@ async def end_sessions(
 
 
 async def calls_on(connection: Connection, account_id: int, day: date) -> int:
-    """Calls of an account that counted against its limit of one day of UTC."""
+    """Calls that an account made and that counted against its limit of one day of UTC."""
     calls = await fetch_optional(
-        connection, int, "SELECT calls FROM accounts.day WHERE account_id = $1 AND day = $2", account_id, day
+        connection,
+        int,
+        "SELECT greatest(0, calls - leased) FROM accounts.day WHERE account_id = $1 AND day = $2",
+        account_id,
+        day,
     )
     return calls or 0
 
@@ -354,7 +358,10 @@ async def calls_by_day(
     rows = await fetch(
         connection,
         _DayCallsRow,
-        "SELECT day, calls FROM accounts.day WHERE account_id = $1 AND day > $2 AND day <= $3",
+        """
+        SELECT day, greatest(0, calls - leased) AS calls FROM accounts.day
+        WHERE account_id = $1 AND day > $2 AND day <= $3
+        """,
         account_id,
         last - timedelta(days=days),
         last,

@@ -70,7 +70,7 @@ class _RecentCallsRow(NamedTuple):
 
 
 # live: calls whose key is live. turn: the call's number among its account's calls. counted: the days, in one
-# order for all writers, which prevents deadlocks.
+# order for all writers, which prevents deadlocks. A day's calls contain leased ones, which no refund takes.
 _WRITE = """
 WITH asked AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::date[], $5::int[])
@@ -97,8 +97,8 @@ WITH asked AS MATERIALIZED (
     ON CONFLICT (account_id, day) DO UPDATE SET (calls, granted) = (
         SELECT left_of.calls + left_of.granted, left_of.granted FROM (
             SELECT kept.calls,
-                greatest(0, least(change.wanted, change.per_day - kept.calls - had.leased)) AS granted
-            FROM change, LATERAL (SELECT greatest(0, had.calls - change.back) AS calls) AS kept
+                greatest(0, least(change.wanted, change.per_day - kept.calls)) AS granted
+            FROM change, LATERAL (SELECT greatest(had.leased, had.calls - change.back) AS calls) AS kept
             WHERE change.account_id = had.account_id AND change.day = had.day
         ) AS left_of
     )

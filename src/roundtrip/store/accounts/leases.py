@@ -1,7 +1,8 @@
 """Moves calls between an account's day and the leases of processes: one statement for a batch.
 
-A lease is a number of calls of one day that a process took ahead. Calls made and calls leased together never
-exceed the day's limit, so a process may spend what it leased without asking.
+A lease is a number of calls of one day that a process took ahead. ``accounts.day.calls`` contains them: calls
+made are ``calls - leased``. ``calls`` never exceeds the day's limit, so a process may spend what it leased
+without asking, and a release that knows no leases takes them for calls that were made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ class _LentRow(NamedTuple):
 
 
 # A lease gets at most a 256th of what the day has left: near the limit calls are counted one by one.
+# kept: calls made, and what stays leased, before anything is lent.
 # moved: in one order for all writers, which prevents deadlocks; a restored database may lack what was leased.
 # durable: what is lent is on disk before it is spent, else a crash of the database would lend it twice.
 _MOVE = """
@@ -48,15 +50,16 @@ WITH change AS MATERIALIZED (
         AS change (account_id, day, spent, returned, wanted, per_day)
 ), moved AS (
     INSERT INTO accounts.day AS had (account_id, day, calls, granted, leased, lent)
-    SELECT account_id, day, spent, 0, lent, lent
+    SELECT account_id, day, spent + lent, 0, lent, lent
     FROM change, LATERAL (SELECT greatest(0, least(wanted, (per_day - spent) / 256)) AS lent) AS room
     ORDER BY account_id, day
     ON CONFLICT (account_id, day) DO UPDATE SET (calls, leased, lent) = (
-        SELECT had.calls + change.spent, kept.leased + room.lent, room.lent
+        SELECT kept.made + kept.leased + room.lent, kept.leased + room.lent, room.lent
         FROM change,
-            LATERAL (SELECT greatest(0, had.leased - change.spent - change.returned) AS leased) AS kept,
+            LATERAL (SELECT greatest(0, had.calls - had.leased) + change.spent AS made,
+                greatest(0, had.leased - change.spent - change.returned) AS leased) AS kept,
             LATERAL (SELECT greatest(0, least(change.wanted,
-                (change.per_day - had.calls - change.spent - kept.leased) / 256)) AS lent) AS room
+                (change.per_day - kept.made - kept.leased) / 256)) AS lent) AS room
         WHERE change.account_id = had.account_id AND change.day = had.day
     )
     RETURNING account_id, day, lent
