@@ -45,33 +45,33 @@ WITH asked AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT id FROM facts.pool AS one WHERE one.at = launch.at AND one.quote_id = pool.quote_id LIMIT 1
     ) AS curve ON curve.id <> given.pool_id
-), moment AS (
-    SELECT asked.*, n, CASE WHEN n < $5::int THEN from_s + (($4::int - from_s)::bigint * n / $5)::int
-        ELSE $4 - ($6::int[])[n - $5 + 1] END AS moment_s
+), moment AS MATERIALIZED (
+    SELECT asked.token_id, n, CASE WHEN n < $5::int THEN from_s + (($4::int - from_s)::bigint * n / $5)::int
+        ELSE $4 - ($6::int[])[n - $5 + 1] END AS at_s
     FROM asked CROSS JOIN generate_series(0, $5 + cardinality($6::int[]) - 1) AS n
-), told AS (
-    SELECT moment.token_id, moment.n, last.*, moment.is_eth FROM moment CROSS JOIN LATERAL (
-        SELECT * FROM (
-            ({{of_pool}})
-            UNION ALL
-            ({{of_curve}})
-        ) AS either LIMIT 1
+), told AS MATERIALIZED (
+    SELECT wanted.token_id, last.* FROM (
+        SELECT token_id, pool_id, is_eth, array_agg(DISTINCT at_s) AS moments
+        FROM asked JOIN moment USING (token_id) GROUP BY token_id, pool_id, is_eth
+    ) AS wanted CROSS JOIN LATERAL facts.priced_trades(
+        wanted.pool_id, wanted.moments, $9::int, $10::int, {_MOST_PASSED_OVER}, $8::numeric, wanted.is_eth
+    ) AS last
+), told_by_curve AS (
+    SELECT wanted.token_id, last.* FROM (
+        SELECT token_id, curve_id, is_eth, array_agg(DISTINCT at_s) AS moments
+        FROM asked JOIN moment USING (token_id) WHERE curve_id IS NOT NULL
+            AND (token_id, at_s) NOT IN (SELECT told.token_id, told.moment_s FROM told)
+        GROUP BY token_id, curve_id, is_eth
+    ) AS wanted CROSS JOIN LATERAL facts.priced_trades(
+        wanted.curve_id, wanted.moments, $9::int, $10::int, {_MOST_PASSED_OVER}, $8::numeric, wanted.is_eth
     ) AS last
 )
 SELECT token_id, n, div(
     coalesce(eth_wei, quote_raw) * (quote_raw + CASE WHEN buys THEN -1 ELSE 1 END * coalesce(kept_raw, 0))
     * {_UNIT}, quote_raw * token_raw
-) AS price FROM told
-"""  # noqa: S608
-# Bounded, because anybody can make any number of trades that tell no price. By the second only, as the index
-# has them: to sort the trades of a second would read dozens for each price.
-_LAST = f"""
-    SELECT * FROM facts.trades_by_second(
-        moment.{{place}}, greatest(moment.moment_s - $9::int, $10::int), moment.moment_s, {_MOST_PASSED_OVER}
-    ) AS one
-    WHERE one.token_raw > 0 AND one.quote_raw > 0
-        AND coalesce(one.eth_wei, CASE WHEN moment.is_eth THEN one.quote_raw END) >= $8::numeric
-    ORDER BY one.at_s DESC LIMIT 1
+) AS price
+FROM moment JOIN (SELECT * FROM told UNION ALL SELECT * FROM told_by_curve) AS last USING (token_id)
+WHERE last.moment_s = moment.at_s
 """  # noqa: S608
 
 # $1 tokens, $2 places, $3 most traders, $4 part that is dust, $5 most positions, $6 position managers,
@@ -186,7 +186,7 @@ async def read_prices(
     rows = await fetch(
         connection,
         _PriceRow,
-        _PRICES.format(of_pool=_LAST.format(place="pool_id"), of_curve=_LAST.format(place="curve_id")),
+        _PRICES,
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
         from_s,

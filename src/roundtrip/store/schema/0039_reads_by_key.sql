@@ -14,6 +14,25 @@ CREATE FUNCTION facts.trades_by_second(int, int, int, int) RETURNS SETOF facts.t
     SELECT * FROM facts.trade AS trade WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3
     ORDER BY trade.at_s DESC LIMIT $4
 $$;
+-- pool, moments, how long before a moment and after which second at most, how many trades are passed over, least wei,
+-- whether the quote is eth: the last trade before each moment that tells a price. Bounded, because anybody can make any
+-- number of trades that tell none. By the second only, as the index has them: to sort the trades of a second would read
+-- dozens for each price.
+CREATE FUNCTION facts.priced_trades(int, int[], int, int, int, numeric, boolean) RETURNS TABLE (
+    moment_s int, buys boolean, token_raw numeric, quote_raw numeric, eth_wei numeric, kept_raw numeric
+) LANGUAGE sql STABLE AS $$
+    SELECT moment.at_s, last.buys, last.token_raw, last.quote_raw, last.eth_wei, last.kept_raw
+    FROM unnest($2) AS moment (at_s) CROSS JOIN LATERAL (
+        SELECT * FROM (
+            SELECT * FROM facts.trade AS trade WHERE trade.pool_id = $1 AND trade.at_s <= moment.at_s
+                AND trade.at_s > greatest(moment.at_s - $3, $4)
+            ORDER BY trade.at_s DESC LIMIT $5
+        ) AS one
+        WHERE one.token_raw > 0 AND one.quote_raw > 0
+            AND coalesce(one.eth_wei, CASE WHEN $7 THEN one.quote_raw END) >= $6
+        ORDER BY one.at_s DESC LIMIT 1
+    ) AS last
+$$;
 -- trader, from which second on
 CREATE FUNCTION facts.trades_of(int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE AS $$
     SELECT * FROM facts.trade AS trade WHERE trade.trader_id = $1 AND trade.at_s >= $2
