@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
+import pytest
 from deploy.citus.join import join
 
 from roundtrip.store.server.connections import SESSION
@@ -21,6 +22,9 @@ from roundtrip.store.server.rows import Connection
 SERVER_VARIABLE = "TEST_DATABASE_URL"
 WORKERS_VARIABLE = "TEST_CITUS_WORKERS"
 """Servers with Citus, with commas between them: the one of SERVER_VARIABLE is their coordinator."""
+needs_one_server = pytest.mark.skipif(
+    WORKERS_VARIABLE in os.environ, reason="the test itself asks what only one server answers"
+)
 _URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")
 # Several workers, and several people, may be on one server.
 _RUN = f"rt_{secrets.token_hex(3)}"

@@ -19,6 +19,7 @@ from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
+from support.databases import needs_one_server
 from support.flagged import OTHER, Ground
 from support.marking import STRANGERS, all_say, marked, told
 from support.told_winners import BUYERS, buys
@@ -63,6 +64,7 @@ async def test_without_an_index_the_job_leaves_what_was_public(ground: Ground) -
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.public_name") == 1
 
 
+@needs_one_server
 @pytest.mark.parametrize("seed", range(12))
 async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) -> None:
     """Marks strewn over wallets whose origins are strewn, too."""

@@ -9,6 +9,7 @@ import pytest
 
 from roundtrip.store.server.partitions import DAILY, DAY_S, Daily, day_of, days, drop_before, ensure
 from roundtrip.store.server.rows import Connection
+from support.databases import needs_one_server
 
 DAY_ONE = 1_759_968_000
 """The first second of 2025-10-09."""
@@ -52,6 +53,7 @@ async def test_every_day_from_the_first_to_the_last_is_made(connection: Connecti
     assert await connection.fetchval("SELECT txid_current(), count(*) FROM pg_class") == before
 
 
+@needs_one_server
 async def test_rows_lie_in_their_own_day(connection: Connection) -> None:
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE + DAY_S)
     for at_s in (DAY_ONE, DAY_ONE + DAY_S - 1, DAY_ONE + DAY_S):
@@ -115,6 +117,7 @@ async def test_a_lock_timeout_of_the_caller_is_put_back(connection: Connection) 
     assert await connection.fetchval("SELECT current_setting('lock_timeout')") == "1234ms"
 
 
+@needs_one_server
 async def test_who_reads_and_writes_does_not_wait_for_a_day_that_is_made(
     two: tuple[Connection, Connection],
 ) -> None:

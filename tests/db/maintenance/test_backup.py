@@ -29,7 +29,7 @@ from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
 from support.alert_ground import Ground, buys
 from support.alerting import accounts as new_accounts
-from support.databases import connected, database, named
+from support.databases import connected, database, named, needs_one_server
 from support.servers import STRANGE, ServerPostgres
 from support.tables import appended, begun, own_database, tables
 from support.told_blocks import Chain, MadeUp, launched, sent
@@ -302,6 +302,7 @@ async def test_of_a_newer_release_nothing_is_restored(
     assert await is_empty(empty_url)
 
 
+@needs_one_server
 async def test_what_could_not_be_written_leaves_the_file_of_before(
     file: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

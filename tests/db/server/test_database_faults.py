@@ -13,7 +13,7 @@ from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server import connections
 from roundtrip.store.server.errors import DATABASE_FAULTS
-from support.databases import connected
+from support.databases import connected, needs_one_server
 
 WAIT_S = 20.0
 
@@ -80,6 +80,7 @@ async def said_goodbye(ctx: Context, database_url: str) -> AsyncIterator[Context
         await line.end()
 
 
+@needs_one_server
 async def test_it_is_a_fault_of_the_database(said_goodbye: Context) -> None:
     async with said_goodbye.pool.acquire(timeout=WAIT_S) as connection:
         with pytest.raises(asyncpg.InternalClientError) as told:
@@ -87,6 +88,7 @@ async def test_it_is_a_fault_of_the_database(said_goodbye: Context) -> None:
     assert isinstance(told.value, DATABASE_FAULTS)
 
 
+@needs_one_server
 async def test_who_asks_by_it_is_told_busy_and_the_next_one_answered(said_goodbye: Context) -> None:
     with pytest.raises(ServiceFull) as told:
         async with accounts(said_goodbye):

@@ -15,6 +15,7 @@ from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import traders
 from roundtrip.store.wallets.traders import traders_holding
+from support.databases import needs_one_server
 from unit.venues.network import address
 
 COLUMNS = (
@@ -118,6 +119,7 @@ async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
     assert met == {0, 1, 2, 3, 4}
 
 
+@needs_one_server
 async def test_a_million_holders_are_not_read_through(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

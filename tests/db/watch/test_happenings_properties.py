@@ -23,6 +23,7 @@ from roundtrip.store.watch import happening_moves, happening_rows, happening_tra
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from support.databases import needs_one_server
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
 from unit.sync.telling import BOB, HIGH
@@ -365,6 +366,7 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
             assert set(page.happenings) <= set(everything), watch
 
 
+@needs_one_server
 async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: Connection) -> None:
     """In one bundle one account gives and another takes."""
     chain, at = Chain(), v3_at(HIGH, NETWORK.weth)
