@@ -51,6 +51,7 @@ async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.
     """One after the other, as a shell would. What each does in full is tested elsewhere."""
     for words, ends, said in (
         ("migrate", 0, "up to date"),
+        ("migrate --distribute", 1, "no Citus"),
         ("doctor", 0, "in the format of anvil"),
         ("keys list", 0, "wallet"),
         ("deliveries list 7", 0, "webhook id"),
