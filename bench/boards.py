@@ -45,7 +45,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
-from roundtrip.store.server.distribute import distribute
+from roundtrip.store.server.migrate import place
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import figures, index_filler, timing
@@ -61,6 +61,7 @@ TRADES = (2_400_000, 24_000_000)
 BYTES_A_TRADE = 600
 AIM_MS, AIM_RATIO = 50.0, 1.3
 WARM_UPS, RUNS = 5, 200
+_SAID = "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1"
 MOST_S = 60.0
 """A question is asked for no longer in one database, however few times that is."""
 
@@ -130,9 +131,7 @@ async def filled(server_dsn: str, scale: Scale, reuse: bool) -> str:
     dsn = named(server_dsn, name)
     admin = await asyncpg.connect(server_dsn)
     try:
-        there = await admin.fetchval(
-            "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1", name
-        )
+        there = await admin.fetchval(_SAID, name)
         if reuse and there == said:
             await brought_up(admin, server_dsn, dsn)
             return dsn
@@ -159,18 +158,18 @@ async def placed(urls: Sequence[str], dsn: str, reuse: bool) -> str:
     nodes = [named(url, name) for url in urls]
     admins = [await asyncpg.connect(url) for url in urls]
     try:
-        if not reuse or not await admins[0].fetchval(
-            "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name
-        ):
+        said = await admins[0].fetchval(_SAID, like)
+        if not reuse or await admins[0].fetchval(_SAID, name) != said:
             began = time.perf_counter()
             for admin, of in [(admins[0], f" TEMPLATE {like}"), *((admin, "") for admin in admins[1:])]:
                 await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
                 await admin.execute(f"CREATE DATABASE {name}{of}")
             await join(nodes)
             coordinator = await asyncpg.connect(nodes[0], command_timeout=3600)
-            await distribute(coordinator)
+            await place(coordinator)
             await coordinator.execute("VACUUM (ANALYZE)")
             await coordinator.close()
+            await admins[0].execute(f"COMMENT ON DATABASE {name} IS '{said}'")
             print(f"  placed in {time.perf_counter() - began:.0f} s")
         sizes = [await admin.fetchval("SELECT pg_database_size($1::text)", name) for admin in admins]
         print("  bytes of each node: " + ", ".join(f"{size:,}" for size in sizes))
@@ -362,7 +361,10 @@ def main() -> None:
     parser.add_argument("--explain", metavar="QUESTION")
     parser.add_argument("--citus", nargs="+", metavar="URL")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
-    asyncio.run(run(parser.parse_args()))
+    asked = parser.parse_args()
+    if asked.citus and (asked.explain or len(asked.trades) > 1):
+        parser.error("--citus compares one number of trades, and explains nothing")
+    asyncio.run(run(asked))
 
 
 if __name__ == "__main__":

@@ -35,8 +35,7 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.boards import price_candles
 from roundtrip.store.index import cursor
 from roundtrip.store.server import partitions
-from roundtrip.store.server.distribute import distribute
-from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.migrate import migrate, place
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import wallets
 
@@ -89,7 +88,7 @@ async def databases(urls: Sequence[str]) -> AsyncIterator[tuple[Connection, Conn
             found.append(await asyncpg.connect(named(urls[0], name)))
             stack.push_async_callback(found[-1].close)
             await migrate(found[-1])
-        await distribute(found[1])
+        await place(found[1])
         yield found[0], found[1]
 
 

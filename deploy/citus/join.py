@@ -41,7 +41,7 @@ async def join(urls: Sequence[str]) -> None:
 def _place(url: str) -> tuple[str, int]:
     parts = urllib.parse.urlsplit(url)
     if parts.hostname is None:
-        raise SystemExit(f"{url} names no host: the other nodes could not reach it")
+        raise SystemExit("a url names no host: the other nodes could not reach it")
     return parts.hostname, parts.port or 5432
 
 

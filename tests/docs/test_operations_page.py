@@ -51,7 +51,7 @@ async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.
     """One after the other, as a shell would. What each does in full is tested elsewhere."""
     for words, ends, said in (
         ("migrate", 0, "up to date"),
-        ("migrate --distribute", 1, "no Citus"),
+        ("migrate --distribute", 1, "up to date"),
         ("doctor", 0, "in the format of anvil"),
         ("keys list", 0, "wallet"),
         ("deliveries list 7", 0, "webhook id"),
@@ -174,6 +174,8 @@ def test_a_balancer_has_taken_a_machine_out_before_a_drain_ends() -> None:
     (every_s, fails), *more = re.findall(r"inter (\d+)s fall (\d+)", block.text)
     assert not more
     assert int(every_s) * int(fails) < drain.QUIET_S
+    # Without these all callers would count as one address.
+    assert "    mode http\n    option forwardfor\n" in block.text
     # A POST that was sent twice would be made twice.
     assert "retry-on" not in block.text
     assert set(re.findall(r"server \w+ [\d.]+:(\d+)", block.text)) == {str(Settings().port)}

@@ -14,8 +14,7 @@ import pytest
 from deploy.citus.join import join
 
 from roundtrip.store.server.connections import SESSION
-from roundtrip.store.server.distribute import distribute
-from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.migrate import migrate, place
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 
@@ -77,7 +76,7 @@ async def migrate_placed(url: str) -> None:
     async with connected(url) as connection:
         await migrate(connection)
         if workers():
-            await distribute(connection)
+            await place(connection)
 
 
 @contextlib.asynccontextmanager

@@ -50,8 +50,7 @@ from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.replicas.pools import open_replicas
 from roundtrip.store.server import connections
-from roundtrip.store.server.distribute import distribute
-from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.migrate import migrate, place
 from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import LET_GO, leader, name_of_sync
@@ -287,7 +286,7 @@ async def migrate_database(database_url: str) -> list[int]:
 async def distribute_tables(database_url: str) -> list[str]:
     """Places tables on the workers of the database; returns their names. Raises NoWorkers."""
     async with _connect(database_url) as connection:
-        return await distribute(connection)
+        return await place(connection)
 
 
 @contextlib.asynccontextmanager

@@ -14,7 +14,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
 
 _CONFIRM_S = 5.0
-"""How long the service may take to answer that it drains."""
+"""How long the service may take to answer as it was told."""
 QUIET_S = 5.0
 """Nobody was connected for so long: a balancer that asks every two seconds has asked twice."""
 _LOOK_S = 0.1
@@ -36,17 +36,20 @@ def drain(
     """Has a balancer send no more callers to the service on this machine, before it ends.
 
     Every process on ROUNDTRIP_PORT answers GET /ready with 503, and closes each connection after its next
-    answer. Exit 1: no process says so."""
+    answer. Exit 1: no process says so; with --undo: none says that it takes callers."""
     settings = Settings()
     mark = drain_mark(settings.var, settings.port)
     if undo:
         mark.unlink(missing_ok=True)
+        _confirm(settings.host, settings.port, drains=False)
         print(f"the service on port {settings.port} takes callers again")
         return
     mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    # One that another user made stays that user's.
+    if not mark.exists():
+        mark.touch()
     try:
-        _confirm_drain(settings.host, settings.port)
+        _confirm(settings.host, settings.port, drains=True)
     except BaseException:
         mark.unlink(missing_ok=True)
         raise
@@ -56,19 +59,20 @@ def drain(
         print(f"{left} connections are open" if left else "nobody is connected")
 
 
-def _confirm_drain(host: str, port: int) -> None:
-    """Raises CannotRun: in ``_CONFIRM_S`` no answer said that the service drains."""
+def _confirm(host: str, port: int, drains: bool) -> None:
+    """Raises CannotRun: in ``_CONFIRM_S`` no answer said that the service drains, or that it does not."""
     until_s, answered = time.monotonic() + _CONFIRM_S, False
     while time.monotonic() < until_s:
         connection = http.client.HTTPConnection(host, port, timeout=_CONFIRM_S)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", READY)
             body, answered = connection.getresponse().read(), True
-            if DRAINS.encode() in body:
+            if (DRAINS.encode() in body) == drains:
                 return
         time.sleep(_LOOK_S)
     why = "does not look at this ROUNDTRIP_VAR" if answered else "does not answer"
-    raise CannotRun(f"The service on port {port} {why}: nothing was drained.")
+    ends = "nothing was drained" if drains else "it may still drain"
+    raise CannotRun(f"The service on port {port} {why}: {ends}.")
 
 
 def wait_until_quiet(

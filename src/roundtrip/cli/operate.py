@@ -13,7 +13,6 @@ from roundtrip.chain.doctor import NEEDED
 from roundtrip.config.networks import Network
 from roundtrip.config.settings import Settings
 from roundtrip.observability import prometheus, tracing
-from roundtrip.store.server.distribute import NoWorkers
 
 from .terminal import console, log_to_stderr, run
 
@@ -57,11 +56,7 @@ async def _migrate(settings: Settings, places: bool) -> None:
         applied = await build.migrate_database(database_url)
         print(f"applied: {', '.join(map(str, applied)) or 'nothing; the schema is up to date'}")
         if places:
-            try:
-                placed = await build.distribute_tables(database_url)
-            except NoWorkers:
-                print("roundtrip: this database has no Citus, or no worker: deploy/citus/join.py adds them")
-                raise SystemExit(1) from None
+            placed = await build.distribute_tables(database_url)
             print(f"placed: {', '.join(placed) or 'nothing; all tables are placed'}")
 
 

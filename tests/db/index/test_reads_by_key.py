@@ -5,6 +5,7 @@ import pytest
 from roundtrip.store.server.distribute import NoWorkers, distribute
 from roundtrip.store.server.partitions import DAILY, ensure
 from roundtrip.store.server.rows import Connection
+from support.databases import needs_one_server
 
 _READS = """
 SELECT proname || '(' || array_to_string(ARRAY(
@@ -17,6 +18,7 @@ WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql' ORDER BY 1
 """
 
 
+@needs_one_server
 async def test_each_is_planned_in_place(connection: Connection) -> None:
     for table in DAILY:
         await ensure(connection, table, 0, 0)
@@ -27,9 +29,13 @@ async def test_each_is_planned_in_place(connection: Connection) -> None:
             f"EXPLAIN SELECT * FROM generate_series(1, 9) AS keys (n) CROSS JOIN LATERAL facts.{read} AS one"  # noqa: S608
         )
         name = read.partition("(")[0]
+        # The planner asks before it puts the body in place.
+        safe = "SELECT bool_and(proparallel = 's') FROM pg_proc WHERE proname = $1"
+        assert await connection.fetchval(safe, name), read
         assert not any(f"Function Scan on {name} " in row[0] for row in plan), read
 
 
+@needs_one_server
 async def test_without_workers_nothing_is_placed(connection: Connection) -> None:
     with pytest.raises(NoWorkers):
         await distribute(connection)

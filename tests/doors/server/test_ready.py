@@ -110,6 +110,13 @@ def test_the_file_is_looked_for_four_times_a_second(tmp_path: Path) -> None:
     assert request.is_made()
 
 
+def test_a_file_that_cannot_be_looked_for_ends_no_request(tmp_path: Path) -> None:
+    name = "x" * 300
+    with pytest.raises(OSError, match="too long"):
+        (tmp_path / name).exists()
+    assert not DrainRequest(tmp_path / name, lambda: 7.0).is_made()
+
+
 # --- waiting ----------------------------------------------------------------------------------------
 
 
@@ -217,6 +224,8 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
             # Each look is a connection of its own, which either of the two takes.
             for _ in range(20):
                 assert (await read(session, f"{base_url}/ready"))[0] == 503
+            code, said = await run(elsewhere, "drain", "--undo")
+            assert (code, "it may still drain" in said) == (1, True)
             assert await run(environment, "drain", "--undo") == (
                 0,
                 f"the service on port {port} takes callers again\n",

@@ -48,7 +48,10 @@ class DrainRequest:
         """Whether callers shall go elsewhere: this process answers them, and closes their connections."""
         now_s = self._clock()
         if now_s >= self._look_s:
-            self._is_made, self._look_s = self._mark.exists(), now_s + _MARK_LOOK_S
+            # A folder that this user may not read says nothing new.
+            with contextlib.suppress(OSError):
+                self._is_made = self._mark.exists()
+            self._look_s = now_s + _MARK_LOOK_S
         return self._is_made
 
 

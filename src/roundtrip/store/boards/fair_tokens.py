@@ -42,7 +42,7 @@ def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str
 
 def _fair_sql(among: str) -> str:
     """The tokens of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded,
-    $5 positions to read (NULL: all), $6 least positions of a token."""
+    $5 buyers to read (NULL: all), $6 least positions of a token."""
     kin = is_kin(
         "buyer.wallet_id", "buyer", "buyer", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$2"
     )
@@ -61,7 +61,7 @@ WITH token AS MATERIALIZED ({among}
 ), buyer AS MATERIALIZED (
     SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
         giver.first_s AS funder_first_s
-    FROM unsure JOIN LATERAL facts.positions_in(unsure.token_id, $5::int) AS bought ON bought.buys > 0
+    FROM unsure CROSS JOIN LATERAL facts.buyers_in(unsure.token_id, $5::int) AS bought
     LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
     LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
 ), exchange AS MATERIALIZED (

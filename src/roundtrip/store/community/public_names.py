@@ -14,7 +14,7 @@ from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, read
 
 COUNTING_S = 120.0
-"""Timeout of the statement that counts."""
+"""Timeout of each of the two statements: one counts, one stores."""
 _WORK_MEM = "64MB"
 MOST_SAID = 20
 """Names and marks of a wallet that are shown, those that most people gave."""
@@ -30,7 +30,7 @@ WITH giver AS MATERIALIZED (
     LEFT JOIN facts.origin AS his ON his.wallet_id = origin.funder_id
     WHERE account.made_at <= $1 AND EXISTS (SELECT FROM accounts.mark AS mark
         WHERE mark.account_id = account.id)
-        AND EXISTS (SELECT FROM facts.newest_positions(own.id, 1, 0))
+        AND EXISTS (SELECT FROM facts.positions_of(own.id, 1))
 ), exchange AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM giver WHERE funder_id IS NOT NULL) AS funder
     WHERE {pays_many("funder.funder_id", "$4")}
@@ -115,7 +115,7 @@ async def count(
         _CountedRow,
     )
     columns = [[row[n] for row in counted] for n in range(len(_CountedRow._fields))]
-    await connection.execute(_STORE, *columns)
+    await connection.execute(_STORE, *columns, timeout=timeout_s)
 
 
 class _PublicNameRow(NamedTuple):

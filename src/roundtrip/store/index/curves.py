@@ -210,7 +210,8 @@ _BUYS = """
 SELECT pool_id, count(*) AS buys, count(DISTINCT trader_id) AS buyers FROM facts.trade
 WHERE at_s > $2 AND buys AND pool_id + 0 = ANY($1::int[]) GROUP BY pool_id
 """
-"""By time first, so no index has ``pool_id + 0``: one pool may have any number of trades."""
+"""``pool_id + 0``, so that no index on pool_id is used: rows are found by time, since one pool may have any
+number of trades."""
 
 
 async def buys_since(

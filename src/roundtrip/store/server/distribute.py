@@ -4,6 +4,7 @@ that they are joined with. Statements stay the same; docs/scale.md says what the
 import json
 from typing import NamedTuple
 
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
 
 
@@ -30,7 +31,10 @@ COPIED = (
 """Each node has these whole (reference tables). All others stay on the coordinator."""
 
 _HAS_WORKERS = "SELECT EXISTS (SELECT FROM pg_dist_node WHERE groupid > 0)"
-_DONE = "SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid"
+_DONE = """
+SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
+WHERE relnamespace = 'facts'::regnamespace
+"""
 # A transaction of the sync writes tables of both kinds. Of several connections to one worker, one would not
 # see what another has written.
 _IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
@@ -52,59 +56,62 @@ _OTHER_BODIES = {
     GROUP BY trade.pool_id
 """
 }
-_IS_DISTRIBUTED = """
-SELECT EXISTS (
-    SELECT FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
-    WHERE pronamespace = 'facts'::regnamespace AND lanname = 'plpgsql'
+_HAS_COPY = """
+SELECT pg_relation_size($1::text::regclass) > 0 OR EXISTS (
+    SELECT FROM pg_partition_tree($1::text::regclass) WHERE pg_relation_size(relid) > 0
 )
 """
+_HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 
 
-class NoWorkers(Exception):
+class NoWorkers(CannotRun):
     """The database has no Citus, or no worker."""
+
+    def __init__(self) -> None:
+        super().__init__("This database has no Citus, or no worker: deploy/citus/join.py adds them.")
 
 
 async def distribute(connection: Connection) -> list[str]:
     """Places the tables that are not placed yet; returns their names. Rows move with them, and meanwhile
-    nobody can write that table. Raises NoWorkers."""
-    has_citus = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
-    if not await fetch_value(connection, bool, has_citus) or not await fetch_value(
+    nobody can read or write that table. What was interrupted is finished by the next call. The caller holds
+    the lock of migrations. Raises NoWorkers."""
+    if not await fetch_value(connection, bool, _HAS_CITUS) or not await fetch_value(
         connection, bool, _HAS_WORKERS
     ):
         raise NoWorkers
     database = await fetch_value(connection, str, "SELECT quote_ident(current_database())")
     await connection.execute(f"ALTER DATABASE {database} SET {_IN_SEQUENCE}")
     await connection.execute(f"SET {_IN_SEQUENCE}")
-    for statement in await fetch_values(connection, str, _READS, json.dumps(_OTHER_BODIES)):
-        await connection.execute(statement)
     done = await fetch_values(connection, str, _DONE)
     copied = [table for table in COPIED if table not in done]
     for table in copied:
         await connection.execute("SELECT create_reference_table($1::text::regclass)", f"facts.{table}")
     placed = [placement for placement in PLACED if placement.table not in done]
-    for placement in placed:
-        await _place(connection, placement)
-    moved = copied + [placement.table for placement in placed]
-    for table in moved:
-        await connection.execute(
-            "SELECT truncate_local_data_after_distributing_table($1::text::regclass)", f"facts.{table}"
-        )
-    return moved
+    for table, column, key in placed:
+        async with connection.transaction():
+            if key:
+                await connection.execute(
+                    f"ALTER TABLE facts.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({key})"
+                )
+            await connection.execute(
+                "SELECT create_distributed_table($1::text::regclass, $2)", f"facts.{table}", column
+            )
+    # Rows that moved leave a hidden copy, also those of a call that was interrupted.
+    for table in (*COPIED, *(placement.table for placement in PLACED)):
+        if await fetch_value(connection, bool, _HAS_COPY, f"facts.{table}"):
+            await connection.execute(
+                "SELECT truncate_local_data_after_distributing_table($1::text::regclass)", f"facts.{table}"
+            )
+    for statement in await fetch_values(connection, str, _READS, json.dumps(_OTHER_BODIES)):
+        await connection.execute(statement)
+    return copied + [placement.table for placement in placed]
 
 
 async def keep_distributed(connection: Connection) -> None:
-    """After a migration: places what it made, if tables of this database are placed. Raises NoWorkers."""
-    if await fetch_value(connection, bool, _IS_DISTRIBUTED):
-        await distribute(connection)
-
-
-async def _place(connection: Connection, placement: Placement) -> None:
-    table, column, key = placement
-    async with connection.transaction():
-        if key:
-            await connection.execute(
-                f"ALTER TABLE facts.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({key})"
-            )
-        await connection.execute(
-            "SELECT create_distributed_table($1::text::regclass, $2)", f"facts.{table}", column
-        )
+    """If tables of this database are placed: places what a migration made, and finishes what was interrupted.
+    Raises NoWorkers."""
+    if await fetch_value(connection, bool, _HAS_CITUS) and await fetch_values(connection, str, _DONE):
+        wanted = {*COPIED, *(placement.table for placement in PLACED)}
+        unplaced = wanted.difference(await fetch_values(connection, str, _DONE))
+        if unplaced or await fetch_values(connection, str, _READS, "{}"):
+            await distribute(connection)

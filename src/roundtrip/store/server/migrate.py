@@ -1,12 +1,13 @@
 """Numbered migrations, applied in order, each in its own transaction, while the service runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib import resources
 
 import asyncpg
 
-from roundtrip.store.server.distribute import keep_distributed
+from roundtrip.store.server.distribute import distribute, keep_distributed
 from roundtrip.store.server.rows import Connection, fetch_values
 
 _LOCK = 4663_0001
@@ -35,21 +36,32 @@ async def migrate(
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[int]:
     """Applies the missing ones of ``all_of_them`` (None: of ``migrations``) and returns the numbers applied.
-    Raises asyncpg.LockNotAvailableError if a table was in use for a whole minute; earlier migrations stay."""
+    Raises asyncpg.LockNotAvailableError if a table was in use for a minute and a half; earlier ones stay."""
     applied = []
-    await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
-    try:
+    async with _alone(connection):
         await connection.execute(TABLE)
         done = set(await fetch_values(connection, int, "SELECT number FROM public.migrations"))
         for number, sql in migrations() if all_of_them is None else all_of_them:
             if number not in done:
                 await _apply(connection, number, sql, wait)
                 applied.append(number)
-        if applied:
-            await keep_distributed(connection)
+        await keep_distributed(connection)
+    return applied
+
+
+async def place(connection: Connection) -> list[str]:
+    """``distribute``, while no migration runs. Raises NoWorkers."""
+    async with _alone(connection):
+        return await distribute(connection)
+
+
+@contextlib.asynccontextmanager
+async def _alone(connection: Connection) -> AsyncIterator[None]:
+    await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
+    try:
+        yield
     finally:
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
-    return applied
 
 
 async def _apply(

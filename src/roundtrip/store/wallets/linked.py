@@ -149,7 +149,7 @@ async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> 
     rows = await fetch(
         connection,
         _TokensTradedRow,
-        "SELECT given.id, (SELECT count(*) FROM facts.newest_positions(given.id, $2::int, 0)) AS tokens"
+        "SELECT given.id, (SELECT count(*) FROM facts.positions_of(given.id, $2::int)) AS tokens"
         " FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
         MOST_COUNTED,

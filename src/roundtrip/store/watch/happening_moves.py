@@ -74,7 +74,8 @@ LEFT JOIN LATERAL (
                 trade.eth_wei, CASE WHEN place.quote_id = ANY({eth}::int[]) THEN trade.quote_raw END
             ) AS wei
         FROM facts.last_trade_before(
-            place.id, moved.at_s - {priced_s}::int, moved.at_s, moved.block_number, moved.log_index
+            place.id, moved.at_s - {priced_s}::int, moved.at_s, moved.block_number, moved.log_index,
+            {priced_from}::int, {priced_to}::int
         ) AS trade
     ) AS one ORDER BY one.block_number DESC, one.log_index DESC LIMIT 1
 ) AS traded ON true
@@ -118,6 +119,8 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         within_change=arguments.within(span, "change"),
         newest=source.where + arguments.newest(span, "transfer"),
         places=arguments(MOST_PLACES),
+        priced_from=arguments(span.from_s - PRICED_WITHIN_S),
+        priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
     )
     rows = await reader.rows(_MovingRow, statement, arguments)

@@ -227,7 +227,9 @@ WITH first AS (
                 SELECT pool.id, pool.quote_id FROM facts.pool AS pool
                 WHERE pool.token_id = launch.token_id OFFSET 0
             ) AS pool
-            CROSS JOIN LATERAL facts.trades_by_second(pool.id, launch.at_s - 1, launch.at_s, NULL) AS trade
+            CROSS JOIN LATERAL facts.trades_in_second(
+                pool.id, launch.at_s, {from_s}::int, {to_s}::int
+            ) AS trade
             WHERE trade.block_number = launch.block_number AND trade.tx_hash = launch.tx_hash
                 AND trade.buys AND trade.trader_id IN (launch.deployer_id, launch.sender_id)
         ) AS each
@@ -268,6 +270,8 @@ async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         zero=arguments(reader.zero_id),
         eth=arguments(reader.eth_ids),
         within=arguments.within(span, "launch"),
+        from_s=arguments(span.from_s),
+        to_s=arguments(span.to_s),
         newest=arguments.newest(span, "first"),
         extra=extra,
         threshold=threshold,
