@@ -265,8 +265,11 @@ async def test_the_service_over_two_nodes(
     async with open_context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
         assert isinstance(ctx.node, NodePool)
         assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
-        # The first is well again when it has waited; until then the second one does it all.
-        assert [state.condition for state in ctx.node.state()] == ["told to wait", "ok"]
+        # The first is well again when it has waited; until then the second one does it all. On a busy machine
+        # a request of the second may run out of time: then it rests for a second, and answers again.
+        async with asyncio.timeout(30):
+            while [state.condition for state in ctx.node.state()] != ["told to wait", "ok"]:
+                assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
 
 
 async def test_one_node_without_limits_is_asked_plainly(
