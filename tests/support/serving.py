@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.applications import Starlette
 
@@ -10,6 +13,28 @@ from roundtrip.app.http_server import build_application, build_http_server, list
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.errors import DATABASE_FAULTS
+
+_WAIT_S = 60.0
+
+
+@contextlib.asynccontextmanager
+async def serve_apart(environment: Mapping[str, str], *flags: str) -> AsyncIterator[str]:
+    """Runs ``roundtrip serve`` in another process; its url. ``environment``: beside the test's own."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "roundtrip", "serve", *flags, env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(_WAIT_S):
+            said = (await process.stdout.readline()).decode()
+        assert said.startswith("roundtrip is at "), said
+        yield said.split()[-1]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(_WAIT_S):
+            await process.communicate()
 
 
 @contextlib.asynccontextmanager

@@ -56,7 +56,7 @@ class PortTaken(CannotRun):
 
 
 class StaysDrained(CannotRun):
-    """The service would begin with a drain that nobody asked of it."""
+    """The service cannot remove the file of an earlier drain, so it would start drained."""
 
 
 def listen(host: str, port: int, setting: str) -> socket.socket:

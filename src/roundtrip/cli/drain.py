@@ -14,9 +14,9 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
 
 _CONFIRM_S = 5.0
-"""How long the service may take to answer as it was told."""
+"""Time for the service to answer that it drains, or that it does not."""
 QUIET_S = 5.0
-"""Nobody was connected for so long: a balancer that asks every two seconds has asked twice."""
+"""The wait ends after so long without a connection: a balancer that asks each two seconds has asked twice."""
 _LOOK_S = 0.1
 _OPEN_STATES = frozenset({"01", "08"})
 """ESTABLISHED; and CLOSE_WAIT: the caller sends no more, and may wait for an answer."""

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from support.cases import GOOD
 from support.counting import key_of, put_account
 from support.databases import connected
 from support.servers import STRANGE, ServerPostgres
+from support.serving import serve_apart
 
 WAIT_S = 60.0
 BOUND_S = 45.0
@@ -98,29 +98,6 @@ class Service:
         return all(one.code is None for one in await self.all())
 
 
-@contextlib.asynccontextmanager
-async def serving(environment: dict[str, str], *flags: str) -> AsyncIterator[str]:
-    """``roundtrip serve``; its url."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "roundtrip", "serve", *flags),
-        env={**os.environ, **environment},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(WAIT_S):
-            said = (await process.stdout.readline()).decode()
-        assert said.startswith("roundtrip is at "), said
-        yield said.split()[-1]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(WAIT_S):
-            await process.communicate()
-
-
 def processes_of(server: ServerPostgres) -> list[int]:
     """The server's, its first one at the end."""
     first = int((server.home / "data" / "postmaster.pid").read_text().split("\n")[0])
@@ -179,8 +156,8 @@ async def two(
     ]
     limit = aiohttp.ClientTimeout(total=BOUND_S)
     async with (
-        serving(environment, "--all") as one,
-        serving(environment) as other,
+        serve_apart(environment, "--all") as one,
+        serve_apart(environment) as other,
         aiohttp.ClientSession(timeout=limit) as session,
     ):
         found = [Service(url, session, asked) for url in (one, other)]

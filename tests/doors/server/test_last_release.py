@@ -4,15 +4,13 @@
 import asyncio
 import contextlib
 import io
-import os
 import shutil
-import signal
 import subprocess
-import sys
 import tarfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +36,7 @@ from support.counting import key_of, put_account
 from support.databases import connected, database
 from support.doors import over_bare_mcp
 from support.ground import Ground
+from support.serving import serve_apart
 
 LAST_RELEASE = "7565782530be8b3f1b4dbb21e80bcb1e517c3291"
 """The commit of the last release. Whoever makes a release sets it to its commit (CONTRIBUTING.md)."""
@@ -72,25 +71,9 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NOW = PROJECT / "src"
 
 
-@contextlib.asynccontextmanager
-async def serving(packages: Path, environment: Mapping[str, str], *flags: str) -> AsyncIterator[str]:
+def serving(packages: Path, environment: Mapping[str, str], *flags: str) -> AbstractAsyncContextManager[str]:
     """``roundtrip serve`` of the code in ``packages``; its url."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "roundtrip", "serve", *flags,
-        env={**os.environ, **environment, "PYTHONPATH": str(packages), "ROUNDTRIP_PORT": "0"},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(WAIT_S):
-            said = (await process.stdout.readline()).decode()
-        assert said.startswith("roundtrip is at "), said
-        yield said.split()[-1]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(WAIT_S):
-            await process.communicate()
+    return serve_apart({**environment, "PYTHONPATH": str(packages), "ROUNDTRIP_PORT": "0"}, *flags)
 
 
 async def schema_of(connection: Connection) -> int:

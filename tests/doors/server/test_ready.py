@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import http.client
 import os
-import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from support.databases import database
 from support.faulty_node import FaultyNode
 from support.fixtures import closed_database
 from support.nodes import node_of, over
-from support.serving import service
+from support.serving import serve_apart, service
 
 pytestmark = pytest.mark.timeout(300)
 WAIT_S = 60
@@ -173,26 +172,6 @@ async def run(environment: dict[str, str], *words: str) -> tuple[int | None, str
     return process.returncode, said.decode()
 
 
-@contextlib.asynccontextmanager
-async def serving(environment: dict[str, str]) -> AsyncIterator[str]:
-    """Two processes on one port."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "roundtrip", "serve", "--processes", "2",
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(WAIT_S):
-            said = (await process.stdout.readline()).decode()
-        assert said.startswith("roundtrip is at "), said
-        yield said.split()[-1]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(WAIT_S):
-            await process.communicate()
-
-
 async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
     database_url: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
@@ -212,7 +191,7 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
             1,
             f"roundtrip: The service on port {port} does not answer: nothing was drained.\n",
         )
-        async with serving(environment) as base_url:
+        async with serve_apart(environment, "--processes", "2") as base_url:
             elsewhere = {**environment, "ROUNDTRIP_VAR": str(tmp_path / "elsewhere")}
             code, said = await run(elsewhere, "drain")
             assert (code, "does not look at this ROUNDTRIP_VAR" in said) == (1, True)
@@ -233,7 +212,7 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
             await until(session, f"{base_url}/ready", 200)
             assert (await run(environment, "drain"))[0] == 0
         assert mark.exists()
-        async with serving(environment) as base_url:
+        async with serve_apart(environment, "--processes", "2") as base_url:
             assert (await read(session, f"{base_url}/ready"))[0] == 200
             assert not mark.exists()
 

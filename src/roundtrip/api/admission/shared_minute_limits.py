@@ -87,7 +87,7 @@ class _WaitingLimit:
 
 @dataclass(slots=True)
 class _CountQueue:
-    """Calls and hand-backs whose keys may be in one script; ``flushing`` sends one script after the other."""
+    """Calls and refunds whose keys may be in one script; ``flushing`` sends one script after the other."""
 
     flushing: asyncio.Task[None] | None = None
     waiting: deque[_WaitingLimit] = field(default_factory=deque)

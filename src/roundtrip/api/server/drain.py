@@ -29,8 +29,8 @@ ENDING = "ending"
 
 
 def drain_mark(var: Path, port: int) -> Path:
-    """The file by which an operator asks all processes on a port to drain. It outlives the processes, so that
-    one which is replaced meanwhile drains, too."""
+    """The file by which an operator asks all processes on a port to drain. The file outlives
+    the processes: one that replaces another drains, too."""
     return var / "drain" / str(port)
 
 

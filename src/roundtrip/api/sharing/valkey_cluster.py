@@ -175,7 +175,7 @@ class ValkeyCluster:
             self._reading = None
 
     async def _read_map_from(self, addresses: Collection[_Address]) -> bool:
-        """Asks all at once and takes the first map, as one may hang. False: nobody has one."""
+        """Asks all addresses at once and uses the first map, since one may hang. False: none has a map."""
         asking = [asyncio.create_task(self._ask_map(address)) for address in addresses]
         try:
             for answered in asyncio.as_completed(asking):

@@ -412,7 +412,7 @@ async def nearest_board(connection: Connection, wallet_id: int) -> BoardPlace | 
     )
 
 
-# The minute bounds what is read of a busy launch: a window of thirty blocks is shorter.
+# The minute lets the plan leave out days, and bounds the trades of a busy launch: thirty blocks are shorter.
 _SNIPED = """
 WITH launched AS MATERIALIZED (
     SELECT launch.token_id, launch.at_s, launch.block_number, pool.id AS pool_id
