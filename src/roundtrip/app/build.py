@@ -160,6 +160,7 @@ async def open_context(
         heads = Heads(
             node, CHAIN_ID, contracts, settings.poll_ms, venue_index=venue_index, patience_s=patience_s,
             oldest_s=_oldest_s(settings), idle_s=settings.idle_poll_ms / 1000,
+            note_data_fee=node.note_data_fee,
         )  # fmt: skip
         if isinstance(node, NodePool):
             node.speaks = _dialect_probe(heads)
@@ -254,7 +255,7 @@ async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str,
 async def _examine_node(settings: Settings, network: Network, url: NodeUrl) -> list[Finding]:
     async with aiohttp.ClientSession() as session:
         node = Node(url.url, session, settings.node_timeout_ms / 1000)
-        heads = Heads(node, network.chain_id, network.contracts)
+        heads = Heads(node, network.chain_id, network.contracts, note_data_fee=node.note_data_fee)
         with contextlib.suppress(RoundtripError):
             await heads.refresh()
         clocks = (time.time(), time.monotonic)

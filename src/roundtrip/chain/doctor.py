@@ -18,7 +18,6 @@ from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.node_pool import NodePool
-from roundtrip.chain.simulate.number_copies import INSTRUCTIONS
 from roundtrip.chain.simulate.number_probe import is_honoured, probe_plan
 from roundtrip.chain.simulate.reach import access_list_call, read_access_list
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep, build, read
@@ -203,7 +202,7 @@ async def _number_stand_ins(subject: DoctorSubject, dialect: Dialect) -> list[Nu
     fees = (head.base_fee_wei, 2 * head.base_fee_wei, 0)
     env = Environment(_DRIVER, _DRIVER, _DRIVER, 0, head.coinbase, head.prev_randao, *fees)
     block = PlannedBlock(1, (SimulatedStep("buy", _DRIVER, Call(weth, abi.selector("totalSupply()")), 0),))
-    probes = {name: probe_plan(env, name) for name in INSTRUCTIONS}
+    probes = {name: probe_plan(env, name) for name in dialect.stand_ins}
     calls = [access_list_call(Plan(env, (block,)), head.block)]
     calls += [build(plan, head.block, dialect, copies) for plan, copies in probes.values()]
     listed, *answers = await subject.node.batch(calls, budgeted=False)

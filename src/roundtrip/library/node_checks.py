@@ -100,7 +100,14 @@ class NodeChecks:
 def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:
     """The chain's head. The clock of a local chain continues from its history, so its age is unlimited."""
     oldest_s = math.inf if network.look_back_blocks is None else _OLDEST_S
-    return Heads(node, network.chain_id, network.contracts, wall=now_s, oldest_s=oldest_s)
+    return Heads(
+        node,
+        network.chain_id,
+        network.contracts,
+        wall=now_s,
+        oldest_s=oldest_s,
+        note_data_fee=node.note_data_fee if isinstance(node, Node) else None,
+    )
 
 
 async def check_network(node: RpcNode, network: Network) -> None:

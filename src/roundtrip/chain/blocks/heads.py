@@ -13,6 +13,7 @@ import structlog
 
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes, quantity
+from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
@@ -28,7 +29,10 @@ QUOTED_WEI = 10**17
 """The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
+NOT_PROBED = "the node's simulations were not probed yet"
 _PROBE_AGAIN_S = 2.0
+_FEE_AGE_S = 20.0
+"""How long a measured fee for data is used."""
 _BUSY_S = 2.0
 """A service is idle so long after the last request that asked the node."""
 _OLD_POLLS = 3
@@ -50,11 +54,13 @@ class ChainHead:
     market: MarketRates
     heard_s: float
     dialect: Dialect | None = None
+    why_no_dialect: str = NOT_PROBED
 
     def known_dialect(self) -> Dialect:
-        """The dialect of simulations. Raises NodeFault while it is not known: answers would be misread."""
+        """The dialect of simulations. Raises NodeFault, with what the node answered, while it is not known:
+        answers would be misread."""
         if self.dialect is None:
-            raise NodeFault("the format of the node's simulations is not known yet")
+            raise NodeFault(self.why_no_dialect)
         return self.dialect
 
 
@@ -97,7 +103,8 @@ class Heads:
     ``dialect``: of the node's simulations, where it is known; None: the node is probed until it is.
     ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
     so has a node whose newest block stays the same for as long. ``idle_s``: how often a service that nobody
-    asks polls; None: as often as a busy one.
+    asks polls; None: as often as a busy one. ``note_data_fee``: takes the fee for data, each time that it was
+    measured.
     """
 
     def __init__(
@@ -115,6 +122,7 @@ class Heads:
         wall: Callable[[], float] = time.time,
         dialect: Dialect | None = None,
         idle_s: float | None = None,
+        note_data_fee: Callable[[DataFee], None] | None = None,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -126,8 +134,8 @@ class Heads:
         self._patience_s = patience_s
         self._oldest_s, self._wall = oldest_s, wall
         self.venue_index = venue_index
-        self._dialect = dialect
-        self._probed_s = -1e9
+        self._dialect, self._why_no_dialect = dialect, NOT_PROBED
+        self._note_data_fee, self._probed_s = note_data_fee, -1e9
         self._idle_s, self._asked_s = idle_s, -1e9
         self._woken, self._is_following = asyncio.Event(), False
         self._head: ChainHead | None = None
@@ -243,7 +251,7 @@ class Heads:
             self._answered_s = answered_s
             if self._head.dialect is None:
                 dialect = await self._learn_dialect(block, self._head.base_fee_wei)
-                self._head = replace(self._head, dialect=dialect)
+                self._head = replace(self._head, dialect=dialect, why_no_dialect=self._why_no_dialect)
             return self._head
         if self._head is not None and block.number < self._head.block.number and self._is_patient():
             return self._head
@@ -252,18 +260,34 @@ class Heads:
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
         dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
-        self._head, self._moved_s = header.head(market, self._clock(), dialect), answered_s
+        head = header.head(market, self._clock(), dialect)
+        self._head, self._moved_s = replace(head, why_no_dialect=self._why_no_dialect), answered_s
         return self._head
 
     async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """The dialect of the node's simulations; None while probing fails."""
-        if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
-            self._probed_s = self._clock()
-            try:
-                self._dialect = (await probe(self._node, block, base_fee_wei)).dialect
-            except RoundtripError as fault:
-                log.warning("probing the node failed", error=fault.message)
+        """The dialect of the node's simulations, with the fee for data as it was lately; None while probing
+        fails."""
+        if self._clock() - self._probed_s < self._probe_age_s():
+            return self._dialect
+        self._probed_s = self._clock()
+        try:
+            probed = (await probe(self._node, block, base_fee_wei)).dialect
+        except RoundtripError as fault:
+            log.warning("probing the node failed", error=fault.message)
+            self._why_no_dialect = fault.message
+            return self._dialect
+        if self._dialect is None or probed.name == self._dialect.name:
+            self._dialect = probed
+            if self._note_data_fee is not None:
+                self._note_data_fee(probed.data_fee)
         return self._dialect
+
+    def _probe_age_s(self) -> float:
+        """After how long the node is probed again: soon while its dialect is not known, and from time to time
+        where a fee that changes was measured."""
+        if self._dialect is None:
+            return _PROBE_AGAIN_S
+        return _FEE_AGE_S if self._dialect.data_fee.wei else math.inf
 
     def _check_age(self, block: BlockRef) -> None:
         age_s = int(self._wall()) - block.timestamp_s

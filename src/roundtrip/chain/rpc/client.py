@@ -13,6 +13,8 @@ import msgspec
 from roundtrip.domain.base.errors import TOOK_TOO_LONG, NodeFault, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
+from .data_fee import NO_DATA_FEE, DataFee
+
 MOST_ANSWER_BYTES = 16 * 2**20
 """The largest answer to a batch. Eight venues with ordinary tokens take about 0.6 MB."""
 
@@ -203,6 +205,13 @@ class Node:
     most_answer_bytes: int = MOST_ANSWER_BYTES
     clock: Callable[[], float] = time.time
     measures: Measures = field(default_factory=Measures)
+    data_fee: DataFee = NO_DATA_FEE
+    """Added to the gas limits of plain calls: what a call asks for is for its execution. Simulations add it
+    themselves."""
+
+    def note_data_fee(self, fee: DataFee) -> None:
+        """Takes the fee that the chain charges now."""
+        self.data_fee = fee
 
     async def batch(
         self,
@@ -221,7 +230,7 @@ class Node:
         """
         if budgeted:
             self.budget.spend(len(calls), self.clock())
-        body = msgspec.json.encode(entries(calls))
+        body = msgspec.json.encode(entries([_with_data_gas(call, self.data_fee) for call in calls]))
         return _sort_answers(
             await self._send_measured(calls, body, meter, timeout_s or self.timeout_s), calls
         )
@@ -287,6 +296,20 @@ class Node:
             raise NodeTimeout from error
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise NodeFault("the connection to the node failed") from error
+
+
+def _with_data_gas(call: RpcCall, fee: DataFee) -> RpcCall:
+    """The call as it is sent; one with a gas limit of its own gets the gas for its data beside it."""
+    if not fee.wei or call.method not in _CALLS_WITH_GAS:
+        return call
+    sent = call.params[0]
+    if not isinstance(sent, dict) or "gas" not in sent:
+        return call
+    gas = int(sent["gas"], 16) + fee.gas(sent.get("data", "0x"))
+    return RpcCall(call.method, [{**sent, "gas": hex(gas)}, *call.params[1:]])
+
+
+_CALLS_WITH_GAS = EXECUTING_METHODS - {"eth_simulateV1"}
 
 
 async def send_each(

@@ -30,6 +30,7 @@ from .client import (
     quantity,
     send_each,
 )
+from .data_fee import DataFee
 from .endpoints import (
     SIMULATES,
     EndpointChoice,
@@ -118,6 +119,11 @@ class NodePool:
     ) -> list[list[Answer] | NodeFault]:
         """As ``Node.batches``."""
         return await send_each(self, groups, meter)
+
+    def note_data_fee(self, fee: DataFee) -> None:
+        """Takes the fee that the chain charges now."""
+        for node in self._nodes:
+            node.note_data_fee(fee)
 
     def state(self) -> tuple[EndpointState, ...]:
         """The state of each node, for display."""

@@ -45,7 +45,7 @@ from roundtrip.venues.base import Contracts
 
 from .candidates import Candidates, unseen_venues
 from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys, recall_wallets
-from .number_passing import control_copies, find_copies
+from .number_passing import PassedNumbers, control_copies, find_copies
 from .session import (
     BlockGaps,
     CheckSession,
@@ -443,15 +443,9 @@ def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
 # --- contracts that may read the block number ------------------------------------------------------
 
 
-def _is_block_number_fixed(run: CheckSession) -> bool:
-    return not run.head.known_dialect().lets_numbers_pass()
-
-
 def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
     """Contracts beside the token that take part in its trades and have unknown code: hooks, and quotes
-    other than eth, weth and usdg. Empty where the node's block number advances."""
-    if not _is_block_number_fixed(run):
-        return ()
+    other than eth, weth and usdg."""
     known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
     parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
     return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
@@ -466,8 +460,6 @@ def _block_gaps(
 ) -> BlockGaps:
     """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
     before a sell, and the launchpad approves their quotes: both are trusted."""
-    if not _is_block_number_fixed(run):
-        return {}
     codes = {run.token: code}
     codes |= {
         contract: token_facts.read_code(answers[contract]) for contract in _strange_contracts(run, places)
@@ -486,12 +478,21 @@ def _block_gaps(
 
 
 async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
-    """The session in which block numbers pass where they can be made to. Where copies let them pass, buys
-    again with these, beside their control: what is held later may depend on block numbers."""
-    trials = choose_venues(data.venues, run.means.policy)
-    found = await find_copies(run, trials, data.block_gaps, data.launch, data.code)
-    if found.copies is None:
-        return replace(run, block_gaps=found.gaps), data
+    """The session in which block numbers pass on the venues where a trade may read them. There it buys again
+    with passing numbers, beside the control of copies where these let them pass: what is held later may
+    depend on block numbers."""
+    if not data.block_gaps:
+        return run, data
+    dialect, trials = run.head.known_dialect(), choose_venues(data.venues, run.means.policy)
+    if dialect.lets_numbers_pass():
+        found = PassedNumbers(data.block_gaps)
+    else:
+        found = await find_copies(run, trials, data.block_gaps, data.launch, data.code)
+    gaps = {} if dialect.lets_numbers_pass() else found.gaps
+    counting = found.venues() & {trial.place.venue for trial in trials}
+    run = replace(run, counting=counting, block_gaps=gaps)
+    if not counting or not (found.copies or dialect.own_numbers):
+        return run, data
     controlling, buying = Meter(), Meter()
     buyer = replace(run, meter=buying, copies=found.copies)
     passed, again = await at_once(
@@ -499,10 +500,12 @@ async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSes
         ask_buy_round(buyer, tuple(venue.place for venue in data.venues)),
     )
     run.meter.add(controlling, buying)
-    run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
+    if found.copies is not None:
+        run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
+        if passed.copies is None:
+            return run, data
     # The facts stay: what is read beside the copies has the copied code.
-    is_copied = passed.copies is not None
-    return run, replace(data, venues=again.venues, numbers=passed.evidence) if is_copied else data
+    return run, replace(data, venues=again.venues, numbers=passed.evidence)
 
 
 # --- which places are tried in full ----------------------------------------------------------------
