@@ -179,6 +179,8 @@ class VenueTrial:
     crowd_wallets: tuple[CrowdWallet, ...] = ()
     crowd: CrowdBuys | Missing | None = None
     """The crowd's measured buys, where the venue's formula does not explain the main buy."""
+    crowd_parts: int = 1
+    """In how many simulations the crowd trades (``crowd.crowd_parts``)."""
     recalled_wallets: tuple[CrowdWallet, ...] = ()
     """Wallets of earlier checks that trade in a simulation of their own."""
 

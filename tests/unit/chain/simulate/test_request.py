@@ -91,7 +91,7 @@ def test_a_plan_becomes_exactly_this_request() -> None:
 
 @pytest.mark.parametrize(("delay_s", "numbers"), [(1, 1), (13, 1), (3600, 300), (86_400, 7200)])
 def test_a_later_block_stands_as_many_numbers_later_as_its_delay_says(delay_s: int, numbers: int) -> None:
-    plan = Plan(ENVIRONMENT, (PlannedBlock(1, ()), PlannedBlock(delay_s, ())))
+    plan = Plan(ENVIRONMENT, (PlannedBlock(1, ()), PlannedBlock(delay_s, ())), passes_numbers=True)
     first, second = (block["blockOverrides"] for block in built(plan)["blockStateCalls"])
     assert (first["number"], first["time"]) == (hex(1_001), hex(1_760_000_001))
     assert (second["number"], second["time"]) == (hex(1_001 + numbers), hex(1_760_000_001 + delay_s))
@@ -99,7 +99,7 @@ def test_a_later_block_stands_as_many_numbers_later_as_its_delay_says(delay_s: i
 
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=6), st.integers(1, 60))
 def test_numbers_and_times_only_rise(delays: list[int], seconds_a_number: int) -> None:
-    plan = Plan(ENVIRONMENT, tuple(PlannedBlock(delay_s, ()) for delay_s in delays))
+    plan = Plan(ENVIRONMENT, tuple(PlannedBlock(delay_s, ()) for delay_s in delays), passes_numbers=True)
     blocks = [b["blockOverrides"] for b in built(plan, Dialect("any", seconds_a_number))["blockStateCalls"]]
     seen = [(PINNED.number, PINNED.timestamp_s)]
     seen += [(int(b["number"], 16), int(b["time"], 16)) for b in blocks]
