@@ -1205,6 +1205,10 @@ export interface components {
              * @enum {string}
              */
             readonly dialect: "anvil" | "geth" | "nitro";
+            /** @description What the chain charged for the data of a call without any, in wei, by which gas limits were raised; 0: nothing. */
+            readonly dataFeeWei: number;
+            /** @description The gas that the node gave all calls of one simulation, in which the requests fit; null: any. */
+            readonly gasPool: number | null;
             /** @description Addresses of the contracts that the calls go through, by name. */
             readonly contracts: {
                 readonly [key: string]: string;
@@ -2214,6 +2218,8 @@ export interface operations {
                      *       "checkedAt": "2026-11-27T12:56:32.438000Z",
                      *       "policyVersion": "2026-11-10",
                      *       "dialect": "anvil",
+                     *       "dataFeeWei": 0,
+                     *       "gasPool": null,
                      *       "contracts": {
                      *         "weth": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
                      *         "usdg": "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
