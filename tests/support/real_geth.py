@@ -2,7 +2,8 @@
 
 geth starts from a genesis made of the local node's dump. Blocks go in over the Engine API, up to the local
 chain's height, with its timestamps: geth's own genesis has to be block 0. Logs, receipts, transactions and
-older blocks stay with the local node, since geth's blocks are empty.
+older blocks stay with the local node, since geth's blocks are empty. The newest block has the local one's
+number, time, producer, PREVRANDAO, base fee and gas limit, but another hash.
 """
 
 import base64
@@ -24,22 +25,22 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-import rlp
 from aiohttp import web
 
-from roundtrip.devnet.node import CHAIN_ID, free_port
+from roundtrip.devnet.node import CHAIN_ID, _die_with_parent, free_port
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.venues.abi import keccak
 from support.faulty_node import Batch, FaultyNode
 from support.fixtures import PROJECT
 
-BINARY = PROJECT / "var/geth"
-"""``make var/geth`` builds it."""
-MISSING = f"there is no {BINARY.relative_to(PROJECT)}, and without Go it is not built"
+BINARY = PROJECT / "var" / "geth"
+"""``make var/geth`` builds it where Go is installed."""
+MISSING = "There is no real geth to compare with: var/geth is missing, and only Go can build it."
 Json = dict[str, Any]
 
-_EMPTY_UNCLES = keccak(rlp.encode([]))
-_EMPTY_TRIE = keccak(rlp.encode(b""))
+# Of RLP's empty list and empty string.
+_EMPTY_UNCLES = keccak(b"\xc0")
+_EMPTY_TRIE = keccak(b"\x80")
 _NO_REQUESTS = hashlib.sha256().digest()
 _SYSTEM_CONTRACTS = (
     "0x00000961ef480eb55e80d19ad83579a64c007002",
@@ -61,7 +62,7 @@ _BLOBS = {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716}
 @dataclass(frozen=True, slots=True)
 class RealGeth:
     """A running geth. ``head`` and ``local_head``: the hash of the newest block there and on the local
-    chain."""
+    chain. ``start_s``: how long it took to start it and to make its blocks."""
 
     url: str
     number: int
@@ -90,12 +91,15 @@ def running_geth(rpc: SyncRpc, binary: Path = BINARY) -> Iterator[RealGeth]:
         with _running_process(binary, folder, port, engine_port) as log:
             url = f"http://127.0.0.1:{port}"
             _wait_for(url, log)
-            with SyncRpc(url) as geth:
-                head = _push_blocks(geth, _Engine(f"http://127.0.0.1:{engine_port}", secret), headers)
-                found = geth.call("eth_getBlockByNumber", "latest", False)
-            assert (found["hash"], found["number"]) == (head, local["number"])
-            took_s = time.monotonic() - started
-            yield RealGeth(url, int(local["number"], 16), head, local["hash"], took_s)
+            engine = _Engine(f"http://127.0.0.1:{engine_port}", secret)
+            with SyncRpc(url) as geth, contextlib.closing(engine):
+                head = _push_blocks(geth, engine, headers)
+                newest = geth.call("eth_getBlockByNumber", "latest", False)
+            assert newest["hash"] == head
+            same = ("number", "timestamp", "miner", "mixHash", "baseFeePerGas", "gasLimit")
+            assert [newest[name] for name in same] == [local[name] for name in same]
+            start_s = time.monotonic() - started
+            yield RealGeth(url, int(local["number"], 16), head, local["hash"], start_s)
 
 
 # --- genesis and blocks -----------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def make_payload(header: Json, parent: str, state: str, gas_limit: str) -> Json:
     """An empty block with the number, time, producer and PREVRANDAO of a header, as
     ``engine_newPayloadV4`` takes it. The state is the parent's."""
     number, time_s = int(header["number"], 16), int(header["timestamp"], 16)
-    fields = [
+    fields: list[bytes | int] = [
         _bytes(parent), _EMPTY_UNCLES, _bytes(header["miner"]), _bytes(state), _EMPTY_TRIE, _EMPTY_TRIE,
         bytes(256), 0, number, int(gas_limit, 16), 0, time_s, b"", _bytes(header["mixHash"]), bytes(8),
         _BASE_FEE_WEI, _EMPTY_TRIE, 0, 0, bytes(32), _NO_REQUESTS,
@@ -200,12 +204,28 @@ def make_payload(header: Json, parent: str, state: str, gas_limit: str) -> Json:
         "timestamp": hex(time_s),
         "extraData": "0x",
         "baseFeePerGas": hex(_BASE_FEE_WEI),
-        "blockHash": "0x" + keccak(rlp.encode(fields)).hex(),
+        "blockHash": "0x" + keccak(_rlp(fields)).hex(),
         "transactions": [],
         "withdrawals": [],
         "blobGasUsed": "0x0",
         "excessBlobGas": "0x0",
     }
+
+
+def _rlp(fields: list[bytes | int]) -> bytes:
+    """The list in recursive-length prefix encoding; numbers without leading zeros."""
+    payload = b""
+    for value in fields:
+        data = value.to_bytes((value.bit_length() + 7) // 8, "big") if isinstance(value, int) else value
+        payload += data if len(data) == 1 and data[0] < 0x80 else _rlp_head(0x80, len(data)) + data
+    return _rlp_head(0xC0, len(payload)) + payload
+
+
+def _rlp_head(base: int, size: int) -> bytes:
+    if size < 56:
+        return bytes([base + size])
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes([base + 55 + len(length)]) + length
 
 
 def _bytes(hexes: str) -> bytes:
@@ -219,6 +239,10 @@ class _Engine:
         parts = urlsplit(url)
         self._secret = secret
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
 
     def batch(self, calls: list[tuple[str, list[object]]]) -> list[Json]:
         """Raises RpcFailure: a call was refused."""
@@ -265,9 +289,10 @@ def _running_process(binary: Path, folder: Path, port: int, engine_port: int) ->
     command = [
         str(binary), "--datadir", str(folder / "data"), "--networkid", str(CHAIN_ID), "--syncmode", "full",
         "--gcmode", "archive", "--state.scheme", "hash", "--cache", "256", "--ipcdisable", "--nodiscover",
-        "--maxpeers", "0", "--nat", "none", "--port", "0", "--http", "--http.addr", "127.0.0.1", "--http.port",
-        str(port), "--http.api", "eth,net,debug,web3", "--authrpc.addr", "127.0.0.1", "--authrpc.port",
-        str(engine_port), "--authrpc.jwtsecret", str(folder / "secret"),
+        "--maxpeers", "0", "--nat", "none", "--port", "0",
+        "--http", "--http.addr", "127.0.0.1", "--http.port", str(port), "--http.api", "eth,net,debug,web3",
+        "--authrpc.addr", "127.0.0.1", "--authrpc.port", str(engine_port),
+        "--authrpc.jwtsecret", str(folder / "secret"),
     ]  # fmt: skip
     log = folder / "log"
     with log.open("wb") as written:
@@ -277,6 +302,7 @@ def _running_process(binary: Path, folder: Path, port: int, engine_port: int) ->
             stdout=subprocess.DEVNULL,
             stderr=written,
             start_new_session=True,
+            preexec_fn=_die_with_parent,
         )
     try:
         yield log

@@ -22,8 +22,6 @@ from support.fixtures import context_for, no_database
 TIMEOUT_S = 60.0
 NOW_S = 2_000_000_000.5
 """The clock of every check: deadlines stand in the calldata, whose bytes cost gas."""
-ENTROPY = bytes(32)
-"""Every check draws the same environments and amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,7 @@ class CountingNode(Node):
     def costs(self) -> NodeCosts:
         """Of all requests so far."""
         calls = sum(len(msgspec.json.decode(body, type=list[msgspec.Raw])) for body in self.sent)
-        return NodeCosts(
-            len(self.sent), calls, sum(map(len, self.sent)), self.down_bytes, self.node_s * 1000
-        )
+        return NodeCosts(len(self.sent), calls, sum(map(len, self.sent)), self.down_bytes, self.node_s * 1000)
 
 
 @asynccontextmanager
@@ -93,11 +89,12 @@ async def counting_node(url: str) -> AsyncIterator[CountingNode]:
         yield CountingNode(url, session, TIMEOUT_S)
 
 
-async def run_check(url: str, built: Built, token: str) -> CountedCheck:
-    """A check of the token over the node at ``url``, with nothing known before it. Raises CallerFault,
-    NodeFault."""
+async def run_check(url: str, built: Built, token: str, seed: int = 0) -> CountedCheck:
+    """A check of the token over the node at ``url``, with nothing known before it. Checks of the same seed
+    draw the same wallets and environments. Raises CallerFault, NodeFault."""
     async with counting_node(url) as node:
-        checks = NodeChecks(node, network_of(built), lambda: NOW_S, lambda: ENTROPY)
+        entropy = seed.to_bytes(32, "big")
+        checks = NodeChecks(node, network_of(built), lambda: NOW_S, lambda: entropy)
         ran = await checks.run(token, None, False, lambda step: None)
         return CountedCheck(msgspec.to_builtins(ran.answer), node.costs())
 
@@ -124,3 +121,13 @@ def median_costs(costs: Iterable[NodeCosts]) -> NodeCosts:
         statistics.median(getattr(row, name) for row in rows) for name in NodeCosts.__slots__
     )
     return NodeCosts(int(requests), int(calls), int(up_bytes), int(down_bytes), node_ms)
+
+
+def differences(answer: Any, other: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
+    """The fields that differ between two answers, by their paths, with both values. No field is left out."""
+    if isinstance(answer, dict) and isinstance(other, dict):
+        differing: dict[str, tuple[Any, Any]] = {}
+        for name in answer.keys() | other.keys():
+            differing |= differences(answer.get(name), other.get(name), f"{path}.{name}".lstrip("."))
+        return differing
+    return {} if answer == other else {path: (answer, other)}
