@@ -37,7 +37,8 @@ def estimated_data_gas(call: dict[str, Any], nonce: int, base_fee_wei: int, pric
 
 def _compressed_bytes(call: dict[str, Any], nonce: int) -> int:
     tip_wei, max_fee_wei, gas, value_wei = (
-        int(call.get(field) or "0x0", 16) for field in ("maxPriorityFeePerGas", "maxFeePerGas", "gas", "value")
+        int(call.get(field) or "0x0", 16)
+        for field in ("maxPriorityFeePerGas", "maxFeePerGas", "gas", "value")
     )
     data = calldata(call)
     compressed = min(len(data), len(zlib.compress(data, 1)))

@@ -159,9 +159,7 @@ class DialectNode(FaultyNode):
         prepared = await asyncio.gather(*(self._prepare(call) for call in calls))
         passing = [item for item in prepared if "method" in item]
         passed = {answer["id"]: answer for answer in (await self._post(passing) if passing else [])}
-        return [
-            self._translate(item, passed[item["id"]]) if "method" in item else item for item in prepared
-        ]
+        return [self._translate(item, passed[item["id"]]) if "method" in item else item for item in prepared]
 
     async def _prepare(self, call: Json) -> Json:
         """The call to pass on, or an answer to it."""
@@ -257,7 +255,9 @@ class DialectNode(FaultyNode):
         own = next((own for at, own in overrides.items() if at.lower() == sender), {})
         have = own.get("balance") or await self._ask("eth_getBalance", sender, pinned["number"])
         if int(have, 16) < want_wei:
-            reason = str(no_funds(sender, int(have, 16), want_wei, gas)).removesuffix(f" (supplied gas {gas})")
+            reason = str(no_funds(sender, int(have, 16), want_wei, gas)).removesuffix(
+                f" (supplied gas {gas})"
+            )
             name = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
             raise Refused(SERVER, f"failed to apply transaction: 0x{name} {reason}")
 
@@ -384,7 +384,9 @@ class DialectNode(FaultyNode):
                     call["maxPriorityFeePerGas"] = "0x0"
                 nonce = _nonce(call) or nonces[sender]
                 nonces[sender] = nonce + 1
-                fee = data_gas(call, nonce, producer, base_fee_wei, self.data_price_wei) if self.is_nitro else 0
+                fee = (
+                    data_gas(call, nonce, producer, base_fee_wei, self.data_price_wei) if self.is_nitro else 0
+                )
                 tip_wei = int(call.get("maxPriorityFeePerGas", "0x0"), 16)
                 price_wei = min(_max_fee_wei(call), base_fee_wei + tip_wei)
                 gas = int(call["gas"], 16) if "gas" in call else None
