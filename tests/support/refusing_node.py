@@ -116,7 +116,7 @@ def refusals(now_s: int) -> dict[str, Refusal]:
     """By name, every way that the tests know in which a node refuses a check."""
     limited = "rate limit exceeded, see https://provider.example/pricing?key=" + KEY
     return {
-        "429, wait": whole(429, -32005, limited, retry_after="3"),
+        "429, wait": whole(429, -32005, limited, retry_after="1"),
         "429, long wait": whole(429, -32005, limited, retry_after="60"),
         "429": whole(429, -32005, limited),
         "429, text": Refusal(429, b"Too Many Requests"),

@@ -1977,7 +1977,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2855,7 +2855,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3278,7 +3278,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. holders_failed: the token's transfers could not be read; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. holders_failed: the token's transfers could not be read; ask again. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3495,7 +3495,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4052,7 +4052,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4290,7 +4290,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4680,7 +4680,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5120,7 +5120,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
