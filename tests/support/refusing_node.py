@@ -126,7 +126,7 @@ def refusals(now_s: int) -> dict[str, Refusal]:
         "no simulations": one_method("eth_simulateV1", -32601, NO_SIMULATIONS),
         "crashed": one_method("eth_simulateV1", -32603, "method handler crashed"),
         "limited method": one_method("eth_simulateV1", -32005, "daily request count exceeded"),
-        "other chain": Refusal(methods={"eth_chainId": {"result": "0x1"}}),
+        "other chain": Refusal(methods={"eth_chainId": {"result": "0x1"}, "eth_getCode": {"result": "0x"}}),
         "no node": Refusal(200, b"<html><title>Welcome</title><body>Hello</body></html>"),
         "no batch": whole(200, -32600, "batch too large"),
         "empty": Refusal(200, b""),

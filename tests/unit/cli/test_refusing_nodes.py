@@ -14,10 +14,13 @@ from roundtrip.chain.rpc.client import Node
 from roundtrip.cli import judging
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.config.settings import Settings
+from roundtrip.library.node_checks import WrongNetwork, check_network
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import HealthParams, health
-from support.refusing_node import KEY, NO_SIMULATIONS, RefusingNode, refusals
+from support.refusing_node import KEY, NO_SIMULATIONS, Refusal, RefusingNode, refusals
 
+_MAX_REQUESTS = 4
+"""The newest block, the network's contracts, the price of eth and the probe."""
 TOKEN = "0x" + "1" * 40
 LIMITS = 'The node limits our calls (HTTP status 429, error -32005 "rate limit exceeded, see …"): '
 SENTENCES = {
@@ -59,6 +62,24 @@ async def test_check_says_what_the_node_did_and_exits_with_3(
     assert (code, shown.out, shown.err) == (
         3, f"UNKNOWN  {TOKEN}  {SENTENCES[name]} This is not a pass.\n", ""
     )  # fmt: skip
+    assert node.requests <= _MAX_REQUESTS
+
+
+async def test_no_address_is_checked_without_simulations(capfd: pytest.CaptureFixture[str]) -> None:
+    """Nor weth, for which reads would do: a service refuses it, too."""
+    async with refusing("no simulations").running() as node:
+        code = await asyncio.to_thread(judging.run, "check", [ROBINHOOD.contracts.weth, "--rpc", node.url])
+    assert (code, SENTENCES["no simulations"] in capfd.readouterr().out) == (3, True)
+
+
+async def test_only_a_node_of_the_right_chain_is_blamed_for_missing_contracts() -> None:
+    async with aiohttp.ClientSession() as session:
+        async with refusing("other chain").running() as node:
+            await check_network(Node(node.url, session), ROBINHOOD)
+        empty = Refusal(methods={"eth_getCode": {"result": "0x"}})
+        async with RefusingNode(empty, CHAIN_ID, 0).running() as node:
+            with pytest.raises(WrongNetwork):
+                await check_network(Node(node.url, session), ROBINHOOD)
 
 
 async def test_check_waits_once_as_long_as_the_node_says(capfd: pytest.CaptureFixture[str]) -> None:

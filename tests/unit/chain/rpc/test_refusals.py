@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.client import Node, NodeRefused
+from roundtrip.chain.rpc.client import Node, NodeRefused, RpcCall
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.rpc.node_words import cut_secrets, quote, secrets_in
@@ -280,6 +280,30 @@ async def test_a_head_without_a_dialect_says_what_the_node_answered(
                     await asyncio.sleep(0.3)
     events = [entry["error"] for entry in logs if entry["event"] == "probing the node failed"]
     assert events == [sentence]
+
+
+async def test_a_pool_repeats_why_no_node_may_be_asked() -> None:
+    """Also while it asks none: after a simulation of an unknown form, and while a node asked to wait."""
+    now_s = int(time.time())
+
+    async def speaks(node: Node) -> NodeFault:
+        return NodeFault("the form is odd", "use another node")
+
+    for name, sentence in (
+        ("unknown form", "The form is odd: use another node."),
+        ("429, text", f'The node limits our calls (HTTP status 429 "Too Many Requests"): {LIMIT}'),
+        ("other chain", f"The node is on chain 1, not {CHAIN_ID}: use a node of chain {CHAIN_ID}."),
+    ):
+        async with (
+            aiohttp.ClientSession() as session,
+            RefusingNode(refusals(now_s)[name], CHAIN_ID, now_s).running() as refusing,
+        ):
+            pool = NodePool([NodeUrl(refusing.url)], session, CHAIN_ID)
+            pool.speaks = speaks if name == "unknown form" else None
+            for _ in range(2):
+                with pytest.raises(NodeFault) as caught:
+                    await pool.batch([RpcCall("eth_simulateV1", [])])
+                assert caught.value.message == sentence
 
 
 @pytest.mark.parametrize("name", ["429, long wait", "401", "403", "other chain", "no node"])
