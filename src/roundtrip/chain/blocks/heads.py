@@ -16,7 +16,8 @@ from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_b
 from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.node_words import quote_error
+from roundtrip.chain.rpc.refusals import explain_other_chain
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
@@ -29,7 +30,7 @@ QUOTED_WEI = 10**17
 """The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
-NOT_PROBED = "the node's simulations were not probed yet"
+NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
 _FEE_AGE_S = 20.0
 """How long a measured fee for data is used."""
@@ -54,13 +55,13 @@ class ChainHead:
     market: MarketRates
     heard_s: float
     dialect: Dialect | None = None
-    why_no_dialect: str = NOT_PROBED
+    why_no_dialect: NodeFault = NOT_PROBED
 
     def known_dialect(self) -> Dialect:
         """The dialect of simulations. Raises NodeFault, with what the node answered, while it is not known:
         answers would be misread."""
         if self.dialect is None:
-            raise NodeFault(self.why_no_dialect)
+            raise self.why_no_dialect.with_traceback(None)
         return self.dialect
 
 
@@ -137,7 +138,7 @@ class Heads:
         self._dialect, self._why_no_dialect = dialect, NOT_PROBED
         self._note_data_fee, self._probed_s = note_data_fee, -1e9
         self._idle_s, self._asked_s = idle_s, -1e9
-        self._woken, self._is_following = asyncio.Event(), False
+        self._woken, self._is_following, self._logs_faults = asyncio.Event(), False, False
         self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
@@ -168,6 +169,7 @@ class Heads:
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator["Heads"]:
         """Polls in the background while the block of ``async with`` runs."""
+        self._logs_faults = True
         with contextlib.suppress(RoundtripError):
             await self.refresh()
         async with run_in_background(self._follow(), "heads"):
@@ -233,6 +235,7 @@ class Heads:
         try:
             return await self._refresh()
         except RoundtripError as fault:
+            self._log_fault("reading the newest block failed", fault, self._fault)
             self._fault = fault
             return fault
 
@@ -241,7 +244,7 @@ class Heads:
         chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
             self._head = None
-            raise NodeFault(f"the node is on chain {quantity(chain)}, not {self._chain_id}")
+            raise explain_other_chain(quantity(chain), self._chain_id).fault()
         header = read_header(latest)
         self._check_age(header.block())
         answered_s = self._clock()
@@ -273,14 +276,19 @@ class Heads:
         try:
             probed = (await probe(self._node, block, base_fee_wei)).dialect
         except RoundtripError as fault:
-            log.warning("probing the node failed", error=fault.message)
-            self._why_no_dialect = fault.message
+            self._log_fault("probing the node failed", fault, self._why_no_dialect)
+            self._why_no_dialect = _as_node_fault(fault)
             return self._dialect
         if self._dialect is None or probed.name == self._dialect.name:
             self._dialect = probed
             if self._note_data_fee is not None:
                 self._note_data_fee(probed.data_fee)
         return self._dialect
+
+    def _log_fault(self, event: str, fault: RoundtripError, last: RoundtripError) -> None:
+        """Logs a new fault while polls run in the background; otherwise the caller of ``refresh`` gets it."""
+        if self._logs_faults and fault.message != last.message:
+            log.warning(event, error=fault.message)
 
     def _probe_age_s(self) -> float:
         """After how long the node is probed again: soon while its dialect is not known, and from time to time
@@ -334,6 +342,10 @@ class Heads:
         return market
 
 
+def _as_node_fault(fault: RoundtripError) -> NodeFault:
+    return fault if isinstance(fault, NodeFault) else NodeFault(fault.message.rstrip("."))
+
+
 async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     """A node's newest block and its base fee in wei. Raises NodeFault."""
     (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
@@ -344,7 +356,7 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
 def read_header(answer: Answer) -> HeadHeader:
     """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no newest block ({quote_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
