@@ -59,6 +59,10 @@ class ErrorDetail(msgspec.Struct, frozen=True):
     message: str
 
 
+NODE_RETRY_S = 2
+"""When to retry after a fault of the node."""
+
+
 class ErrorAnswer(msgspec.Struct, frozen=True):
     """The body of every error."""
 
@@ -97,8 +101,9 @@ def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None
     """Encodes an error in the specification's error shape."""
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     all_headers = dict(headers or {})
-    if error.retry_after_s is not None:
-        all_headers["retry-after"] = str(error.retry_after_s)
+    retry_after_s = error.retry_after_s or (NODE_RETRY_S if error.code == "upstream" else None)
+    if retry_after_s is not None:
+        all_headers["retry-after"] = str(retry_after_s)
     return DoorReply(error.status, body, all_headers, error)
 
 

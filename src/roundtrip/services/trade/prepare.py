@@ -283,7 +283,7 @@ async def _prepare_builder(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
 ) -> TradeBuilder:
     # The wallet may hold the receipt of a block that the last poll did not see.
-    head = await ctx.heads.refresh()
+    head = await ctx.heads.read_now()
     asset = token if side == "sell" else ctx.contracts.usdg
     await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s)
     venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()
