@@ -16,6 +16,7 @@ import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.types import Scope
 
 import roundtrip
 from roundtrip.api.admission.gate import Gate, gate_over
@@ -25,9 +26,10 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import NotFoundPage, Service, create_app
-from roundtrip.api.request.callers import Callers
+from roundtrip.api.request.callers import Callers, anonymous
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, drain_mark
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
+from roundtrip.api.server.starts import FairStarts
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
@@ -224,9 +226,14 @@ def build_http_server(
     """The HTTP server of an application. ``ready`` is called when it serves. ``takes_turns``: other processes
     accept from the same sockets. Its ``serve`` ends on a signal, and raises the signal again."""
     places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
+    callers = Callers(proxies)
     if isinstance(app, Service):
         places.drains, places.pause_s = app.drains, app.address_limit.pause_s
-    protocol = functools.partial(BoundedProtocol, places=places)
+
+    def name(scope: Scope) -> str:
+        return anonymous(callers.host(scope["headers"], scope["client"]))
+
+    protocol = functools.partial(BoundedProtocol, places=places, starts=FairStarts(), name=name)
     config = uvicorn.Config(
         app,
         loop="none",

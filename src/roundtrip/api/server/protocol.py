@@ -2,6 +2,7 @@
 to receive a request and to send an answer, and connections."""
 
 import asyncio
+import functools
 import resource
 from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Network
@@ -12,6 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
+
+from .starts import FairStarts
 
 MOST_HEAD_BYTES = 512 * 1024
 """More than one read from a socket returns, so that a body in the same read never counts as head."""
@@ -189,11 +192,21 @@ class _PausedFlow(FlowControl):
 class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection if its request head is too large, its request is late, it pipelines too many
     requests, its client does not read the answer, or it has no place in ``places``. A connection of an
-    address that was told to come later is not read until then."""
+    address that was told to come later is not read until then. ``starts``: starts the requests. ``name``:
+    whose a request is."""
 
-    def __init__(self, *args: Any, places: ConnectionPlaces, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        places: ConnectionPlaces,
+        starts: FairStarts,
+        name: Callable[[Any], str],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._places = places
+        self._starts = starts
+        self._name = name
         self._head_bytes = 0
         self._in_head = True
         self._started = False
@@ -212,7 +225,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._request_timer = self.loop.call_later(HEAD_S, self.request_is_late)
         if pause_s := self._places.pause_s(host):
-            self.flow.pause_reading()
+            # The event loop starts to read after this call.
+            self.loop.call_soon(self.flow.pause_reading)
             self._pause_timer = self.loop.call_later(pause_s, self.flow.resume_reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -257,6 +271,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._places.close_each():
             self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """The request's turn on this connection has come. The library calls this."""
+        if self._starts.starts_now():
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._starts.wait(self._name(cycle.scope), functools.partial(self._start_waiting, cycle, app))
+
+    def _start_waiting(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if not cycle.disconnected:
+            super()._start_asgi_task(cycle, app)
 
     def on_message_complete(self) -> None:
         """The request is complete: the next head may start."""
