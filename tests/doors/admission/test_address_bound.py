@@ -55,21 +55,19 @@ async def test_a_caller_over_its_limit_is_answered_once_and_then_not_read(
         writer.write(request * 4)
         answers = await reader.read()
         writer.close()
-        assert [line.split()[1] for line in answers.split(b"\r\n") if line.startswith(b"HTTP/1.1")][2:] == [
-            b"429"
-        ]
+        assert [answer[:3] for answer in answers.split(b"HTTP/1.1 ")[3:]] == [b"429"]
         assert b"\r\nretry-after: " in answers
         assert b"\r\nx-request-id: " in answers
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         other, other_writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
         writer.write(request)
         await writer.drain()
+        waiting = asyncio.create_task(reader.read(1))
         other_writer.write(request)
         assert (await other.readuntil(b"\r\n")).split()[1] != b"429"
         assert app.address_limit.pause_s("127.0.0.1") > 0
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await reader.read(1)
+        assert not waiting.done()
+        waiting.cancel()
         writer.close()
         other_writer.close()
 

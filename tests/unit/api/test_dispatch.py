@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, Door, DoorReply
+from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.http.app import MOST_BODY_BYTES, OperationEndpoint
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import CallerRequest, Callers
@@ -410,7 +410,7 @@ async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> Non
 @pytest.mark.parametrize("door", ["http", "mcp", "pages"])
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_a_refusal_counts_where_the_callers_own_runs_are_the_reason(
-    house: House, operation: AnyOperation, door: Door
+    house: House, operation: AnyOperation, door: Any
 ) -> None:
     places = RunPlaces(2)
     house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, places))

@@ -49,6 +49,7 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
+from roundtrip.domain.accounts.keys import digest_of
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.verdicts.many import TokensToCheck
@@ -161,7 +162,7 @@ class OperationEndpoint:
             self.operation, raw, caller, query, idempotency_keys, min_block=min_blocks
         )
         if self.operation.streams and whole_reply.error is None:
-            await self._send_stream(whole_reply, scope, receive, send)
+            await self._send_stream(whole_reply, caller, scope, receive, send)
             return
         if self.operation.each is not None and whole_reply.error is None:
             await self._send_each(self.operation.each, whole_reply, caller, scope, receive, send)
@@ -194,7 +195,9 @@ class OperationEndpoint:
 
         await send_lines(addresses, reply.headers, run, receive, send, _find_ending(scope))
 
-    async def _send_stream(self, reply: DoorReply, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_stream(
+        self, reply: DoorReply, caller: CallerRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Sends events; a HEAD request gets the headers alone."""
         assert self.hub is not None
         plan, is_sent = msgspec.json.decode(reply.body, type=StreamPlan), False
@@ -212,7 +215,7 @@ class OperationEndpoint:
             with self.hub.reserve_stream(plan.account_id):
                 await send_stream(
                     self.hub, plan, reply.headers, _RECONNECT_MS + delay_ms, receive, send_noting,
-                    _find_ending(scope),
+                    _find_ending(scope), key_hash=None if caller.key is None else digest_of(caller.key),
                 )  # fmt: skip
         except RoundtripError as error:
             if is_sent:
