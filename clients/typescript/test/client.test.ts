@@ -226,11 +226,13 @@ for (const [retry, pauseS] of [
 test("bodies, lines and events are read to a limit", async () => {
   const mib = "x".repeat(2 ** 20);
   await assert.rejects(scripted([pieces(Array(17).fill(mib))]).client.health(), UnreadableAnswer);
-  for (const parts of [
-    [mib, mib],
-    [`${mib}x\n`],
-  ]) {
-    await assert.rejects(scripted([pieces(parts)]).client.checks([TOKEN]).next(), UnreadableAnswer);
+  for (const parts of [[mib, mib], [`${mib}x\n`]]) {
+    await assert.rejects(
+      scripted([pieces(parts)])
+        .client.checks([TOKEN])
+        .next(),
+      UnreadableAnswer,
+    );
   }
   for (const parts of [[`data: ${mib}`, mib], ["data: x\n".repeat(200_000)]]) {
     const events = scripted([pieces(parts)]).client.stream();
