@@ -7,8 +7,8 @@ The service and the load are those of ``bench.soak``, without wallets that trade
 is the highest at which for twelve seconds p95 of all answers stays under half a second, nothing is lost, and
 at most one answer in fifty is busy. **Unloaded** is a quarter of it. Then, unloaded again, the attacks of
 ``bench.attackers``: one account with eight and with sixteen checks of tokens that burn gas in flight, and a
-crowd of 128 on one cached check; at most one answer in fifty of the others may be busy. ``--beside``: the folder of another
-version of the project, which gets the same load first; what is borne is then what it bears.
+crowd of 128 on one cached check; at most one answer in fifty of the others may be busy. ``--beside``: the
+folder of another version of the project, which gets the same load first; what is borne is then what it bears.
 
 Prints a table; ends with 1 where the version in this folder misses an aim: p95 of busy answers at most
 ``BUSY_MS``, p95 of all others at most ``SLOWER`` times the unloaded one, callers with a key answered at least
