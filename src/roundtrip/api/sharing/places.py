@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from roundtrip.chain.rpc.bulkhead import HELD
 from roundtrip.domain.base.errors import ServiceFull
 
-PLACES = 48
-"""Three times the node's lane for checks: while a third of the runs is at the node, the others prepare and
-judge."""
+PLACES = 24
+"""One and a half times the node's lane for checks: while two thirds of the runs are at the node, the others
+read and judge. A node of two processors does no more checks a second with more than four at once."""
 WAIT_S, PAGE_WAIT_S = 2.0, 5.0
 """How long a run may wait for its place; for a person who looks at a page."""
 MAX_LINE = 8

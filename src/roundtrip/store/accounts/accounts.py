@@ -15,6 +15,7 @@ from roundtrip.store.server.rows import (
     fetch_optional,
     fetch_row,
     fetch_value,
+    fetch_values,
 )
 
 KeyKind = Literal["key", "session"]
@@ -325,8 +326,7 @@ async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
 async def dead_hashes(connection: Connection, hashes: Collection[bytes]) -> set[bytes]:
     """Which of these hashes are of no live key."""
     query = "SELECT hash FROM accounts.key WHERE hash = ANY($1) AND revoked_at IS NULL"
-    live = {row["hash"] for row in await connection.fetch(query, list(hashes))}
-    return set(hashes) - live
+    return set(hashes).difference(await fetch_values(connection, bytes, query, list(hashes)))
 
 
 async def end_sessions(
