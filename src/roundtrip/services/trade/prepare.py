@@ -22,8 +22,7 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
-from roundtrip.services.check.index_facts import read_known_venues
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.pipeline import read_known_venues, start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
