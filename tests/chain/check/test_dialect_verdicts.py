@@ -243,7 +243,7 @@ async def test_of_a_node_that_cannot_be_probed_nothing_is_served(
     node.refuses = lambda nth: nth == 0
     async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
         await ctx.heads.refresh()
-        with pytest.raises(NodeFault, match="the node refused to simulate"):
+        with pytest.raises(NodeFault, match="The node refused to simulate"):
             await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
         assert node.simulations == 1
 
