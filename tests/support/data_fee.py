@@ -1,7 +1,8 @@
 """Nitro's data fee: what a transaction pays for its bytes on the parent chain, as gas.
 
-Nitro prices a made-up transaction with the call's fields (OffchainLabs/nitro, arbos/l1pricing): its size after
-compression, padded, at ``price`` wei a unit. Sizes here follow RLP; calldata is compressed by zlib, not brotli.
+Nitro prices a made-up transaction with the call's fields (OffchainLabs/nitro, arbos/l1pricing): its size
+after compression, padded, at so many wei a unit. Sizes here follow RLP; calldata is compressed by zlib, where
+nitro takes brotli.
 """
 
 import zlib
@@ -37,7 +38,8 @@ def estimated_data_gas(call: dict[str, Any], nonce: int, base_fee_wei: int, pric
 
 def _compressed_bytes(call: dict[str, Any], nonce: int) -> int:
     tip_wei, max_fee_wei, gas, value_wei = (
-        int(call.get(field) or "0x0", 16) for field in ("maxPriorityFeePerGas", "maxFeePerGas", "gas", "value")
+        int(call.get(field) or "0x0", 16)
+        for field in ("maxPriorityFeePerGas", "maxFeePerGas", "gas", "value")
     )
     data = calldata(call)
     compressed = min(len(data), len(zlib.compress(data, 1)))

@@ -93,7 +93,13 @@ class ScriptedChain:
             transactions = ((), *transactions, ())
         made = [self._transaction(number, place, sender, to) for place in range(len(transactions))]
         if self._nitro:
-            made[0] |= {"from": CHAIN_SENDER, "to": CHAIN_SENDER, "value": "0x0", "nonce": "0x0", "type": "0x6a"}
+            made[0] |= {
+                "from": CHAIN_SENDER,
+                "to": CHAIN_SENDER,
+                "value": "0x0",
+                "nonce": "0x0",
+                "type": "0x6a",
+            }
             made[0] |= {"gas": "0x0", "gasPrice": "0x0", "v": "0x0", "r": "0x0", "s": "0x0"}
             own_type = CHAINS_OWN_TYPES[number % len(CHAINS_OWN_TYPES)]
             made[-1] |= {"type": hex(own_type), "nonce": "0x0", "to": self._hex(20), "value": hex(10**18)}

@@ -129,8 +129,8 @@ async def test_a_node_that_is_behind_is_no_fork(ground: Ground) -> None:
 
 
 async def test_a_nitro_chain_is_followed(ground: Ground) -> None:
-    """Blocks of the same second, and transactions of the chain's own. Nobody signed those: whose eth a deposit
-    brings is not known."""
+    """Blocks of the same second, and transactions of the chain's own. Nobody signed those, so a deposit names
+    no funder."""
     ground.node = ScriptedChain(seed=4, blocks=31, nitro=True)
     async with ground.following(deepest_fork=64):
         await ground.until(30)
