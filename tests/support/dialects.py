@@ -146,7 +146,7 @@ class DialectNode(FaultyNode):
 
     async def _call_params(self, params: list[Any]) -> list[Any]:
         """Of an eth_call. Without a price BASEFEE is 0; nitro keeps the data fee of the limit."""
-        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
+        sent, block, overrides, given = _complete(params)
         moment = {**({} if max_fee_wei(sent) else {"baseFeePerGas": "0x0"}), **given}
         gas = min(int(sent["gas"], 16), self.gas_cap) if sent.get("gas") else self.gas_cap
         if self.is_nitro:
@@ -161,7 +161,7 @@ class DialectNode(FaultyNode):
         return [{**sent, "gas": hex(gas)}, block, overrides, moment]
 
     async def _estimate(self, params: list[Any]) -> str:
-        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
+        sent, block, overrides, given = _complete(params)
         if not self.is_nitro:
             return str(await self._ask("eth_estimateGas", *params))
         _refuse_arbos(overrides)
@@ -209,7 +209,7 @@ class DialectNode(FaultyNode):
         fee = estimated_data_gas(sent, nonce_of(sent), base_fee_wei, self.data_price_wei)
         gas = int(sent.get("gas", hex(self.gas_cap + fee)), 16)
         want_wei = gas * int(sent.get("maxFeePerGas", hex(2 * base_fee_wei)), 16)
-        own = next((own for at, own in overrides.items() if at.lower() == sender), {})
+        own: Json = next((own for at, own in overrides.items() if at.lower() == sender), {})
         have = own.get("balance") or await self._ask("eth_getBalance", sender, pinned["number"])
         if int(have, 16) < want_wei:
             reason = str(no_funds(sender, int(have, 16), want_wei, gas)).removesuffix(
@@ -435,6 +435,12 @@ def _translate_nitro_block(block: Json, in_full: bool) -> None:
     nitro_blocks.translate_block(block)
     if in_full:
         block["transactions"][0] = nitro_blocks.chain_transaction(block)
+
+
+def _complete(params: list[Any]) -> tuple[Json, Any, Json, Json]:
+    """The parameters of a call, with those that were left out."""
+    block, overrides, moment = [*params[1:], *("latest", {}, {})[len(params) - 1 :]]
+    return params[0], block, overrides, moment
 
 
 def _nitro_moment(header: Json) -> Json:

@@ -22,8 +22,9 @@ from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
-from support.dialects import DialectNode, Kind, parent_number
+from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
+from support.nitro_blocks import parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.wallet import Step, calldata

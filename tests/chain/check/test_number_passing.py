@@ -16,7 +16,8 @@ from roundtrip.domain.check.evidence import NumberSubstitution
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.venues.abi import keccak
-from support.dialects import DialectNode, Kind, parent_number
+from support.dialects import DialectNode, Kind
+from support.nitro_blocks import parent_number
 from truth.dialect_table import KINDS, check_on, number_rows, read_table, speaking
 from truth.number_tokens import NUMBER_TOKENS, Maker, hex40
 

@@ -9,9 +9,10 @@ import pytest
 from eth_utils.address import to_checksum_address
 
 from roundtrip.devnet.sync_rpc import SyncRpc
-from support.dialects import ARBOS_STATE, DialectNode, Json, Kind, parent_number
+from support.dialects import ARBOS_STATE, DialectNode, Kind
 from support.mining import settle
-from support.node_errors import REVERT_CODES
+from support.nitro_blocks import parent_number
+from support.node_errors import REVERT_CODES, Json
 from support.wallet import calldata
 
 ETH = 10**18

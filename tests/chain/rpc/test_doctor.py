@@ -21,9 +21,10 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import HealthParams, health
-from support.dialects import DialectNode, Kind, parent_number
+from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.followed import followed
+from support.nitro_blocks import parent_number
 from support.nodes import node_of, pair
 
 

@@ -12,8 +12,9 @@ import aiohttp
 import pytest
 
 from roundtrip.devnet.sync_rpc import SyncRpc
-from support.dialects import DialectNode, Json
+from support.dialects import DialectNode
 from support.faulty_node import Batch
+from support.node_errors import Json
 
 RECORDING = json.loads(Path(__file__).with_name("recorded_nodes.json").read_text())
 Recorded = Literal["geth", "nitro"]
