@@ -1205,6 +1205,10 @@ export interface components {
              * @enum {string}
              */
             readonly dialect: "anvil" | "geth" | "nitro";
+            /** @description What the chain charged for the data of a call without any, in wei, by which gas limits were raised; 0: nothing. */
+            readonly dataFeeWei: number;
+            /** @description The gas that the node gave all calls of one simulation, in which the requests fit; null: any. */
+            readonly gasPool: number | null;
             /** @description Addresses of the contracts that the calls go through, by name. */
             readonly contracts: {
                 readonly [key: string]: string;
@@ -1977,7 +1981,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2214,6 +2218,8 @@ export interface operations {
                      *       "checkedAt": "2026-11-27T12:56:32.438000Z",
                      *       "policyVersion": "2026-11-10",
                      *       "dialect": "anvil",
+                     *       "dataFeeWei": 0,
+                     *       "gasPool": null,
                      *       "contracts": {
                      *         "weth": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
                      *         "usdg": "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
@@ -2855,7 +2861,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3278,7 +3284,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. holders_failed: the token's transfers could not be read; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. holders_failed: the token's transfers could not be read; ask again. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3495,7 +3501,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4052,7 +4058,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4290,7 +4296,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4680,7 +4686,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5120,7 +5126,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import aiohttp
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.client import MAX_WAIT_S, Meter, Node, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import Network
 from roundtrip.domain.base.errors import CallerFault, NodeFault
@@ -69,6 +69,7 @@ class NodeChecks:
         contracts = self._network.contracts
         on_step("reading the newest block")
         head, _ = await at_once(self._heads.refresh(), check_network(self._node, self._network))
+        head.known_dialect()
         known = Candidates((), 0, 0, True)
         if role_of(token, contracts) == "token":
             known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)
@@ -100,13 +101,27 @@ class NodeChecks:
 def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:
     """The chain's head. The clock of a local chain continues from its history, so its age is unlimited."""
     oldest_s = math.inf if network.look_back_blocks is None else _OLDEST_S
-    return Heads(node, network.chain_id, network.contracts, wall=now_s, oldest_s=oldest_s)
+    return Heads(
+        node,
+        network.chain_id,
+        network.contracts,
+        wall=now_s,
+        oldest_s=oldest_s,
+        note_data_fee=node.note_data_fee if isinstance(node, Node) else None,
+    )
 
 
 async def check_network(node: RpcNode, network: Network) -> None:
-    """Raises WrongNetwork. A node that does not answer is left to what comes next."""
+    """Raises WrongNetwork. A node that does not answer, or is on another chain, is left to what comes
+    next."""
+    calls = [
+        RpcCall("eth_chainId", []),
+        RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"]),
+    ]
     try:
-        (code,) = await node.batch([RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])])
+        chain, code = await node.batch(calls)
+        if quantity(chain) != network.chain_id:
+            return
     except NodeFault:
         return
     if not isinstance(code, RpcError) and bytes(code) == b'"0x"':
@@ -131,7 +146,7 @@ async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
     if not rpc_url.startswith(("http://", "https://")):
         raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
     async with aiohttp.ClientSession() as session:
-        yield Node(rpc_url, session, timeout_s)
+        yield Node(rpc_url, session, timeout_s, patience_s=MAX_WAIT_S)
 
 
 @contextlib.asynccontextmanager

@@ -1314,6 +1314,12 @@ class Proof(Struct, kw_only=True):
     dialect: Literal['anvil', 'geth', 'nitro']
     """How the node counts in simulations."""
 
+    data_fee_wei: int = field(name='dataFeeWei')
+    """What the chain charged for the data of a call without any, in wei, by which gas limits were raised; 0: nothing."""
+
+    gas_pool: int | None = field(name='gasPool')
+    """The gas that the node gave all calls of one simulation, in which the requests fit; null: any."""
+
     contracts: dict[str, str]
     """Addresses of the contracts that the calls go through, by name."""
 

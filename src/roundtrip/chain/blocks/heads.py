@@ -13,9 +13,11 @@ import structlog
 
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes, quantity
+from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.node_words import quote_error
+from roundtrip.chain.rpc.refusals import explain_other_chain
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
@@ -28,7 +30,10 @@ QUOTED_WEI = 10**17
 """The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
+NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
+_FEE_AGE_S = 20.0
+"""How long a measured fee for data is used."""
 _BUSY_S = 2.0
 """A service is idle so long after the last request that asked the node."""
 _OLD_POLLS = 3
@@ -50,11 +55,13 @@ class ChainHead:
     market: MarketRates
     heard_s: float
     dialect: Dialect | None = None
+    why_no_dialect: NodeFault = NOT_PROBED
 
     def known_dialect(self) -> Dialect:
-        """The dialect of simulations. Raises NodeFault while it is not known: answers would be misread."""
+        """The dialect of simulations. Raises NodeFault, with what the node answered, while it is not known:
+        answers would be misread."""
         if self.dialect is None:
-            raise NodeFault("the format of the node's simulations is not known yet")
+            raise self.why_no_dialect.with_traceback(None)
         return self.dialect
 
 
@@ -97,7 +104,8 @@ class Heads:
     ``dialect``: of the node's simulations, where it is known; None: the node is probed until it is.
     ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
     so has a node whose newest block stays the same for as long. ``idle_s``: how often a service that nobody
-    asks polls; None: as often as a busy one.
+    asks polls; None: as often as a busy one. ``note_data_fee``: takes the fee for data, each time that it was
+    measured.
     """
 
     def __init__(
@@ -115,6 +123,7 @@ class Heads:
         wall: Callable[[], float] = time.time,
         dialect: Dialect | None = None,
         idle_s: float | None = None,
+        note_data_fee: Callable[[DataFee], None] | None = None,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -126,10 +135,10 @@ class Heads:
         self._patience_s = patience_s
         self._oldest_s, self._wall = oldest_s, wall
         self.venue_index = venue_index
-        self._dialect = dialect
-        self._probed_s = -1e9
+        self._dialect, self._why_no_dialect = dialect, NOT_PROBED
+        self._note_data_fee, self._probed_s = note_data_fee, -1e9
         self._idle_s, self._asked_s = idle_s, -1e9
-        self._woken, self._is_following = asyncio.Event(), False
+        self._woken, self._is_following, self._logs_faults = asyncio.Event(), False, False
         self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
@@ -160,6 +169,7 @@ class Heads:
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator["Heads"]:
         """Polls in the background while the block of ``async with`` runs."""
+        self._logs_faults = True
         with contextlib.suppress(RoundtripError):
             await self.refresh()
         async with run_in_background(self._follow(), "heads"):
@@ -225,6 +235,7 @@ class Heads:
         try:
             return await self._refresh()
         except RoundtripError as fault:
+            self._log_fault("reading the newest block failed", fault, self._fault)
             self._fault = fault
             return fault
 
@@ -233,7 +244,7 @@ class Heads:
         chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
             self._head = None
-            raise NodeFault(f"the node is on chain {quantity(chain)}, not {self._chain_id}")
+            raise explain_other_chain(quantity(chain), self._chain_id).fault()
         header = read_header(latest)
         self._check_age(header.block())
         answered_s = self._clock()
@@ -243,7 +254,7 @@ class Heads:
             self._answered_s = answered_s
             if self._head.dialect is None:
                 dialect = await self._learn_dialect(block, self._head.base_fee_wei)
-                self._head = replace(self._head, dialect=dialect)
+                self._head = replace(self._head, dialect=dialect, why_no_dialect=self._why_no_dialect)
             return self._head
         if self._head is not None and block.number < self._head.block.number and self._is_patient():
             return self._head
@@ -252,18 +263,39 @@ class Heads:
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
         dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
-        self._head, self._moved_s = header.head(market, self._clock(), dialect), answered_s
+        head = header.head(market, self._clock(), dialect)
+        self._head, self._moved_s = replace(head, why_no_dialect=self._why_no_dialect), answered_s
         return self._head
 
     async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """The dialect of the node's simulations; None while probing fails."""
-        if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
-            self._probed_s = self._clock()
-            try:
-                self._dialect = (await probe(self._node, block, base_fee_wei)).dialect
-            except RoundtripError as fault:
-                log.warning("probing the node failed", error=fault.message)
+        """The dialect of the node's simulations, with the fee for data as it was lately; None while probing
+        fails."""
+        if self._clock() - self._probed_s < self._probe_age_s():
+            return self._dialect
+        self._probed_s = self._clock()
+        try:
+            probed = (await probe(self._node, block, base_fee_wei)).dialect
+        except RoundtripError as fault:
+            self._log_fault("probing the node failed", fault, self._why_no_dialect)
+            self._why_no_dialect = _as_node_fault(fault)
+            return self._dialect
+        if self._dialect is None or probed.name == self._dialect.name:
+            self._dialect = probed
+            if self._note_data_fee is not None:
+                self._note_data_fee(probed.data_fee)
         return self._dialect
+
+    def _log_fault(self, event: str, fault: RoundtripError, last: RoundtripError) -> None:
+        """Logs a new fault while polls run in the background; otherwise the caller of ``refresh`` gets it."""
+        if self._logs_faults and fault.message != last.message:
+            log.warning(event, error=fault.message)
+
+    def _probe_age_s(self) -> float:
+        """After how long the node is probed again: soon while its dialect is not known, and from time to time
+        where a fee that changes was measured."""
+        if self._dialect is None:
+            return _PROBE_AGAIN_S
+        return _FEE_AGE_S if self._dialect.data_fee.wei else math.inf
 
     def _check_age(self, block: BlockRef) -> None:
         age_s = int(self._wall()) - block.timestamp_s
@@ -310,6 +342,10 @@ class Heads:
         return market
 
 
+def _as_node_fault(fault: RoundtripError) -> NodeFault:
+    return fault if isinstance(fault, NodeFault) else NodeFault(fault.message.rstrip("."))
+
+
 async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     """A node's newest block and its base fee in wei. Raises NodeFault."""
     (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
@@ -320,7 +356,7 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
 def read_header(answer: Answer) -> HeadHeader:
     """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no newest block ({quote_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -1,32 +1,44 @@
 """Finds a node's dialect with one trip, at the start and from time to time.
 
-A simulation of two blocks gives code to two addresses. One returns NUMBER and TIMESTAMP; the other reverts
-with bytes, once with enough gas and once with too little. A plain call returns NUMBER on the chain.
+A simulation of two blocks gives code to three addresses. The first returns NUMBER, TIMESTAMP and GAS, the
+second reverts with bytes, the third uses up its gas. What the first uses beyond its instructions is the fee
+for its data. A plain call returns NUMBER on the chain, and the gas that the node gives one request.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 
 from .client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
-from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .errors import describe_error
+from .data_fee import DataFee
+from .dialect import ANVIL, GAS_POOL, GETH, NITRO, OUT_OF_GAS, Dialect
+from .node_words import quote
+from .refusals import explain_no_call, explain_no_simulation, explain_odd_simulation, explain_unknown_form
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
+BURNER = Address("0x" + "7c" * 20)
 SENDER = Address("0x" + "7d" * 20)
 
-TELLER_CODE = "0x436000524260205260406000f3"
-"""Returns NUMBER in the first word, TIMESTAMP in the second."""
+TELLER_CODE = "0x43600052426020525a60405260606000f3"
+"""Returns NUMBER in the first word, TIMESTAMP in the second, GAS in the third."""
+TELLER_GAS = 21_039
+"""What a call of it uses: 21,000, eleven instructions and three words of memory."""
 REVERTER_CODE = "0x7f" + "aa" * 32 + "60005260206000fd"
 """Reverts with 32 bytes of 0xaa."""
 REVERTED_WITH = "0x" + "aa" * 32
-_GAS, _TOO_LITTLE_GAS = 100_000, 21_005
+BURNER_CODE = "0x5b5f56"
+"""JUMPDEST PUSH0 JUMP: a loop without end."""
+_GAS = 10_000_000
+"""Far above the intrinsic gas, which on nitro has the fee for the data in it."""
+_MAX_WEI = 10**30
 _SECONDS_LATER, _NUMBERS_LATER = 36, 3
+_SMALL_POOL, _LARGE_POOL = 30_000_000, 60_000_000
+"""Between these a call's gas is not taken for the pool: nitro gives one call 32 M."""
 
 
 class _Error(msgspec.Struct):
@@ -37,6 +49,7 @@ class _Error(msgspec.Struct):
 
 class _ProbeCall(msgspec.Struct, rename="camel"):
     status: str
+    gas_used: str
     return_data: str
     error: _Error | None = None
 
@@ -49,8 +62,8 @@ class _SimulatedBlock(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ProbedDialect:
-    """The dialect, and NUMBER and TIMESTAMP inside the second block (None where the call failed).
-    ``fills_gaps``: the answer holds empty blocks for the numbers between two blocks."""
+    """The dialect with its measured fee and pool, and NUMBER and TIMESTAMP inside the second block (None
+    where the call failed). ``fills_gaps``: the answer has empty blocks for the numbers between two blocks."""
 
     dialect: Dialect
     number_inside: int | None
@@ -62,16 +75,14 @@ def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
     """The simulation to send."""
     numbers = (pinned.number + 1, pinned.number + 1 + _NUMBERS_LATER)
     times_s = (pinned.timestamp_s + 1, pinned.timestamp_s + 1 + _SECONDS_LATER)
-    calls = [
-        [(TELLER, _GAS)],
-        [(TELLER, _GAS), (REVERTER, _GAS), (REVERTER, _TOO_LITTLE_GAS)],
-    ]
+    calls = [[TELLER], [TELLER, REVERTER, BURNER]]
     blocks = [
         {
             "stateOverrides": {
-                SENDER: {"balance": hex(WEI_PER_ETH)},
+                SENDER: {"balance": hex(_MAX_WEI)},
                 TELLER: {"code": TELLER_CODE},
                 REVERTER: {"code": REVERTER_CODE},
+                BURNER: {"code": BURNER_CODE},
             }
             if index == 0
             else {},
@@ -84,11 +95,11 @@ def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
                 {
                     "from": SENDER,
                     "to": to,
-                    "gas": hex(gas),
+                    "gas": hex(_GAS),
                     "maxFeePerGas": hex(2 * base_fee_wei),
                     "maxPriorityFeePerGas": "0x0",
                 }
-                for to, gas in calls[index]
+                for to in calls[index]
             ],
         }
         for index, (number, time_s) in enumerate(zip(numbers, times_s, strict=True))
@@ -98,17 +109,20 @@ def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
 
 
 def number_call(pinned: BlockRef) -> RpcCall:
-    """Asks for NUMBER in the pinned block itself, outside of simulations."""
+    """Asks for NUMBER in the pinned block itself, outside of simulations, with all the gas that the node
+    gives."""
     overrides = {TELLER: {"code": TELLER_CODE}}
-    return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, overrides])
+    return RpcCall("eth_call", [{"to": TELLER}, {"blockHash": pinned.hash}, overrides])
 
 
-def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDialect:
+def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
     """The dialect, from the answers to ``probe_call`` and ``number_call``. Raises NodeFault when the node
     does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
     would be missed."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"the node refused to simulate ({describe_error(answer)})")
+        raise explain_no_simulation(answer).fault()
+    if isinstance(on_chain, RpcError):
+        raise explain_no_call(on_chain).fault()
     try:
         blocks = {
             int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
@@ -116,12 +130,15 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDial
         last = blocks[pinned.number + 1 + _NUMBERS_LATER]
         teller, reverted, starved = last.calls
         number, time_s = _decode_words(teller)
+        data_gas = max(0, int(teller.gas_used, 16) - TELLER_GAS)
     except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
-        raise NodeFault("the node's simulation does not match the request") from error
+        raise explain_odd_simulation("the node's simulation does not match the request").fault() from error
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
-    chain_number = abi.uint_at(hex_bytes(on_chain), 0)
+    called = hex_bytes(on_chain)
+    chain_number = abi.uint_at(called, 0)
     if own_numbers and chain_number not in (pinned.number, pinned.number + 1):
-        raise NodeFault(f"NUMBER is {chain_number} on the node's chain, but {number} in its simulations")
+        seen = f"NUMBER is {chain_number} on the node's chain, but {number} in its simulations"
+        raise explain_odd_simulation(seen).fault()
     has_error_data = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
     has_gas_error = starved.error is not None and starved.error.code == OUT_OF_GAS
     if reverted.return_data.lower() == REVERTED_WITH and not has_error_data:
@@ -129,36 +146,48 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDial
     elif has_error_data and has_gas_error:
         dialect = GETH if own_numbers else NITRO
     else:
-        raise NodeFault("the node's simulation errors have an unknown form")
-    return ProbedDialect(dialect, number, time_s, len(blocks) > 2)
+        raise explain_unknown_form(_describe_end(reverted), _describe_end(starved)).fault()
+    pool = dialect.gas_pool
+    if pool is not None and not _SMALL_POOL < (given := abi.uint_at(called, 2) or GAS_POOL) < _LARGE_POOL:
+        pool = given
+    fee = DataFee(data_gas * base_fee_wei, base_fee_wei)
+    measured = replace(dialect, gas_pool=pool, data_fee=fee)
+    return ProbedDialect(measured, number, time_s, len(blocks) > 2)
 
 
 def _decode_words(call: _ProbeCall) -> tuple[int | None, int | None]:
     body = bytes.fromhex(call.return_data.removeprefix("0x"))
-    if call.status != "0x1" or len(body) != 64:
+    if call.status != "0x1" or len(body) != 3 * abi.WORD:
         return None, None
-    return int.from_bytes(body[:32], "big"), int.from_bytes(body[32:], "big")
+    return abi.uint_at(body, 0), abi.uint_at(body, 1)
+
+
+def _describe_end(call: _ProbeCall) -> str:
+    """The error that a call ended with."""
+    if call.error is None:
+        return "no error"
+    return f"error {call.error.code} {quote(call.error.message)}".rstrip()
 
 
 async def probe(node: RpcNode, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
     """Probes the node. Raises NodeFault when it does not simulate, or in no known dialect."""
     calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(calls, budgeted=False)
-    return read_probe(answer, on_chain, pinned)
+    return read_probe(answer, on_chain, pinned, base_fee_wei)
 
 
 async def speaks_dialect(
     dialect: Dialect | None, node: RpcNode, pinned: BlockRef, base_fee_wei: int
-) -> bool | RpcError:
-    """Whether the node simulates in this dialect (None: in any known one); the node's error where it did not
-    simulate. Raises NodeFault when it gave no answer."""
+) -> bool | NodeFault | RpcError:
+    """Whether the node simulates in this dialect; the node's error where it did not simulate. ``dialect``
+    None: in any known one, else why in none. Raises NodeFault when it gave no answer."""
     calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(calls, budgeted=False)
     for outcome in (answer, on_chain):
         if isinstance(outcome, RpcError):
             return outcome
     try:
-        probed = read_probe(answer, on_chain, pinned).dialect
-    except NodeFault:
-        return False
-    return dialect is None or probed == dialect
+        probed = read_probe(answer, on_chain, pinned, base_fee_wei).dialect
+    except NodeFault as fault:
+        return False if dialect is not None else fault
+    return dialect is None or probed.name == dialect.name

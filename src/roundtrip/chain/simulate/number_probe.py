@@ -35,7 +35,7 @@ def is_honoured(plan: Plan, copies: NumberCopies, results: Results | Missing, di
     """Whether the instruction returned the number of each block."""
     if isinstance(results, Missing):
         return False
-    numbers = copies.numbers(tuple(block.delay_s for block in plan.blocks), (), dialect)
+    numbers = copies.numbers(plan.delays_s(), (), dialect)
     return [abi.uint_at(results[f"tell-{n}"].data, 1) for n in range(len(numbers))] == numbers
 
 

@@ -3,6 +3,7 @@
 Every block and call states number, time, gas, fees and coinbase: nodes differ in what they assume.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,13 +24,22 @@ from .revert_reason import reason_in
 
 @dataclass(frozen=True, slots=True)
 class SimulatedStep:
-    """One call of a simulation. ``label`` is unique in its plan. ``tip_wei`` None: the environment's."""
+    """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution: the fee
+    for its data is added, but for a limit that has it within (``includes_data_fee``), as a wallet's own has.
+    ``tip_wei`` None: the environment's."""
 
     label: str
     sender: Address
     call: Call
     gas_limit: int
     tip_wei: int | None = None
+    includes_data_fee: bool = False
+
+    def sent_gas(self, dialect: Dialect, base_fee_wei: int) -> int:
+        """The gas limit as it is sent."""
+        if self.includes_data_fee:
+            return self.gas_limit
+        return self.gas_limit + dialect.data_fee.gas(self.call.data, base_fee_wei)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +60,17 @@ class PlannedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole simulation on one pinned block, in one environment."""
+    """A whole simulation on one pinned block, in one environment. ``passes_numbers``: as many block numbers
+    pass as in its seconds on the chain; else each block has the next number. Numbers that are skipped cost
+    geth and nitro a block each, so they pass only for code that may read them."""
 
     environment: Environment
     blocks: tuple[PlannedBlock, ...]
+    passes_numbers: bool = False
+
+    def delays_s(self) -> tuple[int, ...]:
+        """The seconds before each block."""
+        return tuple(block.delay_s for block in self.blocks)
 
 
 def join_plans(plans: Mapping[str, Plan]) -> Plan:
@@ -129,8 +146,7 @@ def _place_copies(
     copies: NumberCopies,
 ) -> None:
     """Puts the copies where the plan sets no code of its own, and the number into every block."""
-    delays_s = tuple(block.delay_s for block in plan.blocks)
-    numbers = copies.numbers(delays_s, (number for number, _ in clock), dialect)
+    numbers = copies.numbers(plan.delays_s(), (number for number, _ in clock), dialect)
     for block, number in zip(blocks, numbers, strict=True):
         block["blockOverrides"] |= copies.block_override(number, dialect)
     for address, code in copies.copies:
@@ -148,10 +164,11 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
     """Number and timestamp of each planned block."""
     times = []
     number, time_s = pinned.number, pinned.timestamp_s
-    steps = dialect.numbers(tuple(block.delay_s for block in plan.blocks))
+    steps = dialect.numbers(plan.delays_s(), plan.passes_numbers)
     for block, step in zip(plan.blocks, steps, strict=True):
         number += step
-        time_s += block.delay_s
+        # geth refuses equal timestamps.
+        time_s += max(1, block.delay_s)
         times.append((number, time_s))
     return times
 
@@ -179,7 +196,7 @@ def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> d
             {
                 "from": step.sender,
                 "to": step.call.to,
-                "gas": hex(step.gas_limit),
+                "gas": hex(step.sent_gas(dialect, environment.base_fee_wei)),
                 "input": step.call.data,
                 **({"value": hex(step.call.value_wei)} if step.call.value_wei else {}),
                 **_fees(step, environment),
@@ -225,9 +242,19 @@ class _CallRead:
     error_data: bytes | None
 
 
+GAS_POOL_SPENT = Missing("token", "its trades use more gas than a node gives one request")
+"""The result of a simulation that met the end of the node's gas pool: it was not run to its end, which says
+nothing about the token. A smaller request may tell."""
+_INTRINSIC_GAS, _BLOCK_GAS = -38013, -38015
+_SUPPLIED_GAS = re.compile(r"supplied gas (\d{1,20})\)")
+
+
 def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
-    """The results by label; Missing when the node did not run the plan, or ran another one."""
+    """The results by label; Missing when the node did not run the plan, or ran another one;
+    ``GAS_POOL_SPENT`` when its gas did not suffice for the plan."""
     if isinstance(answer, RpcError):
+        if _is_gas_spent(plan, answer, dialect):
+            return GAS_POOL_SPENT
         return Missing("node", f"the node did not run the simulation ({describe_error(answer)})")
     try:
         blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
@@ -236,9 +263,21 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
         return Missing("node", f"the simulation's answer does not match the request ({str(error)[:60]})")
 
 
-def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:
+def _is_gas_spent(plan: Plan, error: RpcError, dialect: Dialect) -> bool:
+    """Whether the node refused the plan because its calls before one used up the pool's or a block's gas. A
+    call gets what is left, which is not the gas that was asked for, and less than its intrinsic gas."""
+    if error.code == _BLOCK_GAS or "gas limit reached" in error.message:
+        return True
+    supplied = _SUPPLIED_GAS.search(error.message) if error.code == _INTRINSIC_GAS else None
+    base_fee_wei = plan.environment.base_fee_wei
+    sent = {step.sent_gas(dialect, base_fee_wei) for block in plan.blocks for step in block.steps}
+    return supplied is not None and int(supplied[1]) not in sent
+
+
+def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results | Missing:
     results: Results = {}
     clock = _clock(plan, pinned, dialect)
+    pool_gas, base_fee_wei = dialect.gas_pool, plan.environment.base_fee_wei
     for (number, time_s), planned, block in zip(
         clock, plan.blocks, _requested_blocks(clock, blocks), strict=True
     ):
@@ -247,7 +286,13 @@ def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: 
         if len(block.calls) != len(planned.steps):
             raise ValueError("another number of calls")
         for step, call in zip(planned.steps, block.calls, strict=True):
-            results[step.label] = _step_result(step, call, dialect)
+            result = results[step.label] = _step_result(step, call, dialect)
+            if pool_gas is None:
+                continue
+            # A call that was given less than its limit may fail for that alone.
+            if not result.ok and pool_gas < step.sent_gas(dialect, base_fee_wei):
+                return GAS_POOL_SPENT
+            pool_gas -= result.gas_used
     return results
 
 

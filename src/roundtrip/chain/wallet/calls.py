@@ -296,7 +296,7 @@ def _metadata_reads(
 
 def _call_steps(wallet_calls: WalletCalls) -> list[SimulatedStep]:
     return [
-        SimulatedStep(f"call-{n}", wallet_calls.wallet, call, limit)
+        SimulatedStep(f"call-{n}", wallet_calls.wallet, call, limit, includes_data_fee=True)
         for n, (call, limit) in enumerate(zip(wallet_calls.calls, wallet_calls.gas_limits, strict=True))
     ]
 

@@ -77,16 +77,20 @@ TOOK_TOO_LONG = "it took too long"
 
 
 class NodeFault(RoundtripError):
-    """The chain's node gave no usable answer; a retry may help. ``why``: a clause such as "the node sent no
-    block 5"."""
+    """The chain's node gave no usable answer. ``why``: a clause such as "the node sent no block 5".
+    ``remedy``: what helps, a clause such as "use another node"; empty: a retry may help."""
 
-    def __init__(self, why: str) -> None:
-        is_late = why == TOOK_TOO_LONG
-        self.why = why
-        super().__init__(
-            "upstream",
-            "The chain did not answer in time." if is_late else f"The chain did not answer: {why}.",
-        )
+    def __init__(self, why: str, remedy: str = "") -> None:
+        self.why, self.remedy = why, remedy
+        super().__init__("upstream", _describe_fault(why, remedy))
+
+
+def _describe_fault(why: str, remedy: str) -> str:
+    if remedy:
+        return f"{why[:1].upper()}{why[1:]}: {remedy}."
+    if why == TOOK_TOO_LONG:
+        return "The chain did not answer in time."
+    return f"The chain did not answer: {why}."
 
 
 class ServiceFull(RoundtripError):

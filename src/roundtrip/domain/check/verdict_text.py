@@ -14,6 +14,8 @@ from .venue_reading import VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
 
+_NODE_FAULT_LENGTH = 240
+"""A fault of the node, with its words and what helps."""
 _OUT_OF_GAS = "out of gas"
 
 POOL_GOT_LESS = frozenset({"IIA"})
@@ -22,7 +24,8 @@ POOL_GOT_LESS = frozenset({"IIA"})
 
 def unproven(missing: Missing) -> str:
     """The sentences for code unproven, with the reason."""
-    why = names.reason(missing.why).rstrip(".")
+    length = names.REASON_LENGTH if missing.fault == "token" else _NODE_FAULT_LENGTH
+    why = names.reason(missing.why, length).rstrip(".")
     if missing.fault == "token":
         # A fault of the node's answer is a sentence of its own.
         cause = f"{'.' if why[:1].isupper() else ':'} {why}" if why else ""

@@ -14,9 +14,16 @@ from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
-from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, venue_amounts
+from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys, venue_amounts
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
-from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
+from roundtrip.chain.simulate.request import (
+    GAS_POOL_SPENT,
+    Plan,
+    Results,
+    join_plans,
+    merge_blocks,
+    results_of,
+)
 from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -25,6 +32,7 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
     CompletedBuy,
+    CrowdWallet,
     Curve,
     Environment,
     EnvironmentBuy,
@@ -44,8 +52,17 @@ from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
 from .candidates import Candidates, unseen_venues
-from .crowd import crowd_blocks, draw_crowd, quote_crowd_buys, read_crowd_buys, recall_wallets
-from .number_passing import control_copies, find_copies
+from .crowd import (
+    WHOLE_CROWD,
+    CrowdPart,
+    crowd_blocks,
+    crowd_parts,
+    draw_crowd,
+    quote_crowd_buys,
+    read_crowd_buys,
+    recall_wallets,
+)
+from .number_passing import PassedNumbers, control_copies, find_copies
 from .session import (
     BlockGaps,
     CheckSession,
@@ -225,7 +242,9 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
     answers, sent = await run.ask(_reads(run, places, facts_plan), sendable)
     results = {trial: plan for trial, plan in plans.items() if isinstance(plan, Missing)} | sent
 
-    facts = run.results(facts_plan, answers["facts"])
+    facts = side_buys = run.results(facts_plan, answers["facts"])
+    if facts == GAS_POOL_SPENT:
+        facts = await _ask_facts_in_parts(run, places)
     _check_chain(answers["chain id"], facts, run.means.chain_id)
     launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), run.means.contracts)
     venues = []
@@ -237,10 +256,13 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         main = BuyTrial(place, "probe")
         outcomes_of = {main: _read_buy(run, main, results[main], launch)}
         for trial in _side_trials(place):
-            result = results[trial] if trial in results else _side_results(facts, number, trial.size)
+            result = results[trial] if trial in results else _side_results(side_buys, number, trial.size)
             outcomes_of[trial] = _read_buy(run, trial, result, launch)
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
-        given_raw = _given_raw(run, place, results[main])
+        given_raw, bought = _given_raw(run, place, results[main]), outcomes_of[main]
+        wallets: tuple[CrowdWallet, ...] = ()
+        if run.crowd_seed is not None:
+            wallets = draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
         venues.append(
             VenueTrial(
                 place,
@@ -248,9 +270,8 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 _buys(outcomes_of),
                 refusal,
                 given_raw,
-                ()
-                if run.crowd_seed is None
-                else draw_crowd(run.crowd_seed, place, run.head, run.means.policy),
+                wallets,
+                crowd_parts=crowd_parts(run, bought, wallets) if isinstance(bought, CompletedBuy) else 1,
                 recalled_wallets=recall_wallets(run, place, pool, launch),
             )
         )
@@ -288,10 +309,6 @@ def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
         return 0
     amounts = venue_amounts(result["buy"], place, run.setting)
     return 0 if amounts is None else amounts.token_raw
-
-
-def _place_of(name: VenuePlace | BuyTrial) -> VenuePlace:
-    return name if isinstance(name, VenuePlace) else name.place
 
 
 def _side_trials(place: VenuePlace) -> list[BuyTrial]:
@@ -350,6 +367,32 @@ def _facts_plan(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
     return Plan(reader, tuple(blocks))
 
 
+async def _ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Results | Missing:
+    """The facts and the pay-outs without the buys, in several simulations: one batch. Their reads do not
+    depend on each other. Raises NodeFault."""
+    env, setting = run.environments[0], run.setting
+    plan = token_facts.facts_plan(run.token, places, run.means.contracts, env, run.means.policy)
+    reads = token_facts.with_code_read(plan.blocks[0], run.token, env, run.means.policy)
+    blocks = [reads, *([probe_plans.pay_out_block(places, setting, env)] if places else [])]
+    plans = [
+        Plan(env, (replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
+        for block in blocks
+        for at in range(0, len(block.steps), _FACTS_A_REQUEST)
+    ]
+    answers = await run.means.node.batch([run.request(plan) for plan in plans], run.meter)
+    facts: Results = {}
+    for plan, answer in zip(plans, answers, strict=True):
+        results = run.results(plan, answer)
+        if isinstance(results, Missing):
+            return results
+        facts |= results
+    return facts
+
+
+_FACTS_A_REQUEST = 24
+"""Reads that fit a node's gas pool even where each uses up its limit, or pays a large fee for its data."""
+
+
 def _side_environment(run: CheckSession, place: VenuePlace, size: Size) -> Environment:
     return legs.cast(run.environments[0], f"{place.venue.at()} {size} beside")
 
@@ -378,10 +421,12 @@ async def _with_more_buys(
     """The venues with the buys that the first batch makes necessary, each in a simulation of its own. Sends
     one batch, or none."""
     trials = [trial for venue in venues if venue.exists() for trial in _more_buys(venue)]
-    plans: dict[VenuePlace | BuyTrial, Plan | Missing] = {trial: _buy_plan(run, trial) for trial in trials}
+    plans: dict[_CrowdBuy | BuyTrial, Plan | Missing] = {trial: _buy_plan(run, trial) for trial in trials}
     measured = [venue for venue in venues if _is_to_measure(run, venue, launch)]
-    plans |= {venue.place: _crowd_buy_plan(run, venue) for venue in measured}
-    sendable = {name: (_place_of(name), plan) for name, plan in plans.items() if isinstance(plan, Plan)}
+    for venue in measured:
+        parts = WHOLE_CROWD.split(venue.crowd_parts)
+        plans |= {_CrowdBuy(venue.place, part): _crowd_buy_plan(run, part.of(venue)) for part in parts}
+    sendable = {name: (name.place, plan) for name, plan in plans.items() if isinstance(plan, Plan)}
     if not sendable:
         return venues
     try:
@@ -398,17 +443,36 @@ async def _with_more_buys(
         }
         by_size = {buy.size: buy.outcome for buy in venue.buys} | found
         buys = tuple(EnvironmentBuy(size, 0, outcome) for size, outcome in by_size.items())
-        crowd = _read_crowd(run, venue, results[venue.place]) if venue.place in results else None
+        crowd_results = {
+            name.part: result
+            for name, result in results.items()
+            if isinstance(name, _CrowdBuy) and name.place == venue.place
+        }
+        crowd = _read_crowd(run, venue, crowd_results) if crowd_results else None
         more.append(replace(venue, buys=buys, crowd=crowd))
     return more
 
 
-def _read_crowd(run: CheckSession, venue: VenueTrial, result: PlanResult) -> CrowdBuys | Missing:
-    if isinstance(result, Missing):
-        return result
-    if isinstance(result, RefusedCall):
-        return Missing("token", result.reason or "")
-    return read_crowd_buys(run, venue, result)
+class _CrowdBuy(NamedTuple):
+    """The measured buys of a part of the crowd."""
+
+    place: VenuePlace
+    part: CrowdPart
+
+
+def _read_crowd(
+    run: CheckSession, venue: VenueTrial, results: Mapping[CrowdPart, PlanResult]
+) -> CrowdBuys | Missing:
+    wallets = venue.crowd_wallets
+    buys: dict[CrowdWallet, MemberBuys | RefusedCall | Missing] = {}
+    for part, result in results.items():
+        if isinstance(result, Missing):
+            return result
+        if isinstance(result, RefusedCall):
+            return Missing("token", result.reason or "")
+        measured = read_crowd_buys(run, part.of(venue), result)
+        buys |= zip(measured.wallets, measured.buys, strict=True)
+    return CrowdBuys(wallets, tuple(buys[wallet] for wallet in wallets))
 
 
 def _is_to_measure(run: CheckSession, venue: VenueTrial, launch: AnyLaunch | Missing | None) -> bool:
@@ -429,29 +493,25 @@ def _crowd_buy_plan(run: CheckSession, venue: VenueTrial) -> Plan | Missing:
 
 
 def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
-    """Smaller buys where the main one was not filled, and side buys that ran out of gas."""
+    """Smaller buys where the main one was not filled, and side buys that ran out of gas, or were not run
+    because their simulation did."""
     by_size = {buy.size: buy.outcome for buy in venue.buys}
     main = by_size.get("probe")
     if not isinstance(main, CompletedBuy) or not is_filled(main):
         yield from (BuyTrial(venue.place, size) for size in _SMALLER_SIZES)
     for size in _SIDE_SIZES:
         outcome = by_size.get(size)
-        if isinstance(outcome, RefusedCall) and outcome.reason == _OUT_OF_GAS:
+        is_starved = isinstance(outcome, RefusedCall) and outcome.reason == _OUT_OF_GAS
+        if is_starved or outcome == GAS_POOL_SPENT:
             yield BuyTrial(venue.place, size)
 
 
 # --- contracts that may read the block number ------------------------------------------------------
 
 
-def _is_block_number_fixed(run: CheckSession) -> bool:
-    return not run.head.known_dialect().lets_numbers_pass()
-
-
 def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
     """Contracts beside the token that take part in its trades and have unknown code: hooks, and quotes
-    other than eth, weth and usdg. Empty where the node's block number advances."""
-    if not _is_block_number_fixed(run):
-        return ()
+    other than eth, weth and usdg."""
     known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
     parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
     return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
@@ -466,8 +526,6 @@ def _block_gaps(
 ) -> BlockGaps:
     """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
     before a sell, and the launchpad approves their quotes: both are trusted."""
-    if not _is_block_number_fixed(run):
-        return {}
     codes = {run.token: code}
     codes |= {
         contract: token_facts.read_code(answers[contract]) for contract in _strange_contracts(run, places)
@@ -486,12 +544,21 @@ def _block_gaps(
 
 
 async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
-    """The session in which block numbers pass where they can be made to. Where copies let them pass, buys
-    again with these, beside their control: what is held later may depend on block numbers."""
-    trials = choose_venues(data.venues, run.means.policy)
-    found = await find_copies(run, trials, data.block_gaps, data.launch, data.code)
-    if found.copies is None:
-        return replace(run, block_gaps=found.gaps), data
+    """The session in which block numbers pass on the venues where a trade may read them. There it buys again
+    with passing numbers, beside the control of copies where these let them pass: what is held later may
+    depend on block numbers."""
+    if not data.block_gaps:
+        return run, data
+    dialect, trials = run.head.known_dialect(), choose_venues(data.venues, run.means.policy)
+    if dialect.lets_numbers_pass():
+        found = PassedNumbers(data.block_gaps)
+    else:
+        found = await find_copies(run, trials, data.block_gaps, data.launch, data.code)
+    gaps = {} if dialect.lets_numbers_pass() else found.gaps
+    counting = found.venues() & {trial.place.venue for trial in trials}
+    run = replace(run, counting=counting, block_gaps=gaps)
+    if not counting or not (found.copies or dialect.own_numbers):
+        return run, data
     controlling, buying = Meter(), Meter()
     buyer = replace(run, meter=buying, copies=found.copies)
     passed, again = await at_once(
@@ -499,10 +566,12 @@ async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSes
         ask_buy_round(buyer, tuple(venue.place for venue in data.venues)),
     )
     run.meter.add(controlling, buying)
-    run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
+    if found.copies is not None:
+        run = replace(run, block_gaps=passed.gaps, copies=passed.copies)
+        if passed.copies is None:
+            return run, data
     # The facts stay: what is read beside the copies has the copied code.
-    is_copied = passed.copies is not None
-    return run, replace(data, venues=again.venues, numbers=passed.evidence) if is_copied else data
+    return run, replace(data, venues=again.venues, numbers=passed.evidence)
 
 
 # --- which places are tried in full ----------------------------------------------------------------

@@ -1,10 +1,12 @@
 """The crowd of a venue: drawn wallets that differ as real ones do. They buy in the buy round and sell among
 others in the sell round; the isolation round tries those alone that met something else."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
+from roundtrip.chain.rpc.dialect import GAS_POOL
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import CrowdTrader, Member
@@ -186,6 +188,53 @@ def redraw_wallet(
         return draw_crowd(seed, place, head, policy)[recalled.number]
     main = main_wallet(environments.draw(seed, head, policy)[0])
     return crowd_plans.plain_wallet(main.buyer, main.nonce, policy.probe_wei, policy.later_s)
+
+
+# --- parts of a crowd that one simulation has no gas for -------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdPart:
+    """Every wallet from ``first`` on in steps of ``step``: wallets of all sizes."""
+
+    first: int = 0
+    step: int = 1
+
+    def split(self, into: int) -> tuple["CrowdPart", ...]:
+        """The part's own parts."""
+        return tuple(CrowdPart(self.first + n * self.step, self.step * into) for n in range(into))
+
+    def of(self, trial: VenueTrial) -> VenueTrial:
+        """The venue with these wallets only, and with what is known of their buys."""
+        chosen = slice(self.first, None, self.step)
+        crowd = trial.crowd
+        if isinstance(crowd, CrowdBuys):
+            crowd = CrowdBuys(crowd.wallets[chosen], crowd.buys[chosen])
+        return replace(trial, crowd_wallets=trial.crowd_wallets[chosen], crowd=crowd)
+
+
+WHOLE_CROWD = CrowdPart()
+_SMALL_CALLS, _SMALL_GAS = 9, 60_000
+"""A wallet's approvals, reads and swaps of money, and what each uses at least."""
+_POOL_USED_BPS = 8000
+"""The share of a node's gas pool that plans count on: sells use other gas than buys."""
+
+
+def crowd_parts(run: CheckSession, main: CompletedBuy, wallets: Sequence[CrowdWallet]) -> int:
+    """In how many simulations the crowd trades, so that each fits the gas that a node gives a simulation, by
+    the gas that the main wallet's buy and approvals used. One for ordinary tokens."""
+    small_gas = _SMALL_CALLS * max(_SMALL_GAS, main.approve_gas)
+    gas = 0
+    for wallet in wallets:
+        sells_count = run.means.policy.pieces if wallet.way == "pieces" else 1
+        gas += main.gas * (sells_count + (2 if wallet.again_wei else 1)) + small_gas
+    room = pool_gas(run) * _POOL_USED_BPS // BPS - main.gas - small_gas
+    return min(max(1, len(wallets)), -(-gas // max(1, room)))
+
+
+def pool_gas(run: CheckSession) -> int:
+    """The gas of one simulation. A node without a limit gets the usual one, so that checks are the same."""
+    return run.head.known_dialect().gas_pool or GAS_POOL
 
 
 # --- what the buys bring ----------------------------------------------------------------------------

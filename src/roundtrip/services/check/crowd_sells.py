@@ -1,7 +1,7 @@
 """The crowd in the sell round: which wallets trade, and what they met among others. The isolation round tries
 those alone that met something else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
@@ -80,14 +80,23 @@ def choose_sellers(
     return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused), left_out), 0)
 
 
+def limits_gas(run: CheckSession, sells: CrowdSells) -> int:
+    """The gas limits of all its buys and sells together."""
+    return sum(_limits_gas(run.means.policy, member, member.sell_gas) for member in sells.members)
+
+
+def _limits_gas(policy: Policy, member: Member, sell_gas: int) -> int:
+    buys_count = 2 if member.wallet.again_wei else 1
+    return member.buy_gas * buys_count + sell_gas * (policy.pieces if member.wallet.way == "pieces" else 1)
+
+
 def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells:
     """The same wallets, each sell with at least ``least_gas``. Leaves out those, the last first, with whom a
     simulation would use too much gas."""
     policy, members, bought, gas = run.means.policy, list[Member](), list[MemberBuys](), 0
     for member, buys in zip(sells.members, sells.buys, strict=True):
-        wallet, sell_gas = member.wallet, max(member.sell_gas, least_gas)
-        more_gas = member.buy_gas * (2 if wallet.again_wei else 1)
-        more_gas += sell_gas * (policy.pieces if wallet.way == "pieces" else 1)
+        sell_gas = max(member.sell_gas, least_gas)
+        more_gas = _limits_gas(policy, member, sell_gas)
         if gas + more_gas <= policy.crowd_gas:
             gas += more_gas
             members.append(replace(member, sell_gas=sell_gas))
@@ -258,24 +267,25 @@ class Isolation:
 def isolations(
     run: CheckSession,
     crowd: Crowd,
-    sells: CrowdSells,
+    parts: Sequence[CrowdSells],
     main_sells: MainSells,
     main: CompletedBuy,
-    recalled: tuple[Member, ...] = (),
+    recalled: Sequence[CrowdSells] = (),
 ) -> list[Isolation]:
     """The trades that find out why some wallets met something else than the main one; empty: none did.
-    ``recalled``: members that are not among ``sells``."""
+    ``parts``: of the crowd; a wallet's company is its part, of a recalled one the first."""
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
-    most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
-    buy_gas = max((_LEAST_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in sells.members)))
-    return [
-        replace(isolation, sell_gas=most_gas, buy_gas=buy_gas)
-        for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]
-        for isolation in _isolations_of(
-            run, number, crowd.trades[number], sells, (main, main_sells), recalled
-        )
-    ]
+    members = [member for sells in parts for member in sells.members]
+    most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in members)))
+    buy_gas = max((_LEAST_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in members)))
+    others = tuple(member for sells in recalled for member in sells.members)
+    asked = list[Isolation]()
+    for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]:
+        wallet = crowd.trades[number].wallet
+        own = next((sells for sells in parts if any(m.wallet == wallet for m in sells.members)), parts[0])
+        asked += _isolations_of(run, number, crowd.trades[number], own, (main, main_sells), others)
+    return [replace(isolation, sell_gas=most_gas, buy_gas=buy_gas) for isolation in asked]
 
 
 def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[int]:

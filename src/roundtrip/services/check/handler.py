@@ -104,7 +104,7 @@ async def _check_at(
     evidence = await run_later_rounds(bought, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    dialect = head.known_dialect().name
+    dialect = head.known_dialect()
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
     answer = present(evidence, judgement, ctx.policy, now_s)

@@ -29,6 +29,7 @@ from roundtrip.chain.simulate.request import Plan, StepResult, build
 from roundtrip.chain.simulate.token_facts import code_call
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     LaunchRecord,
@@ -73,13 +74,18 @@ class _NodeNumbers:
 
 @dataclass(frozen=True, slots=True)
 class PassedNumbers:
-    """``gaps``: the venues whose later trades stay unknown. ``copies``: for all later simulations, if they
-    pass their control; None: no code of a trade reads NUMBER. ``counting``: the trades that run them."""
+    """``gaps``: the venues whose later trades stay unknown where numbers cannot pass. ``copies``: for later
+    simulations, if they pass their control; None: no code of a trade reads NUMBER. ``counting``: the trades
+    that run them."""
 
     gaps: BlockGaps
     copies: NumberCopies | None = None
     counting: tuple["ReachedCodes", ...] = ()
     evidence: NumberSubstitution | None = None
+
+    def venues(self) -> frozenset[Venue]:
+        """The venues where a trade reaches code that reads block numbers, or that may."""
+        return frozenset((*self.gaps, *(reached.trial.place.venue for reached in self.counting)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +293,8 @@ async def _choose_instruction(
     batch for each that is tried beside the first. Raises NodeFault."""
     used = frozenset[int]().union(*(reached.opcodes() for reached in counting))
     block, dialect = run.head.block, run.head.known_dialect()
-    for name, op in INSTRUCTIONS.items():
-        if op in used or (name == _FIRST and not node.sets_first):
+    for name in dialect.stand_ins:
+        if INSTRUCTIONS[name] in used or (name == _FIRST and not node.sets_first):
             continue
         if name == _FIRST:
             return name
@@ -302,8 +308,9 @@ async def _choose_instruction(
 async def control_copies(run: CheckSession, passed: PassedNumbers) -> PassedNumbers:
     """Runs each venue's sales with the originals and with copies that get the originals' number. A venue
     where anything differs stays unknown. Both have the same blocks: nitro may charge the parent chain's fee,
-    in gas, only where the block's producer is its own."""
-    assert passed.copies is not None
+    in gas, only where the block's producer is its own. Sends nothing where there are no copies."""
+    if passed.copies is None:
+        return passed
     copies, policy = passed.copies, run.means.policy
     block, dialect = run.head.block, run.head.known_dialect()
     plans = [

@@ -11,7 +11,8 @@ from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import READ_METHODS
-from roundtrip.chain.rpc.dialect import BY_NAME
+from roundtrip.chain.rpc.data_fee import DataFee
+from roundtrip.chain.rpc.dialect import BY_NAME, Dialect
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
@@ -58,6 +59,12 @@ class Claim:
     inputs: ProofInputs
     trips: list[list[list[dict[str, Any]]]]
 
+    def dialect(self) -> Dialect | None:
+        """The dialect of the check's node, with its fee for data and its gas pool; None: it is unknown."""
+        known = BY_NAME.get(self.proof.dialect)
+        fee = DataFee(self.proof.data_fee_wei)
+        return None if known is None else replace(known, gas_pool=self.proof.gas_pool, data_fee=fee)
+
     def check_inputs(self) -> CheckInputs:
         """The inputs of the check. Raises ValueError where no check can have them."""
         evidence = self.evidence
@@ -70,7 +77,7 @@ class Claim:
             prev_randao="0x",
             market=replace(evidence.market, rates=()),
             heard_s=0.0,
-            dialect=BY_NAME.get(self.proof.dialect),
+            dialect=self.dialect(),
         )
         inputs = self.inputs
         candidates = Candidates(inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete)

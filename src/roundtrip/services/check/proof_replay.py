@@ -8,6 +8,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.recorder import CallComparer
 from roundtrip.chain.simulate.rates import GivenRates, Rates
@@ -132,9 +133,18 @@ async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
                 f"your node is of kind {probed.dialect.name}, and the check was made on one of kind "
                 f"{printable(claim.proof.dialect)}, for which the requests are different"
             )
+        _check_data_fee(claim, probed.dialect)
         await _check_market(claim, trusted, node)
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
+
+
+def _check_data_fee(claim: Claim, dialect: Dialect) -> None:
+    """Checks that the file's fee for data, measured some seconds before its block, is near the block's own:
+    it raises every gas limit. Raises NodeContradicts."""
+    claimed, actual = claim.proof.data_fee_wei, dialect.data_fee.wei
+    if not actual <= 2 * claimed <= 4 * actual:
+        raise NodeContradicts(f"a call's data cost {claimed} wei by the file and {actual} wei on the chain")
 
 
 async def _check_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:

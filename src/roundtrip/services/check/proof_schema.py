@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.proof_input import ProofInputs
@@ -51,6 +52,20 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
             extra_json_schema={"enum": ["anvil", "geth", "nitro"]},
         ),
     ]
+    data_fee_wei: Annotated[
+        int,
+        msgspec.Meta(
+            description="What the chain charged for the data of a call without any, in wei, by which gas "
+            "limits were raised; 0: nothing."
+        ),
+    ]
+    gas_pool: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="The gas that the node gave all calls of one simulation, in which the requests fit; "
+            "null: any."
+        ),
+    ]
     contracts: Annotated[
         dict[str, str],
         msgspec.Meta(description="Addresses of the contracts that the calls go through, by name."),
@@ -82,6 +97,8 @@ class _KeptBeginning(msgspec.Struct):
     """What is kept beside the evidence and the trips."""
 
     dialect: str
+    data_fee_wei: int
+    gas_pool: int | None
     contracts: dict[str, str]
     verdict: VerdictAnswer
     begun: msgspec.Raw
@@ -97,11 +114,20 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
-def encode_proof_inputs(contracts: Contracts, dialect: str, verdict: Verdict, inputs: ProofInputs) -> bytes:
+def encode_proof_inputs(
+    contracts: Contracts, dialect: Dialect, verdict: Verdict, inputs: ProofInputs
+) -> bytes:
     """Encodes what is stored beside the evidence and the trips."""
     encoded = msgspec.Raw(canonical_json.dump(inputs))
     return msgspec.json.encode(
-        _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), encoded)
+        _KeptBeginning(
+            dialect.name,
+            dialect.data_fee.wei,
+            dialect.gas_pool,
+            name_contracts(contracts),
+            present_verdict(verdict),
+            encoded,
+        )
     )
 
 
@@ -123,6 +149,8 @@ def present(stored: KeptProof) -> CheckProof:
         checked_at=stored.checked_at,
         policy_version=evidence.policy_version,
         dialect=beside.dialect,
+        data_fee_wei=beside.data_fee_wei,
+        gas_pool=beside.gas_pool,
         contracts=beside.contracts,
         verdict=beside.verdict,
         begun=beside.begun,

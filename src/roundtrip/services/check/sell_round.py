@@ -7,7 +7,7 @@ from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import outcomes, probe_plans
 from roundtrip.chain.simulate.code_signs import code_signs
 from roundtrip.chain.simulate.crowd_plans import Member
-from roundtrip.chain.simulate.request import Plan, join_plans, results_of
+from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
@@ -29,6 +29,7 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
+from .crowd import WHOLE_CROWD, CrowdPart, pool_gas
 from .crowd_sells import (
     CrowdSells,
     Isolation,
@@ -40,6 +41,7 @@ from .crowd_sells import (
     give_gas,
     isolation_plan,
     isolations,
+    limits_gas,
     measure_sellers,
     read_company,
     read_crowd_sells,
@@ -94,10 +96,11 @@ class _CrossSell:
 
 @dataclass(frozen=True, slots=True)
 class _CrowdSell:
-    """The crowd's buys and sells; with ``recalled`` those of the wallets of earlier checks."""
+    """The buys and sells of a part of the crowd; with ``recalled`` those of the wallets of earlier checks."""
 
     venue: int
     recalled: bool = False
+    part: CrowdPart = WHOLE_CROWD
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,8 @@ async def ask_sell_round(
     groups = _plan_sells(run, trials, crowds)
     results = await _send_groups(run, trials, groups)
     venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
-    short = _crowds_that_got_less(run, trials, crowds, results)
+    crowds, short = _split_crowds(run, trials, launch, crowds, results)
+    short |= _crowds_that_got_less(run, trials, crowds, results)
     crowds |= short
     short |= _crowds_short_of_gas(run, trials, crowds, results)
     crowds |= short
@@ -212,7 +216,8 @@ def _choose_crowds(
     for number, trial in enumerate(trials):
         main = trial.completed_buy("probe")
         if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
-            crowds[_CrowdSell(number)] = choose_sellers(run, trial, launch, main)
+            for part in WHOLE_CROWD.split(trial.crowd_parts):
+                crowds[_CrowdSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
             recalled = choose_recalled(run, trial, launch, main) if trial.recalled_wallets else None
             if isinstance(recalled, CrowdSells):
                 crowds[_CrowdSell(number, recalled=True)] = recalled
@@ -264,6 +269,32 @@ def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan
     amount_raw, main = amount_of_size(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
     assert main is not None
     return crowd_plan(run, trial.place, amount_raw, main, sells)
+
+
+def _split_crowds(
+    run: CheckSession,
+    trials: list[VenueTrial],
+    launch: AnyLaunch | Missing | None,
+    crowds: _Crowds,
+    results: _SellResults,
+) -> tuple[_Crowds, dict[_CrowdSell, CrowdSells]]:
+    """The crowds, with each that used up the node's gas pool in smaller parts, and these parts. They fit even
+    where each trade uses up its limit."""
+    kept, again = dict(crowds), dict[_CrowdSell, CrowdSells]()
+    for sell, sells in crowds.items():
+        trial, main = trials[sell.venue], trials[sell.venue].completed_buy("probe")
+        if isinstance(sells, Missing) or main is None or results.get(sell) != GAS_POOL_SPENT or sell.recalled:
+            continue
+        parts = min(len(sells.members), 1 + 2 * limits_gas(run, sells) // pool_gas(run))
+        if parts < 2:
+            continue
+        del kept[sell]
+        for part in sell.part.split(parts):
+            chosen = choose_sellers(run, part.of(trial), launch, main)
+            kept[replace(sell, part=part)] = chosen
+            if isinstance(chosen, CrowdSells):
+                again[replace(sell, part=part)] = chosen
+    return kept, again
 
 
 def _crowds_that_got_less(
@@ -346,17 +377,16 @@ def _plan_isolation(
                 probe = Probe(size, policy.later_s, BPS, 0, "second route")
                 plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
-        sells, recalled = crowds.get(_CrowdSell(number)), crowds.get(_CrowdSell(number, recalled=True))
-        if isinstance(venue.crowd, Crowd) and isinstance(sells, CrowdSells) and main is not None:
+        parts = _parts(crowds, number)
+        if isinstance(venue.crowd, Crowd) and parts and main is not None:
             main_met = main_sells(reading)
-            others = recalled.members if isinstance(recalled, CrowdSells) else ()
-            asked = isolations(run, venue.crowd, sells, main_met, main, others)
-            sellers = company_sellers(run, venue.crowd, sells, main_met)
-            if sellers:
-                amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
-                plans[_CompanySell(number, tuple(sellers.items()))] = company_plan(
-                    run, trial.place, amount_raw, main, sells, sellers
-                )
+            asked = isolations(run, venue.crowd, parts, main_met, main, _parts(crowds, number, recalled=True))
+            for sells in parts:
+                if sellers := company_sellers(run, venue.crowd, sells, main_met):
+                    amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
+                    plans[_CompanySell(number, tuple(sellers.items()))] = company_plan(
+                        run, trial.place, amount_raw, main, sells, sellers
+                    )
             for isolation in asked:
                 plans[_Isolated(number, isolation)] = (
                     isolation_plan(run, trial.place, isolation)
@@ -364,6 +394,15 @@ def _plan_isolation(
                     else probe_plan(run, trial, pieces_probe(policy, size))
                 )
     return plans | _cross_plans(run, trials, readings)
+
+
+def _parts(crowds: _Crowds, number: int, recalled: bool = False) -> list[CrowdSells]:
+    """The parts of a venue's crowd that trade."""
+    return [
+        sells
+        for sell, sells in crowds.items()
+        if (sell.venue, sell.recalled) == (number, recalled) and isinstance(sells, CrowdSells)
+    ]
 
 
 def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> _Plans:
@@ -459,14 +498,17 @@ def _read_crowd(
     results: _SellResults,
     crowds: _Crowds,
 ) -> Crowd | Missing | None:
-    if _CrowdSell(number) not in crowds:
-        return Crowd((), len(venue.crowd_wallets)) if venue.crowd_wallets else None
-    crowd = _read_trades(run, venue, _CrowdSell(number), results, crowds)
-    recalled = _read_trades(run, venue, _CrowdSell(number, recalled=True), results, crowds)
-    if isinstance(crowd, Missing) or isinstance(recalled, Missing):
-        return crowd if isinstance(crowd, Missing) else recalled
     # Of equals the first are isolated: those that earlier checks have met.
-    crowd = replace(crowd, trades=recalled.trades + crowd.trades)
+    own = sorted((sell for sell in crowds if sell.venue == number), key=lambda sell: not sell.recalled)
+    if all(sell.recalled for sell in own):
+        return Crowd((), len(venue.crowd_wallets)) if venue.crowd_wallets else None
+    crowd = Crowd((), 0)
+    for crowd_sell in own:
+        part = _read_trades(run, venue, crowd_sell, results, crowds)
+        if isinstance(part, Missing):
+            return part
+        left_out = crowd.left_out + (0 if crowd_sell.recalled else part.left_out)
+        crowd = replace(crowd, trades=crowd.trades + part.trades, left_out=left_out)
     isolated = [
         _read_isolated(run, venue, sell.isolation, result)
         for sell, result in results.items()
@@ -481,10 +523,10 @@ def _read_crowd(
 def _read_trades(
     run: CheckSession, venue: VenueTrial, sell: _CrowdSell, results: _SellResults, crowds: _Crowds
 ) -> Crowd | Missing:
-    """What one crowd met; of none nothing."""
-    sells = crowds.get(sell)
-    if sells is None or isinstance(sells, Missing):
-        return sells or Crowd((), 0)
+    """What a part of the crowd met."""
+    sells = crowds[sell]
+    if isinstance(sells, Missing):
+        return sells
     if not sells.members:
         return Crowd(sells.refused, sells.left_out)
     return read_crowd_sells(run, venue.place, sells, results[sell])

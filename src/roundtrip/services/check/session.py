@@ -1,7 +1,7 @@
 """The session of one check: its setting, and the node requests of its rounds."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import msgspec
@@ -45,9 +45,10 @@ reason why their later sells are unknown."""
 
 @dataclass(frozen=True, slots=True)
 class CheckSession:
-    """The state that the rounds of one check share. ``block_gaps`` and ``copies`` are filled by the buy
-    round, and only where simulations cannot advance the block number. ``deep``: the check also tries owner
-    calls and holders' sells.
+    """The state that the rounds of one check share. ``counting``: the venues where block numbers pass,
+    because code that a trade reaches may read them. ``block_gaps`` and ``copies`` are for nodes whose
+    simulations cannot advance the block number. The buy round fills these three. ``deep``: the check also
+    tries owner calls and holders' sells.
     """
 
     means: CheckContext
@@ -56,6 +57,7 @@ class CheckSession:
     setting: Setting
     environments: tuple[Environment, ...]
     meter: Meter
+    counting: frozenset[Venue] = frozenset()
     block_gaps: BlockGaps = field(default_factory=dict)
     copies: NumberCopies | None = None
     deep: bool = False
@@ -65,9 +67,11 @@ class CheckSession:
     """Wallets of earlier checks that trade, too, the newest first."""
 
     def request(self, plan: Plan) -> RpcCall:
-        """The plan as a request on the pinned block; with the copies where its waits need them."""
-        copies = None if self._can_wait(plan) else self.copies
-        return build(plan, self.head.block, self.head.known_dialect(), copies)
+        """The plan as a request on the pinned block; with the copies where block numbers are to pass and
+        cannot without."""
+        dialect = self.head.known_dialect()
+        needs_copies = plan.passes_numbers and not dialect.can_pass(plan.delays_s())
+        return build(plan, self.head.block, dialect, self.copies if needs_copies else None)
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
         """Reads the node's answer to ``request``."""
@@ -82,10 +86,11 @@ class CheckSession:
         return {name: results[name] if gap is None else gap for name, gap in gaps.items()}
 
     def _block_gap(self, place: VenuePlace, plan: Plan) -> Missing | None:
-        return None if self._can_wait(plan) else self.block_gaps.get(place.venue)
+        can_pass = self.head.known_dialect().can_pass(plan.delays_s())
+        return None if can_pass else self.block_gaps.get(place.venue)
 
-    def _can_wait(self, plan: Plan) -> bool:
-        return self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
+    def _with_numbers(self, place: VenuePlace, plan: Plan) -> Plan:
+        return replace(plan, passes_numbers=True) if place.venue in self.counting else plan
 
     async def ask(
         self, reads: Reads, plans: Mapping[Name, tuple[VenuePlace, Plan]]
@@ -96,6 +101,7 @@ class CheckSession:
         own, because a hook can answer with megabytes: then only they are refused. Raises NodeFault when the
         reads have no usable answer.
         """
+        plans = {name: (place, self._with_numbers(place, plan)) for name, (place, plan) in plans.items()}
         groups = _group_plans(plans)
         batches = [[self.request(plans[name][1]) for name in group.names] for group in groups]
         calls = list(reads.values())
@@ -173,6 +179,8 @@ class VenueTrial:
     crowd_wallets: tuple[CrowdWallet, ...] = ()
     crowd: CrowdBuys | Missing | None = None
     """The crowd's measured buys, where the venue's formula does not explain the main buy."""
+    crowd_parts: int = 1
+    """In how many simulations the crowd trades (``crowd.crowd_parts``)."""
     recalled_wallets: tuple[CrowdWallet, ...] = ()
     """Wallets of earlier checks that trade in a simulation of their own."""
 

@@ -165,10 +165,7 @@ def _limits(builder: TradeBuilder, rehearsed: RehearsedTrade, final: WrittenTrad
     def usual_limit(call: Call) -> int:
         matching = [gas for kind, gas in used if kind == trade_builder.kind_of(call)]
         assert matching, "every final step was rehearsed"
-        gas = (matching[0] + _calldata_gas(call)) * 3 // 2 + builder.head.known_dialect().layer_one_gas(
-            call.data
-        )
-        return min(max_gas, gas)
+        return min(max_gas, (matching[0] + _calldata_gas(call)) * 3 // 2)
 
     usual_limits = tuple(usual_limit(call) for call in final.calls)
     higher = [limit for limit in policy.sell_gas_ladder if limit > max(usual_limits)]

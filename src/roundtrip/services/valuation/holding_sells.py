@@ -267,7 +267,7 @@ def _read_control(
     plan = case.build_control(place)
     if isinstance(plan, Missing):
         return Control(plan, ())
-    gap = _find_block_gap(case, place, plan, answers, launch)
+    gap = _find_block_gap(case, place, answers, launch)
     if gap is not None:
         return Control(gap, ())
     whole_raw = case.before_raw + case.amount_raw
@@ -279,7 +279,6 @@ def _read_control(
 def _find_block_gap(
     case: HoldingCase,
     place: VenuePlace,
-    plan: Plan,
     answers: Mapping[Hashable, BatchAnswer],
     launch: AnyLaunch | Missing | None,
 ) -> Missing | None:
@@ -288,7 +287,7 @@ def _find_block_gap(
     addresses = case.addresses_with_code()
     if place.venue in case.passing:
         return None
-    if not addresses or case.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks)):
+    if not addresses:
         return None
     trusted = {case.token} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
     parties = [
@@ -309,7 +308,7 @@ def find_waiting_places(
     launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
     plans = {place: case.build_control(place) for place in places if case.needs_control(place.venue)}
     gaps = {
-        place: _find_block_gap(case, place, plan, answers, launch)
+        place: _find_block_gap(case, place, answers, launch)
         for place, plan in plans.items()
         if isinstance(plan, Plan)
     }

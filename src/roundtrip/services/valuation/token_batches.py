@@ -1,7 +1,7 @@
 """Requests for many tokens in one batch to the node, isolated so that no token's code spoils another's."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -113,12 +113,19 @@ async def _ask_groups(
 
 def _build_call(head: ChainHead, request: BatchRequest) -> RpcCall:
     if request.plan is not None:
-        dialect = head.known_dialect()
-        can_wait = dialect.waits(tuple(block.delay_s for block in request.plan.blocks))
-        return build(request.plan, head.block, dialect, None if can_wait else request.copies)
+        dialect, plan = head.known_dialect(), _with_numbers(head, request.plan)
+        return build(plan, head.block, dialect, None if plan.passes_numbers else request.copies)
     assert request.call is not None
     return request.call
 
 
 def _read(head: ChainHead, request: BatchRequest, answer: msgspec.Raw | RpcError) -> BatchAnswer:
-    return answer if request.plan is None else read(request.plan, answer, head.block, head.known_dialect())
+    if request.plan is None:
+        return answer
+    return read(_with_numbers(head, request.plan), answer, head.block, head.known_dialect())
+
+
+def _with_numbers(head: ChainHead, plan: Plan) -> Plan:
+    """The plan; block numbers pass where that costs the node nothing. Elsewhere code that may read them
+    leaves a sell unknown, or runs as a copy."""
+    return replace(plan, passes_numbers=head.known_dialect().lets_numbers_pass())

@@ -46,16 +46,19 @@ def test_the_errors_own_bytes_come_before_the_returned_ones(answer: Answer, foun
 
 def test_the_numbers_of_a_simulation_stay_within_what_a_node_spans() -> None:
     delays_s = (1, 12, 3588, 82_800, 6)
-    assert ANVIL.numbers(delays_s) == (1, 1, 299, 6900, 1)
+    assert ANVIL.numbers(delays_s, passing=True) == (1, 1, 299, 6900, 1)
     assert GETH.most_numbers == 250
-    steps = GETH.numbers(delays_s)
+    steps = GETH.numbers(delays_s, passing=True)
     assert 245 <= sum(steps) <= 250
     assert min(steps) >= 1
     assert steps[3] > steps[2] > 1
 
 
-def test_where_number_does_not_follow_no_block_is_passed_over() -> None:
-    assert NITRO.numbers((1, 12, 3588, 82_800, 6)) == (1, 1, 1, 1, 1)
+@pytest.mark.parametrize(
+    ("dialect", "passing"), [(NITRO, True), (NITRO, False), (GETH, False), (ANVIL, False)]
+)
+def test_no_number_is_skipped_without_need(dialect: Dialect, passing: bool) -> None:
+    assert dialect.numbers((1, 12, 3588, 82_800, 6), passing) == (1, 1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +67,13 @@ def test_where_number_does_not_follow_no_block_is_passed_over() -> None:
 def test_whether_a_wait_in_numbers_is_as_long_as_on_the_chain(
     dialect: Dialect, moment: bool, hour: bool
 ) -> None:
-    assert dialect.waits((1, 7, 6)) is moment
-    assert dialect.waits((1, 3594, 6)) is hour
+    assert dialect.can_pass((1, 7, 6)) is moment
+    assert dialect.can_pass((1, 3594, 6)) is hour
 
 
 @given(st.lists(st.integers(1, 100_000), min_size=1, max_size=8), st.integers(1, 300))
 def test_every_block_has_a_number_of_its_own(delays_s: list[int], most: int) -> None:
-    steps = Dialect("bound", most_numbers=most).numbers(tuple(delays_s))
+    steps = Dialect("bound", most_numbers=most).numbers(tuple(delays_s), passing=True)
     assert len(steps) == len(delays_s)
     assert min(steps) >= 1
     assert sum(steps) <= max(most, len(delays_s))

@@ -1,4 +1,4 @@
-"""Which dialect an answer shows: samples as each kind of node gives them, written by us."""
+"""Which dialect an answer shows, and what it measures: samples in the shape of recorded answers."""
 
 from typing import Any
 
@@ -6,20 +6,36 @@ import pytest
 
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO
-from roundtrip.chain.rpc.dialect_probe import REVERTED_WITH, TELLER, number_call, probe_call, read_probe
+from roundtrip.chain.rpc.dialect_probe import (
+    REVERTED_WITH,
+    TELLER,
+    TELLER_GAS,
+    ProbedDialect,
+    number_call,
+    probe_call,
+    read_probe,
+)
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import PINNED, raw
 
 FIRST, LAST, TIME_S = PINNED.number + 1, PINNED.number + 4, PINNED.timestamp_s + 37
 PARENT = 21_000_000
+BASE_FEE_WEI = 10**8
+DATA_GAS = 22_780
+"""What nitro's recorded answer to a call without calldata has for its data, at that base fee."""
+
+
+def probed(answer: Any, on_chain: Any) -> ProbedDialect:
+    return read_probe(answer, on_chain, PINNED, BASE_FEE_WEI)
 
 
 def words(*values: int) -> str:
     return "0x" + "".join(format(value, "064x") for value in values)
 
 
-def told(number: int) -> dict[str, Any]:
-    return {"status": "0x1", "gasUsed": "0x5300", "returnData": words(number, TIME_S), "logs": []}
+def told(number: int, data_gas: int = 0) -> dict[str, Any]:
+    gas = hex(TELLER_GAS + data_gas)
+    return {"status": "0x1", "gasUsed": gas, "returnData": words(number, TIME_S, 70_000), "logs": []}
 
 
 def failed(code: int, message: str, data: str | None = None, returned: str = "0x") -> dict[str, Any]:
@@ -45,11 +61,17 @@ GETHS = answer(
     [told(LAST), failed(3, "execution reverted", REVERTED_WITH), failed(-32015, "out of gas")], fillers=True
 )
 NITROS = answer(
-    [told(PARENT), failed(3, "execution reverted", REVERTED_WITH), failed(-32015, "out of gas")], fillers=True
+    [
+        told(PARENT, DATA_GAS),
+        failed(-32000, "execution reverted", REVERTED_WITH),
+        failed(-32015, "out of gas"),
+    ],
+    fillers=True,
 )
 
 
-HERE, ABOVE = raw(words(PINNED.number, TIME_S)), raw(words(PARENT, TIME_S))
+POOL = 50_000_000
+HERE, ABOVE = raw(words(PINNED.number, TIME_S, POOL)), raw(words(PARENT, TIME_S, POOL))
 
 
 def test_the_request_is_of_two_blocks_with_a_gap_between() -> None:
@@ -67,7 +89,7 @@ def test_the_request_is_of_two_blocks_with_a_gap_between() -> None:
     ids=["anvil", "geth", "nitro"],
 )
 def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: int, fills: bool) -> None:
-    found = read_probe(raw(sample), ABOVE if dialect is NITRO else HERE, PINNED)
+    found = probed(raw(sample), ABOVE if dialect is NITRO else HERE)
     assert (found.dialect, found.number_inside, found.timestamp_inside) == (dialect, inside, TIME_S)
     assert found.fills_gaps is fills
 
@@ -86,12 +108,12 @@ def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: in
 )
 def test_an_answer_of_another_kind_is_no_dialect(odd: Any) -> None:
     with pytest.raises(NodeFault):
-        read_probe(odd, HERE, PINNED)
+        probed(odd, HERE)
 
 
 def test_a_node_that_tells_no_numbers_inside_is_not_taken_to_count_them() -> None:
     silent = failed(3, "execution reverted", "0x")
-    found = read_probe(raw(answer([silent, *GETHS[-1]["calls"][1:]], fillers=True)), HERE, PINNED)
+    found = probed(raw(answer([silent, *GETHS[-1]["calls"][1:]], fillers=True)), HERE)
     assert (found.dialect, found.number_inside) == (NITRO, None)
 
 
@@ -99,10 +121,40 @@ def test_a_node_that_tells_no_numbers_inside_is_not_taken_to_count_them() -> Non
 @pytest.mark.parametrize("on_chain", [ABOVE, raw("0x"), RpcError(-32601, "no such method")])
 def test_simulations_with_other_numbers_than_the_chain_are_not_trusted(sample: Any, on_chain: Any) -> None:
     with pytest.raises(NodeFault):
-        read_probe(raw(sample), on_chain, PINNED)
+        probed(raw(sample), on_chain)
 
 
 def test_what_number_is_on_the_chain_is_asked_of_the_pinned_block() -> None:
     call = number_call(PINNED)
     assert (call.method, call.params[1]) == ("eth_call", {"blockHash": PINNED.hash})
     assert call.params[2].keys() == {TELLER}  # type: ignore[attr-defined]
+
+
+def test_no_limit_of_the_request_is_near_the_intrinsic_gas() -> None:
+    """Nitro's has the fee for a call's data in it: at 50 gwei a unit 1.1 M."""
+    blocks = probe_call(PINNED, 100).params[0]["blockStateCalls"]  # type: ignore[index]
+    assert min(int(call["gas"], 16) for block in blocks for call in block["calls"]) == 10_000_000
+    assert "gas" not in number_call(PINNED).params[0]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("sample", "on_chain", "gas"),
+    [(ANVILS, HERE, 0), (GETHS, HERE, 0), (NITROS, ABOVE, DATA_GAS)],
+    ids=["anvil", "geth", "nitro"],
+)
+def test_the_fee_for_data_is_what_a_call_uses_beyond_its_instructions(
+    sample: Any, on_chain: Any, gas: int
+) -> None:
+    fee = probed(raw(sample), on_chain).dialect.data_fee
+    assert (fee.wei, fee.base_fee_wei) == (gas * BASE_FEE_WEI, BASE_FEE_WEI)
+
+
+@pytest.mark.parametrize(
+    ("given", "pool"),
+    [(49_978_000, POOL), (31_977_220, POOL), (24_000_000, 24_000_000), (2**63 - 1, 2**63 - 1)],
+    ids=["the usual", "nitro's most for a call", "less", "no limit"],
+)
+def test_the_pool_is_the_usual_one_unless_a_plain_call_has_other_gas(given: int, pool: int) -> None:
+    on_chain = raw(words(PINNED.number, TIME_S, given))
+    assert probed(raw(GETHS), on_chain).dialect.gas_pool == pool
+    assert probed(raw(ANVILS), on_chain).dialect.gas_pool is None

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.rpc.client import RpcError
-from roundtrip.chain.rpc.dialect import ANVIL, Dialect
+from roundtrip.chain.rpc.data_fee import DataFee
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.simulate.request import (
+    GAS_POOL_SPENT,
     Plan,
     PlannedBlock,
     Results,
@@ -91,7 +93,7 @@ def test_a_plan_becomes_exactly_this_request() -> None:
 
 @pytest.mark.parametrize(("delay_s", "numbers"), [(1, 1), (13, 1), (3600, 300), (86_400, 7200)])
 def test_a_later_block_stands_as_many_numbers_later_as_its_delay_says(delay_s: int, numbers: int) -> None:
-    plan = Plan(ENVIRONMENT, (PlannedBlock(1, ()), PlannedBlock(delay_s, ())))
+    plan = Plan(ENVIRONMENT, (PlannedBlock(1, ()), PlannedBlock(delay_s, ())), passes_numbers=True)
     first, second = (block["blockOverrides"] for block in built(plan)["blockStateCalls"])
     assert (first["number"], first["time"]) == (hex(1_001), hex(1_760_000_001))
     assert (second["number"], second["time"]) == (hex(1_001 + numbers), hex(1_760_000_001 + delay_s))
@@ -99,7 +101,7 @@ def test_a_later_block_stands_as_many_numbers_later_as_its_delay_says(delay_s: i
 
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=6), st.integers(1, 60))
 def test_numbers_and_times_only_rise(delays: list[int], seconds_a_number: int) -> None:
-    plan = Plan(ENVIRONMENT, tuple(PlannedBlock(delay_s, ()) for delay_s in delays))
+    plan = Plan(ENVIRONMENT, tuple(PlannedBlock(delay_s, ()) for delay_s in delays), passes_numbers=True)
     blocks = [b["blockOverrides"] for b in built(plan, Dialect("any", seconds_a_number))["blockStateCalls"]]
     seen = [(PINNED.number, PINNED.timestamp_s)]
     seen += [(int(b["number"], 16), int(b["time"], 16)) for b in blocks]
@@ -305,3 +307,64 @@ def test_what_was_asked_and_what_is_read_agree_about_the_clock() -> None:
     overrides = [block["blockOverrides"] for block in built(PLAN)["blockStateCalls"]]
     for answer, asked in zip(blocks(good()), overrides, strict=True):
         assert (answer["number"], answer["timestamp"]) == (asked["number"], asked["time"])
+
+
+# --- the gas of a request ----------------------------------------------------------------------------
+
+
+def answered_by_geth(answer: Any, pool: int) -> Results | Missing:
+    return read(PLAN, raw(answer), PINNED, replace(GETH, gas_pool=pool))
+
+
+STARVED = by_geth_vm("out of gas", 150_000)
+USED = 171_000
+"""By the calls before the sell."""
+
+
+@pytest.mark.parametrize("failed", [STARVED, by_geth(b"", 150_000), by_geth(error_string("STF"), 90_000)])
+def test_a_call_that_failed_with_less_gas_than_its_limit_was_not_run(failed: dict[str, Any]) -> None:
+    """Also where it says why: less gas makes a router hide the token's own reason."""
+    assert answered_by_geth(blocks(failed), USED + LIMIT - 1) == GAS_POOL_SPENT
+    results = answered_by_geth(blocks(failed), USED + LIMIT)
+    assert isinstance(results, dict)
+    assert not results["sell"].ok
+
+
+def test_a_call_that_succeeded_with_less_gas_than_its_limit_counts() -> None:
+    results = answered_by_geth(blocks(good(gas=90_000)), USED + 100_000)
+    assert isinstance(results, dict)
+    assert results["sell"].ok
+
+
+def test_a_node_without_a_pool_runs_every_call() -> None:
+    assert isinstance(answered(blocks(by_anvil(b"", LIMIT))), dict)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_spent"),
+    [
+        (RpcError(-38013, "err: intrinsic gas too low: have 0, want 21000 (supplied gas 0)"), True),
+        (RpcError(-38013, "err: intrinsic gas too low (supplied gas 20999)"), True),
+        (RpcError(-32603, "err: gas limit reached (supplied gas 9000000)"), True),
+        (RpcError(-38015, "block gas limit reached: remaining: 3000000, required: 9000000"), True),
+        (RpcError(-38013, f"err: intrinsic gas too low (supplied gas {LIMIT})"), False),
+        (RpcError(-38014, "err: insufficient funds for gas * price + value (supplied gas 0)"), False),
+        (RpcError(-32603, "method handler crashed"), False),
+    ],
+)
+def test_a_request_that_its_gas_did_not_suffice_for_is_no_fault_of_the_node(
+    error: RpcError, is_spent: bool
+) -> None:
+    result = read(PLAN, error, PINNED, NITRO)
+    assert (result == GAS_POOL_SPENT) is is_spent
+    assert isinstance(result, Missing)
+    assert (result.fault == "token") is is_spent
+
+
+def test_the_gas_for_data_is_added_to_limits_of_execution_only() -> None:
+    fee = DataFee(10**12, 100)
+    own = replace(SELL, label="own", includes_data_fee=True)
+    plan = Plan(ENVIRONMENT, (PlannedBlock(1, (LOOK, own)),))
+    look, mine = built(plan, replace(NITRO, data_fee=fee))["blockStateCalls"][0]["calls"]
+    assert int(look["gas"], 16) == LIMIT + fee.gas("0x70a08231", ENVIRONMENT.base_fee_wei) > LIMIT
+    assert int(mine["gas"], 16) == LIMIT

@@ -65,7 +65,7 @@ def tried(*odds: CrowdWallet, outcome: object = PAUSED, later: tuple[int, ...] =
     members = (replace(SELLS.members[0], wallet=odds[0]), *SELLS.members[1:])
     trades = tuple(CrowdTrade(drawn_wallet, outcome) for drawn_wallet in odds)  # type: ignore[arg-type]
     sells = replace(SELLS, members=members)
-    return isolations(session(), Crowd(trades, 0), sells, MAIN, bought(RECEIVED, 1, *later))
+    return isolations(session(), Crowd(trades, 0), [sells], MAIN, bought(RECEIVED, 1, *later))
 
 
 def by(actual: list[Isolation]) -> dict[str, Isolation]:
@@ -108,7 +108,7 @@ def test_it_is_tried_as_late_as_it_sold_among_others(after_s: int) -> None:
 
 
 def test_a_wallet_that_is_no_member_sold_at_no_moment_of_its_own() -> None:
-    actual = by(isolations(session(), Crowd((CrowdTrade(odd(), PAUSED),), 0), SELLS, MAIN, BUY))
+    actual = by(isolations(session(), Crowd((CrowdTrade(odd(), PAUSED),), 0), [SELLS], MAIN, BUY))
     assert "time" not in actual
 
 
@@ -175,7 +175,7 @@ def test_three_wallets_are_tried_refused_ones_first_and_the_plainest_of_them() -
         CrowdTrade(fancy, crowd_sale(9000)),
         CrowdTrade(plain, crowd_sale()),
     )
-    actual = isolations(session(), Crowd(trades, 0), SELLS, MAIN, BUY)
+    actual = isolations(session(), Crowd(trades, 0), [SELLS], MAIN, BUY)
     assert list(dict.fromkeys(isolation.of for isolation in actual)) == [2, 1, 0]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.rpc.client import RpcCall
+from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.rpc.recorder import pack
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -57,7 +58,7 @@ def proof(found: Evidence | None = None, **begun: Any) -> Json:
     """What the service would answer with it, as JSON."""
     found = found or sound()
     began = ProofInputs(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
-    document = encode_proof_inputs(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
+    document = encode_proof_inputs(CONTRACTS, ANVIL, judge(found, POLICY).verdict, began)
     trip = pack([[RpcCall("eth_chainId", [])]])
     kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical_json.dump(found), document, [trip])
     answer: Json = json.loads(msgspec.json.encode(present(kept)))
