@@ -148,7 +148,7 @@ class DialectNode(FaultyNode):
         """Of an eth_call. Without a price BASEFEE is 0; nitro keeps the data fee of the limit."""
         sent, block, overrides, given = _complete(params)
         moment = {**({} if max_fee_wei(sent) else {"baseFeePerGas": "0x0"}), **given}
-        gas = min(int(sent["gas"], 16), self.gas_cap) if sent.get("gas") else self.gas_cap
+        gas = min(int(sent.get("gas", hex(self.gas_cap)), 16), self.gas_cap)
         if self.is_nitro:
             _refuse_arbos(overrides)
             header = await self._header(block)
@@ -439,7 +439,8 @@ def _translate_nitro_block(block: Json, in_full: bool) -> None:
 
 def _complete(params: list[Any]) -> tuple[Json, Any, Json, Json]:
     """The parameters of a call, with those that were left out."""
-    block, overrides, moment = [*params[1:], *("latest", {}, {})[len(params) - 1 :]]
+    left_out: tuple[Any, ...] = ("latest", {}, {})
+    block, overrides, moment = (*params[1:], *left_out[len(params) - 1 :])
     return params[0], block, overrides, moment
 
 
