@@ -445,12 +445,8 @@ def _complete(params: list[Any]) -> tuple[Json, Any, Json, Json]:
 
 
 def _nitro_moment(header: Json) -> Json:
-    """What a call on top of a block sees of it."""
-    return {
-        "number": header["l1BlockNumber"],
-        "gasLimit": header["gasLimit"],
-        "prevRandao": NITRO_RANDAO,
-    }
+    """What a call on top of a block sees of it. GASLIMIT is the local chain's, which its contracts know."""
+    return {"number": header["l1BlockNumber"], "prevRandao": NITRO_RANDAO}
 
 
 def _refuse_arbos(overrides: Json) -> None:

@@ -145,7 +145,8 @@ def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list
 
 def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> Json:
     """A block as the real node is asked for it: nothing left to what it assumes. On nitro the parent chain's
-    number stands still, and PREVRANDAO is the difficulty, of which geth takes no notice."""
+    number stands still, and PREVRANDAO is the difficulty, of which geth takes no notice. GASLIMIT is the
+    local chain's, which its contracts know."""
     block = copy.deepcopy(spot.asked or {})
     overrides = block.get("blockOverrides", {})
     difficulty = int(overrides.pop("difficulty", "0x1"), 16)
@@ -153,7 +154,6 @@ def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> J
         "prevRandao": f"0x{difficulty if is_nitro else 0:064x}",
         "baseFeePerGas": pinned["baseFeePerGas"] if validation else "0x0",
         "feeRecipient": pinned["miner"],
-        "gasLimit": pinned["gasLimit"],
     }
     number = pinned["l1BlockNumber"] if is_nitro else hex(spot.number)
     block["blockOverrides"] = {**assumed, **overrides, "number": number, "time": hex(spot.time_s)}

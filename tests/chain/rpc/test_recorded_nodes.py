@@ -50,6 +50,8 @@ SERVED = [
     for name in RECORDING["cases"]
     if name not in BATCHES and name not in UNSERVED[node]
 ]
+GAS_LIMITS = (30_000_000, 2**50)
+"""GASLIMIT on scripted nitro is the local chain's, which its contracts know; the header's is as recorded."""
 CALLDATA_FLOOR_GAS = 96
 """Of four bytes of calldata: geth had Osaka's rules, the local chain has Cancun's, without EIP-7623."""
 FLOORED = ("call to an address without code", "ArbSys.arbBlockNumber()")
@@ -88,6 +90,8 @@ class Frame:
             return f"time {value - self.time_s}"
         if abs(value - self.number) <= 1000:
             return f"number {value - self.number}"
+        if value in GAS_LIMITS:
+            return "the gas limit"
         if value in parents:
             return "the parent chain's number"
         is_hash = value > 2**200 and len(set(value.to_bytes(32, "big"))) > 1
