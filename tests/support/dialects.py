@@ -153,7 +153,7 @@ class DialectNode(FaultyNode):
             _refuse_arbos(overrides)
             header = await self._header(block)
             moment |= _nitro_moment(header)
-            base_fee_wei = int(given.get("baseFeePerGas", header["baseFeePerGas"]), 16)
+            base_fee_wei = int(given.get("baseFeePerGas") or header["baseFeePerGas"], 16)
             fee = data_gas(sent, nonce_of(sent), SEQUENCER, base_fee_wei, self.data_price_wei)
             if intrinsic_gas(sent) <= gas < intrinsic_gas(sent) + fee:
                 raise Refused(SERVER, f"err: intrinsic gas too low (supplied gas {gas})")
