@@ -72,7 +72,7 @@ class Practices(RuleBasedStateMachine):
             token: {THIN: Pool(UNIT, 33 * 10**21), DEEP: Pool(300 * UNIT, 66 * 10**23)} for token in TOKENS
         }
         self.cut = CutPool(self.real)
-        heads = SimpleNamespace(refresh=self._refresh, last_number=lambda: self.number)
+        heads = SimpleNamespace(read_now=self._refresh, last_number=lambda: self.number)
         self.ctx = cast(
             Context,
             SimpleNamespace(

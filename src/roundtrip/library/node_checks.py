@@ -69,7 +69,6 @@ class NodeChecks:
         contracts = self._network.contracts
         on_step("reading the newest block")
         head, _ = await at_once(self._heads.refresh(), check_network(self._node, self._network))
-        head.known_dialect()
         known = Candidates((), 0, 0, True)
         if role_of(token, contracts) == "token":
             known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)

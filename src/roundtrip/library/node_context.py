@@ -22,8 +22,7 @@ async def open_node_context(rpc_url: str, network: Network, timeout_s: float) ->
     """The context at the node's newest block. Raises CallerFault, NodeFault."""
     async with open_node(rpc_url, timeout_s) as node:
         heads = make_heads(node, network, time.time)
-        head, _ = await at_once(heads.refresh(), check_network(node, network))
-        head.known_dialect()
+        await at_once(heads.refresh(), check_network(node, network))
         yield Context(
             chain_id=network.chain_id,
             contracts=network.contracts,

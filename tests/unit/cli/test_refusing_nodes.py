@@ -96,7 +96,8 @@ async def test_simulate_says_it_too(capfd: pytest.CaptureFixture[str]) -> None:
     named = ["--from", TOKEN, "--to", TOKEN]
     async with refusing("no simulations").running() as node:
         code = await asyncio.to_thread(judging.run, "simulate", [*named, "--rpc", node.url])
-    assert (code, capfd.readouterr().err) == (3, f"roundtrip: {SENTENCES['no simulations']}\n")
+    first_line = capfd.readouterr().out.splitlines()[0]
+    assert (code, first_line) == (3, f"UNKNOWN   {SENTENCES['no simulations']} This is not a pass.")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -32,6 +33,9 @@ LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
 NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
+_SILENT_S = 2.0
+"""After so long without an answer a node counts as gone, until it answers again: requests fail at once."""
+_PACE_HEADS = 64
 _FEE_AGE_S = 20.0
 """How long a measured fee for data is used."""
 _BUSY_S = 2.0
@@ -142,6 +146,11 @@ class Heads:
         self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
+        self._unanswered_s: float | None = None
+        """When the first read began that is not answered yet, or failed."""
+        self._is_failing = False
+        self._pace: deque[tuple[float, int]] = deque(maxlen=_PACE_HEADS)
+        """When each of the last heads was read, and its number."""
         self._market: tuple[float, MarketRates] | None = None
         self._fault: RoundtripError = NodeFault("the node has reported no block yet")
         self._refreshing, self._refreshes = asyncio.Lock(), 0
@@ -150,9 +159,27 @@ class Heads:
 
     def current(self) -> ChainHead:
         """The newest head. Raises NodeFault when the node has not answered for a while."""
-        if self._head is None or self._clock() - self._answered_s > self._stale_s:
+        now_s = self._clock()
+        if self._head is None or now_s - self._answered_s > self._stale_s:
             raise self._fault
+        if self._unanswered_s is not None and now_s - self._unanswered_s > _SILENT_S:
+            silent = NodeFault(f"the node has not answered for {int(now_s - self._unanswered_s)} s")
+            raise self._fault if self._is_failing else silent
         return self._head
+
+    async def read_now(self) -> ChainHead:
+        """The node's newest block, read now: for answers about a wallet, which may know of a later block than
+        the last poll. Raises NodeFault, at once where the node has not answered for a while."""
+        self.current()
+        return await self.refresh()
+
+    def blocks_missed(self) -> int:
+        """About how many blocks the chain has made since the node's last answer, by the pace of the last
+        ones; 0 while the node answers."""
+        if self._unanswered_s is None or len(self._pace) < 2:
+            return 0
+        (first_s, first), (last_s, last) = self._pace[0], self._pace[-1]
+        return int((self._clock() - self._unanswered_s) * (last - first) / max(last_s - first_s, 1e-3))
 
     def dialect(self) -> Dialect | None:
         """The dialect of simulations; None while it is not known."""
@@ -232,12 +259,15 @@ class Heads:
         return outcome
 
     async def _try_refresh(self) -> ChainHead | RoundtripError:
+        self._unanswered_s = self._clock() if self._unanswered_s is None else self._unanswered_s
         try:
-            return await self._refresh()
+            head = await self._refresh()
         except RoundtripError as fault:
             self._log_fault("reading the newest block failed", fault, self._fault)
-            self._fault = fault
+            self._fault, self._is_failing = fault, True
             return fault
+        self._unanswered_s, self._is_failing = None, False
+        return head
 
     async def _refresh(self) -> ChainHead:
         calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
@@ -262,6 +292,7 @@ class Heads:
         await self._read_venues(block.number)
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
+        self._pace.append((answered_s, block.number))
         dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
         head = header.head(market, self._clock(), dialect)
         self._head, self._moved_s = replace(head, why_no_dialect=self._why_no_dialect), answered_s

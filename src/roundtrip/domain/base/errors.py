@@ -76,6 +76,10 @@ TOOK_TOO_LONG = "it took too long"
 """The reason of a NodeFault where the node did not answer in time."""
 
 
+NO_ANSWER = "The chain did not answer"
+"""The beginning of a NodeFault's message where a retry may help."""
+
+
 class NodeFault(RoundtripError):
     """The chain's node gave no usable answer. ``why``: a clause such as "the node sent no block 5".
     ``remedy``: what helps, a clause such as "use another node"; empty: a retry may help."""
@@ -89,8 +93,8 @@ def _describe_fault(why: str, remedy: str) -> str:
     if remedy:
         return f"{why[:1].upper()}{why[1:]}: {remedy}."
     if why == TOOK_TOO_LONG:
-        return "The chain did not answer in time."
-    return f"The chain did not answer: {why}."
+        return f"{NO_ANSWER} in time."
+    return f"{NO_ANSWER}: {why}."
 
 
 class ServiceFull(RoundtripError):

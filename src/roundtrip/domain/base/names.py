@@ -61,9 +61,9 @@ def name(text: str) -> str | None:
     return clean(text, NAME_LENGTH) or None
 
 
-def reason(text: str, length: int = REASON_LENGTH) -> str:
+def reason(text: str) -> str:
     """A revert reason, cleaned to be quoted inside a sentence: it cannot close the quotes."""
-    cleaned = "".join("'" if c in _QUOTES else c for c in clean(text, length))
+    cleaned = "".join("'" if c in _QUOTES else c for c in clean(text, REASON_LENGTH))
     # Two quotes in a row look like the closing quote.
     while "''" in cleaned:
         cleaned = cleaned.replace("''", "'")

@@ -45,7 +45,13 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     head: Annotated[int, msgspec.Meta(description="Number of the newest known block.")]
-    blocks_behind: Annotated[int, msgspec.Meta(description="Blocks that the index is behind head.")]
+    blocks_behind: Annotated[
+        int,
+        msgspec.Meta(
+            description="Blocks that the index is behind head; while the node does not answer, also those "
+            "that the chain has made since, by its pace."
+        ),
+    ]
     eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
     lacks: Annotated[
         list[Lack], msgspec.Meta(description="What does not work; never empty while ok is false.")
@@ -62,7 +68,8 @@ async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
     except RoundtripError as fault:
         no_node = Lack("node", f"every check. {fault.message}")
         number = ctx.heads.last_number()
-        return UseCaseAnswer(Health(False, number, _count_behind(number, index), None, [*lacks, no_node]))
+        behind = _count_behind(number, index) + ctx.heads.blocks_missed()
+        return UseCaseAnswer(Health(False, number, behind, None, [*lacks, no_node]))
     lagging = _find_lagging(head.block, index)
     price = usd_per_eth(head.market, ctx.policy)
     no_dialect = [] if head.dialect is not None else [_no_dialect(head.why_no_dialect)]

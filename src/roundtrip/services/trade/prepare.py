@@ -22,8 +22,7 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
-from roundtrip.services.check.index_facts import read_known_venues
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.pipeline import read_known_venues, start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
@@ -283,7 +282,7 @@ async def _prepare_builder(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
 ) -> TradeBuilder:
     # The wallet may hold the receipt of a block that the last poll did not see.
-    head = await ctx.heads.refresh()
+    head = await ctx.heads.read_now()
     asset = token if side == "sell" else ctx.contracts.usdg
     await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s)
     venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()

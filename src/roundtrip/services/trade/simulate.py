@@ -182,7 +182,7 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
-        case = _case(ctx, await ctx.heads.refresh(), params, calls, meter)
+        case = _case(ctx, await ctx.heads.read_now(), params, calls, meter)
         judged = await _judge_calls(case)
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
