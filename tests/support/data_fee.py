@@ -1,7 +1,8 @@
 """Nitro's data fee: what a transaction pays for its bytes on the parent chain, as gas.
 
-Nitro prices a made-up transaction with the call's fields (OffchainLabs/nitro, arbos/l1pricing): its size after
-compression, padded, at ``price`` wei a unit. Sizes here follow RLP; calldata is compressed by zlib, not brotli.
+Nitro prices a made-up transaction with the call's fields (OffchainLabs/nitro, arbos/l1pricing): its size
+after compression, padded, at so many wei a unit. Sizes here follow RLP; calldata is compressed by zlib, where
+nitro takes brotli.
 """
 
 import zlib

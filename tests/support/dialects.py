@@ -4,11 +4,9 @@ What each kind does was measured; ``tests/chain/rpc/test_recorded_nodes.py`` com
 """
 
 import asyncio
-import copy
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import aiohttp
@@ -20,24 +18,30 @@ from support.faulty_node import Batch, FaultyNode
 from support.nitro_blocks import parent_number
 from support.node_errors import (
     BLOCK_GAS,
-    INTRINSIC_GAS,
     MACHINE,
     NO_FUNDS,
-    NUMBERS,
     PARAMS,
     POOL_EMPTY,
     REVERT_CODES,
     SERVER,
-    TIMES,
-    TOO_MANY_BLOCKS,
     Json,
     Refused,
-    intrinsic_text,
     no_funds,
     revert_error,
     translate_error,
     validate_fees,
     validate_nonce,
+)
+from support.simulated_blocks import (
+    Step,
+    chain,
+    drop_transfers,
+    filled,
+    max_fee_wei,
+    nonce_of,
+    refuse_poor_senders,
+    sender_of,
+    written_out,
 )
 
 Kind = Literal["geth", "nitro", "anvil"]
@@ -47,54 +51,7 @@ ARBOS_STATE = "0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf"
 MAX_PRECOMPILE = 0xFFFF
 MAX_CALL_GAS = 32_000_000
 """Of a single call on nitro, beside the data fee."""
-FEE_SINK = "0x" + "a4b0" * 10
-"""Receives the data fees."""
-FILLER_S = 12
-"""How much later than the block before it a filled block stands."""
 NITRO_RANDAO = f"0x{1:064x}"
-
-
-@dataclass(frozen=True)
-class Spot:
-    """A block of a simulation: one that was asked for, or (None) one that fills a gap."""
-
-    number: int
-    time_s: int
-    asked: Json | None
-
-
-@dataclass
-class Step:
-    """A call of a simulation. ``gas``: its limit, None: what the block has left. ``supplied``: as far as the
-    request's gas reaches. ``price_wei``: what its sender pays for gas."""
-
-    call: Json
-    gas: int | None
-    supplied: int
-    data_gas: int
-    price_wei: int
-    max_run_gas: int | None
-
-    @property
-    def run_gas(self) -> int:
-        """What anvil runs it with."""
-        left = self.supplied - self.data_gas
-        return left if self.max_run_gas is None else min(left, self.max_run_gas)
-
-    def validate_gas(self) -> None:
-        """Raises Refused."""
-        intrinsic = intrinsic_gas(self.call)
-        if self.supplied < intrinsic:
-            raise Refused(INTRINSIC_GAS, intrinsic_text(self.supplied, intrinsic))
-        if self.supplied < intrinsic + self.data_gas:
-            raise Refused(INTRINSIC_GAS, f"err: intrinsic gas too low (supplied gas {self.supplied})")
-
-    def sent(self) -> list[Json]:
-        """As anvil is asked: the sender pays the data fee by a transfer before the call."""
-        fee_wei = self.data_gas * self.price_wei
-        free = {"gas": hex(21_000), "maxFeePerGas": "0x0", "maxPriorityFeePerGas": "0x0"}
-        transfer = {"from": self.call.get("from"), "to": FEE_SINK, "value": hex(fee_wei), **free}
-        return [*([transfer] if fee_wei else []), {**self.call, "gas": hex(self.run_gas)}]
 
 
 class DialectNode(FaultyNode):
@@ -189,22 +146,22 @@ class DialectNode(FaultyNode):
 
     async def _call_params(self, params: list[Any]) -> list[Any]:
         """Of an eth_call. Without a price BASEFEE is 0; nitro keeps the data fee of the limit."""
-        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
-        moment = {**({} if _max_fee_wei(sent) else {"baseFeePerGas": "0x0"}), **given}
-        gas = min(int(sent["gas"], 16), self.gas_cap) if sent.get("gas") else self.gas_cap
+        sent, block, overrides, given = _complete(params)
+        moment = {**({} if max_fee_wei(sent) else {"baseFeePerGas": "0x0"}), **given}
+        gas = min(int(sent.get("gas", hex(self.gas_cap)), 16), self.gas_cap)
         if self.is_nitro:
             _refuse_arbos(overrides)
             header = await self._header(block)
             moment |= _nitro_moment(header)
-            base_fee_wei = int(given.get("baseFeePerGas", header["baseFeePerGas"]), 16)
-            fee = data_gas(sent, _nonce(sent), SEQUENCER, base_fee_wei, self.data_price_wei)
+            base_fee_wei = int(given.get("baseFeePerGas") or header["baseFeePerGas"], 16)
+            fee = data_gas(sent, nonce_of(sent), SEQUENCER, base_fee_wei, self.data_price_wei)
             if intrinsic_gas(sent) <= gas < intrinsic_gas(sent) + fee:
                 raise Refused(SERVER, f"err: intrinsic gas too low (supplied gas {gas})")
             gas = min(max(gas - fee, 0), MAX_CALL_GAS)
         return [{**sent, "gas": hex(gas)}, block, overrides, moment]
 
     async def _estimate(self, params: list[Any]) -> str:
-        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
+        sent, block, overrides, given = _complete(params)
         if not self.is_nitro:
             return str(await self._ask("eth_estimateGas", *params))
         _refuse_arbos(overrides)
@@ -212,7 +169,7 @@ class DialectNode(FaultyNode):
         moment = {**given, **_nitro_moment(header)}
         estimate = int(await self._ask("eth_estimateGas", sent, block, overrides, moment), 16)
         base_fee_wei = int(header["baseFeePerGas"], 16)
-        return hex(estimate + estimated_data_gas(sent, _nonce(sent), base_fee_wei, self.data_price_wei))
+        return hex(estimate + estimated_data_gas(sent, nonce_of(sent), base_fee_wei, self.data_price_wei))
 
     async def _access_list(self, params: list[Any]) -> Any:
         """With overrides, which anvil does not take: all that a trace touched, without the two accounts of
@@ -249,10 +206,10 @@ class DialectNode(FaultyNode):
     async def _refuse_poor_sender(self, sent: Json, pinned: Json, overrides: Json) -> None:
         """nitro takes the money for the gas before it makes an access list. Raises Refused."""
         sender, base_fee_wei = sent["from"].lower(), int(pinned["baseFeePerGas"], 16)
-        fee = estimated_data_gas(sent, _nonce(sent), base_fee_wei, self.data_price_wei)
+        fee = estimated_data_gas(sent, nonce_of(sent), base_fee_wei, self.data_price_wei)
         gas = int(sent.get("gas", hex(self.gas_cap + fee)), 16)
         want_wei = gas * int(sent.get("maxFeePerGas", hex(2 * base_fee_wei)), 16)
-        own = next((own for at, own in overrides.items() if at.lower() == sender), {})
+        own: Json = next((own for at, own in overrides.items() if at.lower() == sender), {})
         have = own.get("balance") or await self._ask("eth_getBalance", sender, pinned["number"])
         if int(have, 16) < want_wei:
             reason = str(no_funds(sender, int(have, 16), want_wei, gas)).removesuffix(
@@ -320,7 +277,8 @@ class DialectNode(FaultyNode):
         ]
         state = await self._read_accounts(asked, name)
         steps = self._steps(asked, {at: nonce for at, (nonce, _) in state.items()}, options)
-        answered = await self._run(options, asked, steps, name, int(pinned["gasLimit"], 16), state)
+        refuse_poor_senders(asked, steps, state)
+        answered = await self._run(options, asked, steps, name, int(pinned["gasLimit"], 16))
         results = iter(zip(asked, steps, answered, strict=True))
         overrides: Json = {}
         blocks, parent = [], pinned["hash"]
@@ -356,7 +314,7 @@ class DialectNode(FaultyNode):
 
     async def _read_accounts(self, asked: list[Json], name: Any) -> dict[str, tuple[int, int]]:
         """Nonce and balance of every sender."""
-        senders = sorted({_sender(call) for block in asked for call in block["calls"]})
+        senders = sorted({sender_of(call) for block in asked for call in block["calls"]})
         methods = ("eth_getTransactionCount", "eth_getBalance")
         calls = [
             {"jsonrpc": "2.0", "id": n, "method": method, "params": [sender, name]}
@@ -376,19 +334,19 @@ class DialectNode(FaultyNode):
                 if "nonce" in override:
                     nonces[account.lower()] = int(override["nonce"], 16)
             for call in block["calls"]:
-                sender = _sender(call)
+                sender = sender_of(call)
                 if options.get("validation"):
                     validate_fees(call, base_fee_wei)
                     validate_nonce(call, sender, nonces[sender])
                 if self.is_nitro and "maxFeePerGas" in call:
                     call["maxPriorityFeePerGas"] = "0x0"
-                nonce = _nonce(call) or nonces[sender]
+                nonce = nonce_of(call) or nonces[sender]
                 nonces[sender] = nonce + 1
                 fee = (
                     data_gas(call, nonce, producer, base_fee_wei, self.data_price_wei) if self.is_nitro else 0
                 )
                 tip_wei = int(call.get("maxPriorityFeePerGas", "0x0"), 16)
-                price_wei = min(_max_fee_wei(call), base_fee_wei + tip_wei)
+                price_wei = min(max_fee_wei(call), base_fee_wei + tip_wei)
                 gas = int(call["gas"], 16) if "gas" in call else None
                 supplied = self.gas_cap if gas is None else min(gas, self.gas_cap)
                 max_run_gas = MAX_CALL_GAS if self.is_nitro else None
@@ -398,9 +356,8 @@ class DialectNode(FaultyNode):
         return steps
 
     async def _run(
-        self, options: Json, asked: list[Json], steps: list[list[Step]], name: Any, limit: int,
-        state: dict[str, tuple[int, int]],
-    ) -> list[Json]:  # fmt: skip
+        self, options: Json, asked: list[Json], steps: list[list[Step]], name: Any, limit: int
+    ) -> list[Json]:
         """The real node's blocks, without the transfers of data fees. A call for which the request has too
         little gas left is given that. Raises Refused."""
         while True:
@@ -409,14 +366,9 @@ class DialectNode(FaultyNode):
                 for block, block_steps in zip(asked, steps, strict=True)
             ]
             sent = {**options, "validation": True, "blockStateCalls": blocks}
-            try:
-                answered: list[Json] = await self._ask("eth_simulateV1", sent, name)
-            except Refused as refused:
-                if refused.error["code"] == NO_FUNDS:
-                    _refuse_poor_senders(asked, steps, state)
-                raise
+            answered: list[Json] = await self._ask("eth_simulateV1", sent, name)
             for block, block_steps in zip(answered, steps, strict=True):
-                _drop_transfers(block, block_steps)
+                drop_transfers(block, block_steps)
             if not self._limit_gas(steps, answered, limit):
                 return answered
 
@@ -485,26 +437,16 @@ def _translate_nitro_block(block: Json, in_full: bool) -> None:
         block["transactions"][0] = nitro_blocks.chain_transaction(block)
 
 
+def _complete(params: list[Any]) -> tuple[Json, Any, Json, Json]:
+    """The parameters of a call, with those that were left out."""
+    left_out: tuple[Any, ...] = ("latest", {}, {})
+    block, overrides, moment = (*params[1:], *left_out[len(params) - 1 :])
+    return params[0], block, overrides, moment
+
+
 def _nitro_moment(header: Json) -> Json:
-    """What a call on top of a block sees of it."""
-    return {
-        "number": header["l1BlockNumber"],
-        "gasLimit": header["gasLimit"],
-        "prevRandao": NITRO_RANDAO,
-    }
-
-
-def _sender(call: Json) -> str:
-    sender: str = call.get("from", "0x" + "0" * 40)
-    return sender.lower()
-
-
-def _nonce(call: Json) -> int:
-    return int(call.get("nonce", "0x0"), 16)
-
-
-def _max_fee_wei(call: Json) -> int:
-    return int(call.get("maxFeePerGas") or call.get("gasPrice") or "0x0", 16)
+    """What a call on top of a block sees of it. GASLIMIT is the local chain's, which its contracts know."""
+    return {"number": header["l1BlockNumber"], "prevRandao": NITRO_RANDAO}
 
 
 def _refuse_arbos(overrides: Json) -> None:
@@ -513,97 +455,6 @@ def _refuse_arbos(overrides: Json) -> None:
         raise Refused(SERVER, f"overriding address {ARBOS_STATE}  not allowed")
 
 
-def _refuse_poor_senders(
-    asked: list[Json], steps: list[list[Step]], state: dict[str, tuple[int, int]]
-) -> None:
-    """Names the first sender that is short at its first call in a block that sets its balance, or at all.
-    Raises Refused; not where only calls before it made it poor."""
-    balances = {sender: balance for sender, (_, balance) in state.items()}
-    for block, block_steps in zip(asked, steps, strict=True):
-        for account, override in block.get("stateOverrides", {}).items():
-            if "balance" in override:
-                balances[account.lower()] = int(override["balance"], 16)
-        for step in block_steps:
-            sender = _sender(step.call)
-            value_wei, max_wei = int(step.call.get("value", "0x0"), 16), _max_fee_wei(step.call)
-            want_wei = step.supplied * max_wei + value_wei
-            have_wei = balances.pop(sender, want_wei)
-            if have_wei < want_wei:
-                raise no_funds(sender, have_wei, want_wei, step.supplied)
-
-
-def _drop_transfers(block: Json, steps: list[Step]) -> None:
-    """Leaves out the transfers of data fees, and counts transactions and logs again."""
-    sizes = [len(step.sent()) for step in steps]
-    last = [sum(sizes[: n + 1]) - 1 for n in range(len(sizes))]
-    block["calls"] = [block["calls"][place] for place in last]
-    block["transactions"] = [block["transactions"][place] for place in last]
-    logs: Iterator[tuple[int, Json]] = (
-        (index, log) for index, call in enumerate(block["calls"]) for log in call["logs"]
-    )
-    for number, (index, log) in enumerate(logs):
-        log |= {"transactionIndex": hex(index), "logIndex": hex(number)}
-
-
 def _merge(overrides: Json, more: Json) -> None:
     for account, override in more.items():
         overrides[account.lower()] = {**overrides.get(account.lower(), {}), **override}
-
-
-def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list[Spot]:
-    """Numbers and timestamps of every block of a simulation, gaps filled. ``equal_times``: several blocks may
-    have the same. Raises Refused."""
-    if not asked:
-        raise Refused(PARAMS, "empty input")
-    if len(asked) > most:
-        raise Refused(TOO_MANY_BLOCKS, "too many blocks")
-    spots: list[Spot] = []
-    base = number = int(pinned["number"], 16)
-    time_s = int(pinned["timestamp"], 16)
-    for block in asked:
-        overrides = block.get("blockOverrides", {})
-        wanted = int(overrides.get("number", hex(number + 1)), 16)
-        if wanted <= number:
-            raise Refused(NUMBERS, f"block numbers must be in order: {wanted} <= {number}")
-        if wanted - base > most:
-            raise Refused(TOO_MANY_BLOCKS, "too many blocks")
-        for between in range(number + 1, wanted):
-            time_s += FILLER_S
-            spots.append(Spot(between, time_s, None))
-        wanted_s = int(overrides.get("time", hex(time_s + FILLER_S)), 16)
-        if wanted_s < time_s or (wanted_s == time_s and not equal_times):
-            raise Refused(TIMES, f"block timestamps must be in order: {wanted_s} <= {time_s}")
-        number, time_s = wanted, wanted_s
-        spots.append(Spot(number, time_s, block))
-    return spots
-
-
-def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> Json:
-    """A block as the real node is asked for it: nothing left to what it assumes. On nitro the parent chain's
-    number stands still, and PREVRANDAO is the difficulty, of which geth takes no notice."""
-    block = copy.deepcopy(spot.asked or {})
-    overrides = block.get("blockOverrides", {})
-    difficulty = int(overrides.pop("difficulty", "0x1"), 16)
-    assumed = {
-        "prevRandao": f"0x{difficulty if is_nitro else 0:064x}",
-        "baseFeePerGas": pinned["baseFeePerGas"] if validation else "0x0",
-        "feeRecipient": pinned["miner"],
-        "gasLimit": pinned["gasLimit"],
-    }
-    number = pinned["l1BlockNumber"] if is_nitro else hex(spot.number)
-    block["blockOverrides"] = {**assumed, **overrides, "number": number, "time": hex(spot.time_s)}
-    block["calls"] = block.get("calls") or []
-    return {field: block[field] for field in ("stateOverrides", "blockOverrides", "calls") if field in block}
-
-
-def filled(spot: Spot, pinned: Json) -> Json:
-    """An empty block between two that were asked for."""
-    name = hashlib.sha256(f"{spot.number} {spot.time_s}".encode()).hexdigest()
-    return {
-        "hash": "0x" + name,
-        "baseFeePerGas": pinned["baseFeePerGas"],
-        "gasUsed": "0x0",
-        "transactions": [],
-        "uncles": [],
-        "calls": [],
-    }

@@ -1,4 +1,4 @@
-"""What nitro's blocks have that anvil's do not: the parent chain's number, and a transaction of the chain's own."""
+"""What only nitro's blocks have: the parent chain's number, and a transaction of the chain's own."""
 
 import hashlib
 from typing import Any

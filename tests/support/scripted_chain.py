@@ -22,6 +22,12 @@ Answers = list[Any]
 Twist = Callable[[Sequence[RpcCall], Answers], None]
 FIRST_TIME_S = 1_760_000_000
 RANGE_TOO_WIDE = RpcError(code=-32000, message="block range is too wide")
+PAST_THE_HEAD = RpcError(code=-32000, message="invalid block range params")
+CHAIN_SENDER = "0x00000000000000000000000000000000000a4b05"
+CHAINS_OWN_TYPES = (0x64, 0x68, 0x69)
+"""A deposit, an automatic retry, a retryable ticket: they carry no signature."""
+BLOCKS_PER_SECOND = 4
+"""Of a Nitro chain."""
 TOO_MANY_LOGS = RpcError(code=-32005, message="query returned more than 10000 results")
 
 
@@ -32,10 +38,17 @@ class ScriptedChain:
     ``twist``: changes a batch's answers in place before they are given. ``before``: awaited with the calls
     before each answer; it may wait or raise. ``most_blocks`` and ``most_found``: the node gives no logs of
     more blocks, or no more logs, at once. ``asked``: every batch so far.
+
+    ``nitro``: as a Nitro node without its parent chain. Several blocks have the same second, each block
+    begins with a transaction of the chain's own and ends with one from the parent chain, logs past the newest
+    block are refused, and no block is safe or finalized.
     """
 
-    def __init__(self, seed: int, blocks: int = 20, most_logs: int = 6, words: int = 0) -> None:
+    def __init__(
+        self, seed: int, blocks: int = 20, most_logs: int = 6, words: int = 0, nitro: bool = False
+    ) -> None:
         self._random = random.Random(seed)
+        self._nitro = nitro
         self._salt = seed
         self._most_logs = most_logs
         self._addresses = [self._hex(20) for _ in range(4)]
@@ -76,7 +89,20 @@ class ScriptedChain:
         """One block: for each transaction its logs. Its number."""
         number = len(self.blocks)
         parent = self.blocks[-1]["hash"] if self.blocks else "0x" + "00" * 32
+        if self._nitro:
+            transactions = ((), *transactions, ())
         made = [self._transaction(number, place, sender, to) for place in range(len(transactions))]
+        if self._nitro:
+            made[0] |= {
+                "from": CHAIN_SENDER,
+                "to": CHAIN_SENDER,
+                "value": "0x0",
+                "nonce": "0x0",
+                "type": "0x6a",
+            }
+            made[0] |= {"gas": "0x0", "gasPrice": "0x0", "v": "0x0", "r": "0x0", "s": "0x0"}
+            own_type = CHAINS_OWN_TYPES[number % len(CHAINS_OWN_TYPES)]
+            made[-1] |= {"type": hex(own_type), "nonce": "0x0", "to": self._hex(20), "value": hex(10**18)}
         bloom = bytearray(256)
         for log in (log for logs in transactions for log in logs):
             for item in (log.address, *log.topics):
@@ -84,7 +110,7 @@ class ScriptedChain:
         block = {
             "number": hex(number),
             "parentHash": parent,
-            "timestamp": hex(FIRST_TIME_S + number),
+            "timestamp": hex(FIRST_TIME_S + (number // BLOCKS_PER_SECOND if self._nitro else number)),
             "logsBloom": "0x" + bloom.hex(),
             "gasUsed": "0x0",
             "extraData": self._hex(8),
@@ -149,6 +175,8 @@ class ScriptedChain:
         if call.method == "eth_getBlockByHash":
             block = self._by_hash[first][0] if first in self._by_hash else None
         elif call.method == "eth_getBlockByNumber":
+            if self._nitro and first in ("safe", "finalized"):
+                return RpcError(code=-32000, message=f"{first} block not found")
             number = self.last if first == "latest" else int(first, 16)
             block = self.blocks[number] if 0 <= number <= self.last else None
         else:
@@ -170,6 +198,8 @@ class ScriptedChain:
             known = self._by_hash.get(wanted["blockHash"])
             return RpcError(code=-32000, message="unknown block") if known is None else known[1]
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
+        if self._nitro and last > self.last:
+            return PAST_THE_HEAD
         if self.most_blocks is not None and last - first + 1 > self.most_blocks:
             return RANGE_TOO_WIDE
         found = [log for logs in self.logs[first : last + 1] for log in logs if _fits(log, wanted)]

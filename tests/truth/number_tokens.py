@@ -9,8 +9,9 @@ from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from support.dialects import Kind, parent_number
+from support.dialects import Kind
 from support.fixtures import PROJECT
+from support.nitro_blocks import parent_number
 
 V3 = (PoolPlan(),)
 V4_USDG = (PoolPlan("usdg", 3000, 60_000_000, version=4),)

@@ -16,7 +16,8 @@ from roundtrip.domain.check.evidence import NumberSubstitution
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.venues.abi import keccak
-from support.dialects import DialectNode, Kind, parent_number
+from support.dialects import DialectNode, Kind
+from support.nitro_blocks import parent_number
 from truth.dialect_table import KINDS, check_on, number_rows, read_table, speaking
 from truth.number_tokens import NUMBER_TOKENS, Maker, hex40
 
@@ -101,19 +102,8 @@ class Noticing(DialectNode):
     copied = ""
 
 
-class Charging(DialectNode):
-    """Nitro charges the parent chain's fee, in gas, where the block's producer is its own."""
-
-    async def _simulate(self, params: list[Any]) -> list[dict[str, Any]]:
-        blocks = await super()._simulate(params)
-        for asked, block in zip(params[0]["blockStateCalls"], blocks, strict=True):
-            for call in block["calls"] if asked["blockOverrides"]["feeRecipient"] == PRODUCER else ():
-                call["gasUsed"] = hex(int(call["gasUsed"], 16) + 700)
-        return blocks
-
-
 async def test_the_parent_chains_fee_is_no_difference(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> None:
-    token, node = built.tokens["blacklist_after_buy"], Charging(rpc.url, "nitro")
+    token, node = built.tokens["blacklist_after_buy"], DialectNode(rpc.url, "nitro")
     async with node.running(), speaking(node, built, pool, KINDS["nitro"]) as ctx:
         evidence = await gather_evidence(ctx, Address(token), Meter())
         verdict = judge(evidence, ctx.policy).verdict

@@ -21,10 +21,11 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import HealthParams, health
-from support.dialects import DialectNode, Kind, parent_number
+from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.followed import followed
-from support.nodes import node_of, pair
+from support.nitro_blocks import parent_number
+from support.nodes import node_of, over, pair
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> DoctorSubject:
@@ -32,6 +33,13 @@ def patient(ctx: Context, url: str | None = None, now_s: float | None = None) ->
     head_s = ctx.heads.current().block.timestamp_s
     clock = head_s + 3 if now_s is None else now_s
     return DoctorSubject(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)
+
+
+async def patient_of_kind(ctx: Context, node: DialectNode) -> DoctorSubject:
+    """Its base fee is that of the node's own head."""
+    own = over(ctx, node.url)
+    await own.heads.refresh()
+    return replace(patient(ctx, node.url), heads=own.heads)
 
 
 def by_name(found: list[Finding]) -> dict[str, Finding]:
@@ -100,7 +108,7 @@ async def test_a_node_that_lists_no_trade_lets_no_number_pass(ctx: Context, rpc:
     node = DialectNode(rpc.url, "nitro")
     node.lists_with_overrides = False
     async with node.running():
-        inside = by_name(await examine(patient(ctx, node.url)))["NUMBER inside"]
+        inside = by_name(await examine(await patient_of_kind(ctx, node)))["NUMBER inside"]
     assert (inside.state, "count blocks stay unproven" in inside.costs) == ("in part", True)
 
 
@@ -108,7 +116,7 @@ async def test_a_node_that_lists_no_trade_lets_no_number_pass(ctx: Context, rpc:
 async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> None:
     node = DialectNode(rpc.url, kind)
     async with node.running():
-        found = by_name(await examine(patient(ctx, node.url)))
+        found = by_name(await examine(await patient_of_kind(ctx, node)))
     assert {name for name, row in found.items() if row.state == "missing"} == set()
     assert f"in the format of {kind}" in found["eth_simulateV1"].seen
     inside = found["NUMBER inside"]

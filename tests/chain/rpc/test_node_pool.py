@@ -24,6 +24,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.services.runtime.context import Context
+from support.data_fee import MIN_BASE_FEE_WEI
 from support.dialects import DialectNode
 from support.faulty_node import Batch
 from support.nodes import Quirk, QuirkyNode, nodes_of, over, pair, said
@@ -182,7 +183,9 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
         head = await several.heads.refresh()
 
         async def speaks(node: Node) -> bool | NodeFault | RpcError:
-            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
+            # Below nitro's least base fee no call could pay for its data.
+            base_fee_wei = max(head.base_fee_wei, MIN_BASE_FEE_WEI)
+            return await speaks_dialect(ANVIL, node, head.block, base_fee_wei)
 
         nodes_of(several).speaks = speaks
         assert (await said(several, built.tokens["plain"]))[0] == "ok"
@@ -224,7 +227,9 @@ async def test_an_odd_answer_to_the_probe_bars_nobody_for_good(
 
         async def speaks(node: Node) -> bool | NodeFault | RpcError:
             head = several.heads.current()
-            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
+            # Below nitro's least base fee no call could pay for its data.
+            base_fee_wei = max(head.base_fee_wei, MIN_BASE_FEE_WEI)
+            return await speaks_dialect(ANVIL, node, head.block, base_fee_wei)
 
         nodes.speaks, one.odd, other.odd = speaks, 99, 99
         for endpoint in nodes.endpoints:

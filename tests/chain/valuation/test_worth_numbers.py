@@ -1,6 +1,7 @@
 """Holdings of tokens that may count blocks: worth the same where a node's simulations keep NUMBER still."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -58,7 +59,12 @@ async def test_it_is_worth_the_same_on_every_kind_of_node(
     token = make(Maker(rpc, built))
     anvil = await valued_on("anvil", rpc, built, pool, token)
     assert isinstance(anvil, kind_of_value), anvil
-    assert await valued_on("nitro", rpc, built, pool, token) == anvil
+    nitro = await valued_on("nitro", rpc, built, pool, token)
+    if isinstance(nitro, RefusedCall) and isinstance(anvil, RefusedCall):
+        # Its gas has the data fee, of which some is left where another block producer stands for NUMBER.
+        assert nitro.gas >= anvil.gas
+        nitro = replace(nitro, gas=anvil.gas)
+    assert nitro == anvil
 
 
 async def test_beyond_what_is_tried_it_stays_unknown(

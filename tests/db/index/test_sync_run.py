@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.maintenance.reset import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
-from support.scripted_chain import Answers, ScriptedChain
+from support.scripted_chain import CHAIN_SENDER, Answers, ScriptedChain
 from support.syncs import WAIT_S, Ground, ground_in
 from support.tables import tables
 
@@ -125,6 +125,48 @@ async def test_a_node_that_is_behind_is_no_fork(ground: Ground) -> None:
         ground.node.grow(1)
         ground.feed.say(31)
         assert await ground.until(31) == []
+        assert await ground.is_at_the_end()
+
+
+async def test_a_nitro_chain_is_followed(ground: Ground) -> None:
+    """Blocks of the same second, and transactions of the chain's own. Nobody signed those, so a deposit names
+    no funder."""
+    ground.node = ScriptedChain(seed=4, blocks=31, nitro=True)
+    async with ground.following(deepest_fork=64):
+        await ground.until(30)
+        ground.node.fork(28, 6)
+        ground.feed.say(33)
+        await ground.until(33)
+        assert await ground.is_at_the_end()
+        blocks = ground.node.blocks
+        assert {block["transactions"][0]["from"] for block in blocks} == {CHAIN_SENDER}
+        assert len({block["timestamp"] for block in blocks}) < len(blocks)
+        brought = {block["transactions"][-1]["to"]: int(block["number"], 16) for block in blocks}
+        known = await ground.index.fetch(
+            "SELECT '0x' || encode(address, 'hex'), funded_number FROM facts.origin"
+            " JOIN facts.address ON id = wallet_id WHERE funder_id IS NULL"
+        )
+        assert brought.items() <= {(wallet, number) for wallet, number in known}
+
+
+async def test_a_node_that_refuses_logs_past_its_head_is_waited_for(ground: Ground) -> None:
+    """The feed is of another node, which is ahead."""
+    ground.node = ScriptedChain(seed=4, blocks=31, nitro=True)
+    refused = 0
+
+    async def catch_up(calls: Sequence[RpcCall]) -> None:
+        nonlocal refused
+        if any(call.method == "eth_getLogs" for call in calls):
+            refused += 1
+            if refused == 2:
+                ground.node.grow(8)
+
+    async with ground.following(deepest_fork=64):
+        await ground.until(30)
+        ground.node.before = catch_up
+        ground.feed.say(38)
+        await ground.until(38)
+        assert refused >= 2
         assert await ground.is_at_the_end()
 
 

@@ -47,6 +47,8 @@ _PHRASES: tuple[tuple[Concern, tuple[str, ...]], ...] = (
             "could not find block",
             "hash is not currently canonical",
             "beyond current head",
+            # nitro, for logs of a range that ends past its head. No narrower range helps.
+            "invalid block range params",
             "blockoutofrange",
             "after last accepted block",
         ),

@@ -25,6 +25,7 @@ SPOKEN: list[tuple[Concern, int, str]] = [
     ("behind", -32602, "BlockOutOfRangeError: block height is 1279 but requested was 16777215"),
     ("behind", -32001, "resource not found"),
     ("behind", -32602, "block range extends beyond current head block"),
+    ("behind", -32000, "invalid block range params"),
     ("behind", -32000, "header for hash not found"),
     ("pruned", -32000, "missing trie node 12ab (path ) state 0x1 is not available, not found"),
     ("pruned", -32000, "required historical state unavailable (reexec=128)"),
