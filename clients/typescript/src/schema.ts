@@ -676,7 +676,7 @@ export interface components {
             readonly ok: boolean;
             /** @description Number of the newest known block. */
             readonly head: number;
-            /** @description Blocks that the index is behind head. */
+            /** @description Blocks that the index is behind head; while the node does not answer, also those that the chain has made since, by its pace. */
             readonly blocksBehind: number;
             /** @description Dollars for one eth. null: not known. */
             readonly ethUsd: number | null;

@@ -125,7 +125,8 @@ async def test_so_does_one_that_tried_other_accounts_than_the_owner(
     await at_a_new_block(ctx, rpc)
     (proof,) = await fetched(ctx, [token], "?deep=1")
     assert "can stop you from selling" in proof["verdict"]["text"]
-    assert len(proof["trips"]) == 5
+    # What calls another contract may read block numbers, and buys once more with passing ones.
+    assert len(proof["trips"]) == {"ward": 5, "controlled": 6}[source]
     wallet = Wallet(rpc, built.contracts, f"later {token}")
     assert wallet.buy(token, "weth", 3000, 10**17, 3)
     result = await verified(proof, tmp_path, network_file, rpc.url)

@@ -1176,7 +1176,7 @@ class Health(Struct, kw_only=True):
     """Number of the newest known block."""
 
     blocks_behind: int = field(name='blocksBehind')
-    """Blocks that the index is behind head."""
+    """Blocks that the index is behind head; while the node does not answer, also those that the chain has made since, by its pace."""
 
     eth_usd: float | None = field(name='ethUsd')
     """Dollars for one eth. null: not known."""
