@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roundtrip.services.check.index_facts import read_known_venues
-
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
@@ -19,6 +17,7 @@ from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
+from roundtrip.services.check.pipeline import read_known_venues
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
