@@ -119,12 +119,16 @@ async def test_an_address_is_taken_out_of_what_is_pasted(
     assert "chain 4663" not in answer.text
 
 
-@pytest.mark.parametrize("written", ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}"])
+@pytest.mark.parametrize(
+    "written", ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}"]
+)
 async def test_another_chain_is_named(indexed: Context, built: Built, written: str) -> None:
     plain = built.tokens["plain"]
     answer = await found(indexed, written.format(plain))
     assert answer.address == plain
-    assert answer.text.startswith("The query names chain 1; this is what is on chain 4663, the one served here.")
+    assert answer.text.startswith(
+        "The query names chain 1; this is what is on chain 4663, the one served here."
+    )
 
 
 @pytest.mark.parametrize(

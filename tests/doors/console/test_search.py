@@ -6,7 +6,9 @@ from urllib.parse import quote
 import pytest
 
 from roundtrip.devnet.world import Built
+from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.index import tokens
 from support.console_house import House, house_of
 from support.keys import Clock, random_context
 
@@ -30,8 +32,18 @@ async def test_a_paste_leads_to_the_page(house: House, built: Built, text: str) 
     token = built.tokens["plain"]
     status, _, headers = await house.get("/search?q=" + quote(text.format(token)))
     assert (status, headers.get("location")) == (303, f"/token/{token}")
-    launched = built.tokens["curve"]
-    assert launched in (await house.get("/suggest?q=" + quote(text.format(launched))))[1]
+
+
+async def test_a_paste_is_suggested(house: House, built: Built) -> None:
+    token = Address(built.tokens["plain"])
+    async with house.ctx.pool.acquire() as connection:
+        await tokens.keep(connection, token, "PLAIN", "Plain", 18, 1, 1)
+    try:
+        _, page, _ = await house.get("/suggest?q=" + quote(f"https://dexscreener.com/robinhood/{token}?a=1"))
+    finally:
+        async with house.ctx.pool.acquire() as connection:
+            await connection.execute("DELETE FROM facts.token")
+    assert token in page
 
 
 @pytest.mark.parametrize("text", ["https://etherscan.io/token/{}" + "#code" * 9, "eip155:1:{}"])

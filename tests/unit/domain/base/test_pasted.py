@@ -67,7 +67,9 @@ def test_the_short_form_reads_back_and_fits(word: str, chain_id: int | None) -> 
     assert len(pasted.short()) <= 80
 
 
-@pytest.mark.parametrize("piece", ["eip155:", "a-", "http://", "0x", A, f"https://{'a.' * 60}/", "/" * 9, ":"])
+@pytest.mark.parametrize(
+    "piece", ["eip155:", "a-", "http://", "0x", A, f"https://{'a.' * 60}/", "/" * 9, ":"]
+)
 def test_long_texts_take_no_time(piece: str) -> None:
     started_s = time.perf_counter()
     find_words((piece * 8000)[:64_000] + A)
