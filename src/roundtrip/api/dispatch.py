@@ -329,8 +329,8 @@ def read_params(
     chain_id: int | None = None,
 ) -> msgspec.Struct:
     """The parameters as the operation's own type. Parameters that the operation takes from the query string
-    are read from ``query`` only, all others from ``raw`` only. ``chain_id``: the chain that a request may name;
-    None: any. Raises ParamFault."""
+    are read from ``query`` only, all others from ``raw`` only. ``chain_id``: the chain that a request may
+    name; None: any. Raises ParamFault."""
     for name in operation.query:
         if name in raw:
             text = describe_unknown(operation.params, operation.name, operation.query, name)

@@ -62,7 +62,8 @@ class Operation(Generic[P]):
     for each address that the handler returns, and HTTP requests receive one line for each. ``streams``: HTTP
     only; the handler returns the plan of a stream of events, each a ``path_answer``. ``from_replica``: reads
     nothing that its caller may just have written, so a replica may answer. ``rewrite``: turns another form of
-    a request's parameters into that of ``params``; its second argument is the chain's id, None: any; raises ParamFault.
+    a request's parameters into that of ``params``; its second argument is the chain's id, None: any; raises
+    ParamFault.
     """
 
     name: str
