@@ -81,12 +81,13 @@ class NodeFault(RoundtripError):
     block 5"."""
 
     def __init__(self, why: str) -> None:
-        is_late = why == TOOK_TOO_LONG
         self.why = why
-        super().__init__(
-            "upstream",
-            "The chain did not answer in time." if is_late else f"The chain did not answer: {why}.",
-        )
+        if why == TOOK_TOO_LONG:
+            message = "The chain did not answer in time."
+        else:
+            # The message of another fault is a sentence already.
+            message = why if why.endswith(".") else f"The chain did not answer: {why}."
+        super().__init__("upstream", message)
 
 
 class ServiceFull(RoundtripError):
