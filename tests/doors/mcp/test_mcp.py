@@ -201,7 +201,7 @@ async def test_what_comes_by_a_query_string_is_no_tools_parameter(
     async with session.post(f"{base_url}/mcp?deep=1", json=request) as response:
         result = (await response.json())["result"]
     assert result["isError"] is True
-    assert result["content"][0]["text"].startswith("bad_address: ")
+    assert result["content"][0]["text"].startswith("bad_input: ")
     assert "deep" in result["content"][0]["text"]
 
 

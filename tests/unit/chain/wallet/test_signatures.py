@@ -134,8 +134,8 @@ async def test_a_public_approval_is_no_secret() -> None:
         node.then = answers
         kept = await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
         assert kept is accepted
+    node = Told("0x00", YES)
     node.then = NO, NO, RpcError(-32603, "internal")
-    node.sent.clear()
     with pytest.raises(NodeFault):
         await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
     approver = bytes(12) + b"\x11" * 20 + bytes(32) + b"\x01"
