@@ -51,7 +51,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # Long runs, by NAME. FLAGS are the program's; --help lists them.
 # truth    random tokens against real wallets           N=2000 SEED= CASE=
 # springs  tokens that spring on some wallets only      N=340 SEED= CASE= FLAGS='--checks 100 --only "address, 1 in 8"'
-# dialects every sample token on every kind of node     FLAGS=--write (the table of docs/decisions/0010)
+# dialects every sample token on every kind of node     FLAGS=--write (the table of docs/decisions/0010), --real (only geth)
 # sweep    seeded runs through faults                   SEEDS=500 FIRST= RUNS="index alerts"
 # bad-days the whole service, one fault after another   FLAGS='--only "node stalls"'
 # soak     twice the load that it can bear              MINUTES=30
@@ -67,7 +67,7 @@ bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 overload = -m bench.soak_overload $(FLAGS)
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(if $(filter dialects,$(NAME)),var/geth) ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)
@@ -120,6 +120,14 @@ node_modules/.installed: package-lock.json
 	@echo "installing the local chain's node"
 	@npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
+
+# A real geth, for tests. Without Go or the network it is missing, and they go without it.
+var/geth: tests/support/geth.version
+	@if command -v go >/dev/null; then \
+	  echo "building geth $$(cat $<) (about two minutes, once)"; \
+	  mkdir -p var && GOBIN='$(CURDIR)/var' go install "github.com/ethereum/go-ethereum/cmd/geth@$$(cat $<)" >var/geth.log 2>&1 && touch $@ || \
+	    { echo "geth could not be built:"; tail -n 3 var/geth.log; }; \
+	else echo "there is no Go to build geth with"; fi
 
 tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
 	@echo "installing the protocol's conformance suite, and the Node it needs"

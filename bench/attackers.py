@@ -5,8 +5,10 @@
 ``roundtrip demo --actors`` with ten calls a minute without a key, an embedded PostgreSQL and a load of this
 process. Honest callers, each from a separate address, check one token after another; no two share an answer.
 Attackers send ``POST /v1/simulate`` with six calls to a contract that hashes until its gas is gone: from one
-address without a key, with one account, and with nine; then nine prepare buys of a token that loops.
-X-Forwarded-For gives the addresses.
+address without a key, with one account, and with nine; then nine prepare buys of a token that loops. One
+account checks tokens that burn gas, with eight and with sixteen in flight; a crowd of 128 connections, each
+request of another address, asks for one cached check. X-Forwarded-For gives the addresses. Before all of it,
+others have made ordinary checks and simulations.
 
 Aims: no honest check fails, their p95 stays within three times that of before, sync and alerts within two
 blocks, and every call of an attacker counts. Ends with 1 where a check failed, an index fell behind or a call
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,12 @@ BURNER_CODE = "0x5b612000600020505a614e201060005700"
 ANON_PER_MINUTE, KEY_PER_MINUTE = 10, 60
 HONEST, PAUSE_S = 3, 0.3
 MOST_BEHIND, AIM_P95 = 2, 3.0
+CROWD = 128
+QUIET: dict[str, Any] = {
+    "from": "0x" + "a1" * 20,
+    "calls": [{"to": "0x" + "a2" * 20, "data": "0x", "value": "1"}],
+    "fund": True,
+}
 _STARTED = "Press Ctrl-C to stop."
 
 
@@ -124,6 +132,12 @@ class Door:
             outcome = said["verdict"]["code"] if response.status == 200 else str(response.status)
             return outcome, response.headers.get("x-cache", "")
 
+    async def get(self, path: str, headers: dict[str, str]) -> int:
+        """The status."""
+        async with self._session.get(self._base_url + path, headers=headers) as response:
+            await response.read()
+            return response.status
+
     async def health(self) -> dict[str, Any]:
         """As anybody sees it."""
         async with self._session.get(f"{self._base_url}/v1/health") as response:
@@ -144,20 +158,36 @@ class Door:
 
 @dataclass(frozen=True)
 class Attacker:
-    """One identity, with so many requests in flight."""
+    """One identity, with so many requests in flight. ``burning``: tokens that it checks, each time for
+    another amount, instead of sending the body. ``cached``: a check that it asks for each time from another
+    address."""
 
     headers: dict[str, str]
     in_flight: int
     per_minute: int
     path: str = "/v1/simulate"
     body: dict[str, Any] = field(default_factory=lambda: SIX_BURNERS)
+    burning: Sequence[str] = ()
+    cached: str = ""
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    async def send(self, door: Door) -> int:
+        """Sends one request; its status."""
+        number = next(self.numbers)
+        if self.cached:
+            address = f"100.{64 + number // 250 % 60}.{number % 250}.9"
+            return await door.get(f"/v1/check/{self.cached}", {"x-forwarded-for": address})
+        if self.burning:
+            token = self.burning[number % len(self.burning)]
+            return await door.get(f"/v1/check/{token}?amount=0.0{1 + number}", self.headers)
+        return (await door.post(self.path, self.body, self.headers))[0]
 
 
 async def attack(door: Door, one: Attacker, phase: Phase, until_s: float) -> None:
     """One of an attacker's requests after another. A 429 is waited for a little: more of them are cheap."""
     while time.monotonic() < until_s:
         try:
-            status, _ = await door.post(one.path, one.body, one.headers)
+            status = await one.send(door)
         except (aiohttp.ClientError, TimeoutError):
             phase.attacks["lost"] += 1
             continue
@@ -270,9 +300,13 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
             {"x-api-key": key, "x-forwarded-for": f"203.0.{number}.9"} for number, key in enumerate(keys)
         ]
         address = {"x-forwarded-for": "192.0.2.7"}
+        quiet = {"x-api-key": await door.key("203.0.113.77"), "x-forwarded-for": "203.0.113.77"}
+        for _ in range(8):
+            await door.post("/v1/simulate", QUIET, quiet)
         await measured(door, connection, tokens, "warm", (), 20)
         phases = [await measured(door, connection, tokens, "no attacker", (), seconds)]
         looping = {"token": built.tokens["loops_on_transfer"], "from": "0x" + "a2" * 20, "amount": "0.1"}
+        burning = [address for key, address in built.tokens.items() if key.startswith("loops")]
         prepares = [
             Attacker(one, 7, KEY_PER_MINUTE, "/v1/prepare/buy", looping | {"fund": True}) for one in accounts
         ]
@@ -281,6 +315,14 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
             ("an account, 16 in flight", [Attacker(accounts[0], 16, KEY_PER_MINUTE)]),
             ("nine accounts, 64 in flight", [Attacker(one, 7, KEY_PER_MINUTE) for one in accounts]),
             ("the same, preparing buys of a token that loops", prepares),
+            *(
+                (
+                    f"an account, {count} checks of burning tokens in flight",
+                    [Attacker(accounts[1], count, KEY_PER_MINUTE, burning=burning)],
+                )
+                for count in (8, 16)
+            ),
+            (f"a crowd of {CROWD} on one cached check", [Attacker({}, CROWD, 10**9, cached=tokens[0])]),
         ):
             phases.append(await measured(door, connection, tokens, name, attackers, seconds))
             demo.check()

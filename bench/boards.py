@@ -53,6 +53,7 @@ from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, s
 from .made_cast import Scale
 from .made_up import ETH_USD
 from .schema_adopter import brought_up
+from .serving import connected
 from .shards import named
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -201,7 +202,7 @@ async def opened(dsn: str, scale: Scale, found: Sample | None = None) -> AsyncIt
         await connection.close()
     assert stands is not None
     print(", ".join(f"{count:,.0f} {what}" for what, count in row_counts.items()))
-    async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=30) as pool:
+    async with connected(dsn, min_size=1, max_size=10, command_timeout=30) as pool:
         node, contracts = QuietNode(), ROBINHOOD.contracts
         heads = StillHeads(node, CHAIN_ID, contracts, venue_index=VenueIndex(contracts), dialect=ANVIL)
         heads.stand(stands.block)

@@ -48,6 +48,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import SIDE_BY_SIDE, Table, beside, keep
+from .serving import serving
 from .timing import Times
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -151,6 +152,7 @@ async def load(url: str, requests: int) -> tuple[float, list[float]]:
     output, _ = await process.communicate()
     assert process.returncode == 0
     found = json.loads(output)
+    assert set(found["statuses"]) == {"200"}, found["statuses"]
     return found["per_second"], found["times_ms"]
 
 
@@ -224,12 +226,10 @@ async def service(ctx: Context) -> AsyncIterator[str]:
     app.router.routes.append(Route("/constant", constant))
     with listen("127.0.0.1", 0, "a port") as listening:
         server = build_http_server(app)
-        task = asyncio.create_task(server.serve(sockets=[listening]))
-        while not server.started:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server.should_exit = True
-        await task
+        async with serving(server, listening) as url:
+            while not server.started:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            yield url
 
 
 async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_requests: int) -> list[list[str]]:

@@ -56,6 +56,7 @@ from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 
 from . import figures
+from .serving import connected, serving
 from .timing import Times
 
 TOKEN = "0x" + "1a" * 20
@@ -176,6 +177,8 @@ async def load(url: str, requests: int, posted: dict[str, Any] | None, key: str)
     )
     said, _ = await process.communicate()
     told = json.loads(said)
+    if (statuses := told["statuses"]) != {"200": len(told["times_ms"])}:
+        raise SystemExit(f"{url} answered {statuses}")
     return float(told["per_second"]), list(told["times_ms"])
 
 
@@ -206,27 +209,23 @@ async def main(requests: int, rounds: int, kept: Path | None = None) -> None:
     async with contextlib.AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         server = await stack.enter_async_context(EmbeddedPostgres(Path(folder)))
-        pool = await stack.enter_async_context(asyncpg.create_pool(server.dsn))
+        pool = await stack.enter_async_context(connected(server.dsn))
         async with pool.acquire() as connection:
             await migrate(connection)
             await with_a_key(connection)
         app = await stack.enter_async_context(application(pool))
-        with listen("127.0.0.1", 0, "a port") as listening:
-            serve = build_http_server(app)
-            task = asyncio.create_task(serve.serve(sockets=[listening]))
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            for number in range(rounds + 1):
-                for name, (path, posted, slower) in roads.items():
-                    before_s = time.process_time()
-                    rate, took = await load(
-                        url + path, requests // slower, posted, KEY if name.endswith("with a key") else ""
-                    )
-                    if number > 0:
-                        rates[name].append(rate)
-                        times[name] += took
-                        processor_us[name].append((time.process_time() - before_s) / len(took) * 1e6)
-            serve.should_exit = True
-            await task
+        listening = stack.enter_context(listen("127.0.0.1", 0, "a port"))
+        url = await stack.enter_async_context(serving(build_http_server(app), listening))
+        for number in range(rounds + 1):
+            for name, (path, posted, slower) in roads.items():
+                before_s = time.process_time()
+                rate, took = await load(
+                    url + path, requests // slower, posted, KEY if name.endswith("with a key") else ""
+                )
+                if number > 0:
+                    rates[name].append(rate)
+                    times[name] += took
+                    processor_us[name].append((time.process_time() - before_s) / len(took) * 1e6)
     show(rates, times, processor_us)
     rows = [
         figures.beside(f"doors: {name}", Times(times[name]), other, Times(times[other]))

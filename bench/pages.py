@@ -28,7 +28,6 @@ from statistics import median
 from urllib.parse import urljoin
 
 import aiohttp
-import asyncpg
 import uvloop
 from playwright.async_api import Browser as Chromium
 from starlette.requests import Request
@@ -52,6 +51,7 @@ from support.indexing import at, follow
 from support.keys import Person
 from support.serving import served
 
+from .serving import connected
 from .timing import Times, tell, timed
 
 RUNS = 50
@@ -102,7 +102,7 @@ async def house(folder: Path) -> AsyncIterator[tuple[Context, SyncRpc, world.Bui
         node = stack.enter_context(world.start_world(places, built, NodeOptions(state=built.state)))
         rpc = stack.enter_context(SyncRpc(node.url))
         server = await stack.enter_async_context(EmbeddedPostgres(folder))
-        pool = await stack.enter_async_context(asyncpg.create_pool(server.dsn))
+        pool = await stack.enter_async_context(connected(server.dsn))
         async with pool.acquire() as connection:
             await migrate(connection)
         await follow(node.url, built, server.dsn, 0, at(int(rpc.call("eth_blockNumber"), 16)))

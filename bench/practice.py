@@ -35,6 +35,7 @@ from roundtrip.store.server.rows import Connection
 
 from .boards import QuietNode
 from .held_positions import ask_the_account
+from .serving import connected
 from .timing import tell, timed
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -132,7 +133,7 @@ async def run(asked: argparse.Namespace) -> None:
         admin = await asyncpg.connect(server.dsn)
         await admin.execute("DROP DATABASE IF EXISTS practice")
         await admin.execute("CREATE DATABASE practice")
-        async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=120) as pool:
+        async with connected(dsn, min_size=1, max_size=10, command_timeout=120) as pool:
             async with pool.acquire() as pooled:
                 await migrate(pooled)
             await ask_the_league(pool, asked.accounts, asked.runs)

@@ -133,6 +133,7 @@ async def load(port: int, path: str, posted: str, requests: int) -> tuple[float,
     said, _ = await process.communicate()
     assert process.returncode == 0
     told = json.loads(said)
+    assert set(told["statuses"]) == {"200"}, told["statuses"]
     return float(told["per_second"]), list(told["times_ms"])
 
 

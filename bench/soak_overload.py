@@ -1,11 +1,14 @@
-"""Shows how soon callers are told of overload: the load of ``soak`` at twice and at ten times what is borne.
+"""Shows how soon callers are told of overload: the load of ``soak`` at twice and at ten times what is borne,
+and beside attacks.
 
     PYTHONPATH=src:tests python -m bench.soak_overload [--rate 0] [--seconds 24] [--beside FOLDER]
 
 The service and the load are those of ``bench.soak``, without wallets that trade. The load that is **borne**
 is the highest at which for twelve seconds p95 of all answers stays under half a second, nothing is lost, and
-at most one answer in fifty is busy. **Unloaded** is a quarter of it. ``--beside``: the folder of another
-version of the project, which gets the same load first; what is borne is then what it bears.
+at most one answer in fifty is busy. **Unloaded** is a quarter of it. Then, unloaded again, the attacks of
+``bench.attackers``: one account with eight and with sixteen checks of tokens that burn gas in flight, and a
+crowd of 128 on one cached check; at most one answer in fifty of the others may be busy. ``--beside``: the
+folder of another version of the project, which gets the same load first; what is borne is then what it bears.
 
 Prints a table; ends with 1 where the version in this folder misses an aim: p95 of busy answers at most
 ``BUSY_MS``, p95 of all others at most ``SLOWER`` times the unloaded one, callers with a key answered at least
@@ -14,14 +17,21 @@ as often as others, and nothing wrong or lost. Times hold the load's own wait fo
 
 import argparse
 import asyncio
+import contextlib
+import json
 import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import uvloop
 
 from roundtrip.devnet import world
 
+from .attackers import CROWD, KEY_PER_MINUTE, Attacker, Door, attack
+from .attackers import Phase as AttackPhase
 from .soak import PROJECT, SLOW, STREAMS, Answers, Loading, loading, service, sustainable, tell_log
 from .soak_plan import plan_for
 
@@ -29,6 +39,7 @@ UNLOADED, TIMES = 1 / 4, (2.0, 10.0)
 BUSY_MS, SLOWER = 50.0, 3.0
 MOST_BUSY = 0.02
 WARM_S, REST_S = 12.0, 3.0
+Attack = Callable[[float], Awaitable[None]]
 CALLERS = ("with a key", "without a key", "a page")
 
 
@@ -53,7 +64,9 @@ class Phase:
         return answered / (answered + busy) if answered + busy else None
 
 
-async def measure(load: Loading, version: str, rate: float, seconds: float, slow: int) -> list[Phase]:
+async def measure(
+    load: Loading, version: str, rate: float, seconds: float, slow: int, attacks: Mapping[str, Attack]
+) -> list[Phase]:
     """The phases of one version, from the unloaded one on."""
     phases = []
     for times in (UNLOADED, *TIMES):
@@ -64,7 +77,37 @@ async def measure(load: Loading, version: str, rate: float, seconds: float, slow
         phases.append(Phase(version, f"{times:g}" if times > 1 else "unloaded", times * rate, answers))
         print(_row(phases[-1], phases[0]), flush=True)
         await asyncio.sleep(REST_S)
+    for name, begin in attacks.items():
+        attacking = asyncio.ensure_future(begin(seconds))
+        answers = await load.offer(UNLOADED * rate, seconds, streams=STREAMS)
+        await attacking
+        phases.append(Phase(version, name, UNLOADED * rate, answers))
+        print(_row(phases[-1], phases[0]), flush=True)
     return phases
+
+
+@contextlib.asynccontextmanager
+async def attacks_on(port: int, folder: Path) -> AsyncIterator[dict[str, Attack]]:
+    """The attacks, by name: each runs for so many seconds."""
+    tokens: dict[str, str] = json.loads((folder / "devnet.json").read_text())["tokens"]
+    burning = [address for name, address in tokens.items() if name.startswith("loops")]
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        door = Door(session, f"http://127.0.0.1:{port}")
+        account = {"x-api-key": await door.key("203.0.113.99"), "x-forwarded-for": "203.0.113.99"}
+
+        def by(attacker: Attacker) -> Attack:
+            async def run(seconds: float) -> None:
+                until_s, phase = time.monotonic() + seconds, AttackPhase("")
+                await asyncio.gather(
+                    *(attack(door, attacker, phase, until_s) for _ in range(attacker.in_flight))
+                )
+
+            return run
+
+        yield {
+            **{f"{n} burners": by(Attacker(account, n, KEY_PER_MINUTE, burning=burning)) for n in (8, 16)},
+            f"a crowd of {CROWD}": by(Attacker({}, CROWD, 10**9, cached=tokens["plain"])),
+        }
 
 
 def _row(phase: Phase, unloaded: Phase) -> str:
@@ -112,6 +155,13 @@ def misses(phases: list[Phase]) -> list[str]:
             found.append(f"at {phase.name} times: p95 of busy answers is {busy:.0f} ms")
         if answered and usual and answered > SLOWER * usual:
             found.append(f"at {phase.name} times: p95 is {answered / usual:.1f} times the unloaded one")
+        if phase.name not in map("{:g}".format, TIMES):
+            found += [
+                f"beside {phase.name}: {caller} is answered {share:.0%}"
+                for caller in CALLERS
+                if (share := phase.answered(caller)) is not None and share < 1 - MOST_BUSY
+            ]
+            continue
         keyed, others = phase.answered("with a key"), phase.answered("without a key")
         if keyed is not None and others is not None and keyed < others:
             found.append(f"at {phase.name} times: callers with a key are answered less often than others")
@@ -132,7 +182,8 @@ async def run_version(asked: argparse.Namespace, version: str, code: Path, rate:
             async with loading(plan, folder, asked.seed) as load:
                 rate = rate or await sustainable(load, MOST_BUSY)
                 print(f"{version}: {rate:.0f} requests a second are borne", flush=True)
-                phases = await measure(load, version, rate, asked.seconds, asked.slow)
+                async with attacks_on(port, folder) as attacks:
+                    phases = await measure(load, version, rate, asked.seconds, asked.slow, attacks)
             demo.check()
             tell_log(demo.log)
     return phases

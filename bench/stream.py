@@ -31,6 +31,8 @@ from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
 from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsTurn
 from roundtrip.services.verdicts.stream_schema import KINDS, StreamPlan
 
+from .serving import serving
+
 START = StreamPosition(0, 0, 0, 0, 0, 0, 0)
 TOKEN = Address("0x" + "1" * 40)
 PLAN = StreamPlan(1, None, list(KINDS), None)
@@ -49,6 +51,10 @@ class Source:
     async def begin(self) -> NewsCursor:
         """A cursor at the start."""
         return NewsCursor(START, IdTracker(0), IdTracker(0))
+
+    async def dead_keys(self, hashes: Collection[bytes]) -> set[bytes]:
+        """None."""
+        return set()
 
     async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
         """The next event."""
@@ -121,30 +127,28 @@ async def measure(readers: int, events: int) -> None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         config = uvicorn.Config(app, lifespan="off", log_level="error", loop="uvloop", http="httptools")
         server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve([listening]))
-        context = multiprocessing.get_context("spawn")
-        results, done, port = context.Queue(), context.Event(), listening.getsockname()[1]
-        before_mb = resident_mb()
-        process = context.Process(target=read_streams, args=(port, readers, events, results, done))
-        process.start()
-        assert await asyncio.to_thread(results.get) == "open"
-        open_mb = resident_mb()
-        for number in range(events):
-            position = replace(START, evidence=number + 1)
-            source.events.put_nowait(NewsEvent(position, "verdict", TOKEN, None, b""))
-            await asyncio.sleep(BETWEEN_S)
-        took_ms = await asyncio.to_thread(results.get)
-        after_mb = resident_mb()
-        for number in range(FLOOD):
-            source.events.put_nowait(
-                NewsEvent(replace(START, evidence=events + number), "verdict", TOKEN, None, b"")
-            )
-            await asyncio.sleep(0.001)
-        flooded_mb = resident_mb()
-        done.set()
-        await asyncio.to_thread(process.join)
-        server.should_exit = True
-        await serving
+        async with serving(server, listening):
+            context = multiprocessing.get_context("spawn")
+            results, done, port = context.Queue(), context.Event(), listening.getsockname()[1]
+            before_mb = resident_mb()
+            process = context.Process(target=read_streams, args=(port, readers, events, results, done))
+            process.start()
+            assert await asyncio.to_thread(results.get) == "open"
+            open_mb = resident_mb()
+            for number in range(events):
+                position = replace(START, evidence=number + 1)
+                source.events.put_nowait(NewsEvent(position, "verdict", TOKEN, None, b""))
+                await asyncio.sleep(BETWEEN_S)
+            took_ms = await asyncio.to_thread(results.get)
+            after_mb = resident_mb()
+            for number in range(FLOOD):
+                source.events.put_nowait(
+                    NewsEvent(replace(START, evidence=events + number), "verdict", TOKEN, None, b"")
+                )
+                await asyncio.sleep(0.001)
+            flooded_mb = resident_mb()
+            done.set()
+            await asyncio.to_thread(process.join)
     print(f"{readers} readers, {events} events, one each {1000 * BETWEEN_S:.0f} ms")
     print(
         f"until a reader has it: median {statistics.median(took_ms):.1f} ms, "

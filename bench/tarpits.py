@@ -49,6 +49,7 @@ from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.watch import alerts
 
 from .figures import Table
+from .serving import connected
 from .timing import Times
 
 ACCOUNTS, EACH = 60, 5
@@ -307,7 +308,7 @@ async def main(seconds: float, folder: Path) -> int:
     targets = Targets()
     async with (
         EmbeddedPostgres(folder) as server,
-        asyncpg.create_pool(server.dsn, min_size=4, max_size=16, command_timeout=30) as pool,
+        connected(server.dsn, min_size=4, max_size=16, command_timeout=30) as pool,
         listening(targets) as ports,
     ):
         async with pool.acquire() as connection:

@@ -40,9 +40,13 @@ KEPT: Mapping[str, int] = {
     "sim/test_alerts.py::test_every_fact_is_told_of_once_whatever_befell_those_that_tell": 1,
     "sim/test_faults.py::test_an_index_is_whole_whatever_befell_it": 1,
     "truth/check/test_composed.py::test_the_verdict_is_what_wallets_meet": 2,
+    "truth/check/test_real_geth.py::test_an_honest_token_with_dear_transfers_is_ok": 0,
+    "truth/check/test_real_geth.py::test_every_field_of_the_answer_is_the_local_chains": 0,
+    "truth/check/test_real_geth.py::test_logs_are_the_local_chains_and_the_head_is_geths": 0,
     "truth/check/test_zoo.py::test_the_verdict_is_what_a_wallet_meets": 4,
 }
-"""Slow ones of which this many cases run in ``make test``. The tour takes a minute before its first case."""
+"""Slow ones of which this many cases run in ``make test``. The tour takes a minute before its first case;
+on a machine without a real geth its tests take no time."""
 
 
 def read_list() -> dict[str, int]:

@@ -240,7 +240,7 @@ def event(number: int, kind: str = "verdict") -> str:
 
 def test_a_stream_goes_on_after_its_last_event(scripted: Callable[..., Scripted]) -> None:
     client = scripted(
-        events("retry: 250\nid: 1\n\n", event(2)[:30], event(2)[30:], ": still there\nid: 3\n\n", cut=True),
+        events("retry: 750\nid: 1\n\n", event(2)[:30], event(2)[30:], ": still there\nid: 3\n\n", cut=True),
         *(httpx2.ConnectError("refused") for _ in range(6)),
         refusal(429, "rate_limited", retry_after="9"),
         events(event(4, "gap") + event(5), "id: 6\nevent: verdict\ndata: {"),
@@ -252,8 +252,39 @@ def test_a_stream_goes_on_after_its_last_event(scripted: Callable[..., Scripted]
     ]  # fmt: skip
     assert [request.url.params.get("lastEventId") for request in client.asked] == [None, *["3"] * 8, "5"]
     assert client.asked[0].url.params["tokens"] == TOKEN
-    assert client.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 9.0, 0.25]
+    assert client.slept == [0.75, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 9.0, 0.75]
     assert last_id == "6"
+
+
+@pytest.mark.parametrize(("retry_ms", "pause_s"), [("0", 0.5), ("99999999999", 60.0), ("x", 1.0)])
+def test_a_service_cannot_make_a_client_hurry_or_sleep_for_ever(
+    scripted: Callable[..., Scripted], retry_ms: str, pause_s: float
+) -> None:
+    client = scripted(events(f"retry: {retry_ms}\nid: 1\n\n"), events(event(2)))
+    client.stream(1)
+    assert client.slept == [pause_s]
+
+
+MIB = "x" * 2**20
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_body_is_read_to_a_limit(scripted: Callable[..., Scripted], status: int) -> None:
+    client = scripted(Step(status, [MIB] * 17, {}))
+    with pytest.raises(UnreadableAnswer, match="longer than 16,777,216 bytes"):
+        client.send(CALLS["health"])
+    assert not client.slept
+
+
+def test_a_line_and_an_event_are_read_to_a_limit(scripted: Callable[..., Scripted]) -> None:
+    found: list[models.CheckLine] = []
+    for parts in ([MIB, MIB], [MIB + "x\n"]):
+        with pytest.raises(UnreadableAnswer, match="a line is longer"):
+            scripted(lines(*parts)).checks([TOKEN], found)
+    for parts in ([f"data: {MIB}", MIB], [f"data: {MIB}\n\n"], ["data: x\n" * 200_000]):
+        with pytest.raises(UnreadableAnswer):
+            scripted(events(*parts)).stream(1)
+    assert not found
 
 
 def test_a_stream_that_never_opened_fails_and_so_does_a_key_that_was_revoked(

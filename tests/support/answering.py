@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import redis
 
+from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.api.sharing.valkey import Script
@@ -55,14 +56,14 @@ class House:
     bound_s: float = PATIENT_S
     stores: list[SharedStore] = field(default_factory=list)
 
-    def process(self, version: str = "1", most_running: int = 128) -> SharedAnswers:
+    def process(self, version: str = "1", places: int = 128) -> SharedAnswers:
         valkey = open_shared_store(self.url, bound_s=self.bound_s)
         number, draws = len(self.stores), itertools.count()
         self.stores.append(valkey)
         across = SharedInValkey(
             valkey, version, lambda: f"{number}.{next(draws)}", time.monotonic, self.spans
         )
-        return SharedAnswers(time.monotonic, most_running, across)
+        return SharedAnswers(time.monotonic, RunPlaces(places), across)
 
     async def close(self) -> None:
         for one in self.stores:

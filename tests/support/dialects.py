@@ -1,55 +1,57 @@
 """A node of another kind: in front of a real anvil, asked and answering as geth or nitro would.
 
-What each kind does is written down here from their documents and sources, in our own words and samples.
+What each kind does was measured; ``tests/chain/rpc/test_recorded_nodes.py`` compares it with the recording.
 """
 
 import asyncio
 import copy
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import aiohttp
 from aiohttp import web
-from eth_abi.abi import decode
-from eth_abi.exceptions import DecodingError
 
+from support import nitro_blocks
+from support.data_fee import PRICE_WEI, SEQUENCER, data_gas, estimated_data_gas, intrinsic_gas
 from support.faulty_node import Batch, FaultyNode
+from support.nitro_blocks import parent_number
+from support.node_errors import (
+    BLOCK_GAS,
+    INTRINSIC_GAS,
+    MACHINE,
+    NO_FUNDS,
+    NUMBERS,
+    PARAMS,
+    POOL_EMPTY,
+    REVERT_CODES,
+    SERVER,
+    TIMES,
+    TOO_MANY_BLOCKS,
+    Json,
+    Refused,
+    intrinsic_text,
+    no_funds,
+    revert_error,
+    translate_error,
+    validate_fees,
+    validate_nonce,
+)
 
 Kind = Literal["geth", "nitro", "anvil"]
-Json = dict[str, Any]
 
-NITRO_GAS_LIMIT = 2**50
 ARBOS_STATE = "0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf"
 """Where the parent chain's number stands, among others."""
-MOST_PRECOMPILE = 0xFFFF
-OWN_METHODS = ("eth_simulateV1", "eth_getLogs", "eth_createAccessList")
-CALLS = ("eth_call", "eth_estimateGas")
-"""They pass, unless their third parameter overrides what must not be."""
+MAX_PRECOMPILE = 0xFFFF
+MAX_CALL_GAS = 32_000_000
+"""Of a single call on nitro, beside the data fee."""
+FEE_SINK = "0x" + "a4b0" * 10
+"""Receives the data fees."""
 FILLER_S = 12
 """How much later than the block before it a filled block stands."""
-
-NONCE_TOO_LOW, NONCE_TOO_HIGH, FEE_TOO_LOW = -38010, -38011, -38012
-"""The last by the specification; geth's newer versions call it invalid parameters, -32602."""
-INTRINSIC_GAS, NO_FUNDS, BLOCK_GAS = -38013, -38014, -38015
-NUMBERS, TIMES, TOO_MANY_BLOCKS = -38020, -38021, -38026
-REVERTED, MACHINE = 3, -32015
-
-_PANICS = {
-    0x01: "assert(false)",
-    0x11: "arithmetic underflow or overflow",
-    0x12: "division or modulo by zero",
-}
-
-
-class Refused(Exception):
-    """A request's own error."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.error: Json = {"code": code, "message": message} | ({} if data is None else {"data": data})
+NITRO_RANDAO = f"0x{1:064x}"
 
 
 @dataclass(frozen=True)
@@ -61,26 +63,70 @@ class Spot:
     asked: Json | None
 
 
+@dataclass
+class Step:
+    """A call of a simulation. ``gas``: its limit, None: what the block has left. ``supplied``: as far as the
+    request's gas reaches. ``price_wei``: what its sender pays for gas."""
+
+    call: Json
+    gas: int | None
+    supplied: int
+    data_gas: int
+    price_wei: int
+    max_run_gas: int | None
+
+    @property
+    def run_gas(self) -> int:
+        """What anvil runs it with."""
+        left = self.supplied - self.data_gas
+        return left if self.max_run_gas is None else min(left, self.max_run_gas)
+
+    def validate_gas(self) -> None:
+        """Raises Refused."""
+        intrinsic = intrinsic_gas(self.call)
+        if self.supplied < intrinsic:
+            raise Refused(INTRINSIC_GAS, intrinsic_text(self.supplied, intrinsic))
+        if self.supplied < intrinsic + self.data_gas:
+            raise Refused(INTRINSIC_GAS, f"err: intrinsic gas too low (supplied gas {self.supplied})")
+
+    def sent(self) -> list[Json]:
+        """As anvil is asked: the sender pays the data fee by a transfer before the call."""
+        fee_wei = self.data_gas * self.price_wei
+        free = {"gas": hex(21_000), "maxFeePerGas": "0x0", "maxPriorityFeePerGas": "0x0"}
+        transfer = {"from": self.call.get("from"), "to": FEE_SINK, "value": hex(fee_wei), **free}
+        return [*([transfer] if fee_wei else []), {**self.call, "gas": hex(self.run_gas)}]
+
+
 class DialectNode(FaultyNode):
     """``dialect`` anvil: everything passes. The limits may be set otherwise.
 
     ``refuses``: for which simulations, counted from 0, the answer is that the sender has too little.
     """
 
-    most_batch = 1000
-    most_log_blocks = 10_000
+    max_batch = 1000
+    max_log_blocks = 10_000
     """Of nitro; geth has no such limit of its own."""
-    most_simulated_blocks = 256
+    max_simulated_blocks = 256
     gas_cap = 50_000_000
     """All the gas that one request may use."""
+    data_price_wei = PRICE_WEI
+    """nitro's data fee, for a unit of data."""
     lists_with_overrides = True
     """Older nodes make access lists on the state as it is only."""
 
     def __init__(self, upstream: str, dialect: Kind) -> None:
         super().__init__(upstream)
         self.dialect = dialect
+        self.is_nitro = dialect == "nitro"
         self.refuses: Callable[[int], bool] = lambda _: False
         self.simulations = 0
+        self._handlers: dict[str, Callable[[list[Any]], Awaitable[Any]]] = {
+            "eth_simulateV1": self._simulate,
+            "eth_getLogs": self._logs,
+            "eth_createAccessList": self._access_list,
+            "eth_estimateGas": self._estimate,
+            "eth_getBlockReceipts": self._receipts,
+        }
 
     # --- requests -------------------------------------------------------------------------------------
 
@@ -90,9 +136,11 @@ class DialectNode(FaultyNode):
             return web.json_response(await self._post(body))
         if isinstance(body, dict):
             return web.json_response((await self._answers([body]))[0])
-        if len(body) > self.most_batch:
+        if not body:
+            return web.json_response(_error_answer(None, {"code": -32600, "message": "empty batch"}))
+        if len(body) > self.max_batch:
             error = {"code": -32600, "message": "batch too large"}
-            return web.json_response([{"jsonrpc": "2.0", "id": body[0].get("id"), "error": error}])
+            return web.json_response([_error_answer(body[0].get("id"), error)])
         return web.json_response(await self._answers(body))
 
     async def _post(self, body: object) -> Any:
@@ -100,102 +148,157 @@ class DialectNode(FaultyNode):
             return await answer.json(content_type=None)
 
     async def _ask(self, method: str, *params: object) -> Any:
-        """The real node's result. Raises Refused with its error."""
+        """The real node's result. Raises Refused with its error, as geth words it."""
         answer = await self._post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         if "error" in answer:
-            raise Refused(**answer["error"])
+            raise Refused(**translate_error(answer["error"], method, list(params)))
         return answer["result"]
 
     async def _answers(self, calls: Batch) -> Batch:
         """What passes goes to the real node in one batch; what does not is answered here."""
-        own = [call for call in calls if call["method"] in OWN_METHODS or self._is_refused(call)]
-        passing = [call for call in calls if call not in own]
-        found = await asyncio.gather(*(self._answer(call) for call in own))
-        by_id = {answer["id"]: answer for answer in (*await self._passed(passing), *found)}
-        return [by_id[call["id"]] for call in calls]
+        prepared = await asyncio.gather(*(self._prepare(call) for call in calls))
+        passing = [item for item in prepared if "method" in item]
+        passed = {answer["id"]: answer for answer in (await self._post(passing) if passing else [])}
+        return [self._translate(item, passed[item["id"]]) if "method" in item else item for item in prepared]
 
-    async def _passed(self, calls: Batch) -> Batch:
-        answers: Batch = await self._post(calls) if calls else []
-        methods = {call["id"]: call["method"] for call in calls}
-        for answer in answers:
-            if methods[answer["id"]].startswith("eth_getBlockBy") and answer.get("result"):
-                self._as_header(answer["result"])
-        return answers
-
-    async def _answer(self, call: Json) -> Json:
-        handlers: dict[str, Callable[[list[Any]], Awaitable[Any]]] = {
-            "eth_simulateV1": self._simulate,
-            "eth_getLogs": self._logs,
-            "eth_createAccessList": self._access_list,
-        }
+    async def _prepare(self, call: Json) -> Json:
+        """The call to pass on, or an answer to it."""
+        method, params = call["method"], call.get("params", [])
         try:
-            if self._is_refused(call):
-                _refuse_arbos(call["params"][2])
-            result = await handlers[call["method"]](call.get("params", []))
+            if method in self._handlers:
+                return {"jsonrpc": "2.0", "id": call["id"], "result": await self._handlers[method](params)}
+            if method == "eth_call":
+                params = await self._call_params(params)
+            if self.is_nitro and method.startswith("eth_getBlock") and params[0] in ("safe", "finalized"):
+                raise Refused(SERVER, f"{params[0]} block not found")
         except Refused as refused:
-            return {"jsonrpc": "2.0", "id": call["id"], "error": refused.error}
-        return {"jsonrpc": "2.0", "id": call["id"], "result": result}
+            return _error_answer(call["id"], refused.error)
+        return {**call, "params": params}
 
-    def _is_refused(self, call: Json) -> bool:
-        """Whether a single call overrides the state of ArbOS on nitro."""
-        is_call = self.dialect == "nitro" and call["method"] in CALLS
-        return is_call and any(map(_overrides_arbos, call.get("params", [])[2:3]))
+    def _translate(self, call: Json, answer: Json) -> Json:
+        method, result = call["method"], answer.get("result")
+        if "error" in answer:
+            error = translate_error(answer["error"], method, call.get("params", []))
+            return _error_answer(call["id"], error)
+        if self.is_nitro and isinstance(result, dict):
+            if method.startswith("eth_getBlockBy"):
+                _translate_nitro_block(result, in_full=call["params"][1])
+            else:
+                nitro_blocks.shift_index(result)
+        return answer
+
+    async def _call_params(self, params: list[Any]) -> list[Any]:
+        """Of an eth_call. Without a price BASEFEE is 0; nitro keeps the data fee of the limit."""
+        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
+        moment = {**({} if _max_fee_wei(sent) else {"baseFeePerGas": "0x0"}), **given}
+        gas = min(int(sent["gas"], 16), self.gas_cap) if sent.get("gas") else self.gas_cap
+        if self.is_nitro:
+            _refuse_arbos(overrides)
+            header = await self._header(block)
+            moment |= _nitro_moment(header)
+            base_fee_wei = int(given.get("baseFeePerGas", header["baseFeePerGas"]), 16)
+            fee = data_gas(sent, _nonce(sent), SEQUENCER, base_fee_wei, self.data_price_wei)
+            if intrinsic_gas(sent) <= gas < intrinsic_gas(sent) + fee:
+                raise Refused(SERVER, f"err: intrinsic gas too low (supplied gas {gas})")
+            gas = min(max(gas - fee, 0), MAX_CALL_GAS)
+        return [{**sent, "gas": hex(gas)}, block, overrides, moment]
+
+    async def _estimate(self, params: list[Any]) -> str:
+        sent, block, overrides, given = [*params, *("latest", {}, {})[len(params) - 1 :]]
+        if not self.is_nitro:
+            return str(await self._ask("eth_estimateGas", *params))
+        _refuse_arbos(overrides)
+        header = await self._header(block)
+        moment = {**given, **_nitro_moment(header)}
+        estimate = int(await self._ask("eth_estimateGas", sent, block, overrides, moment), 16)
+        base_fee_wei = int(header["baseFeePerGas"], 16)
+        return hex(estimate + estimated_data_gas(sent, _nonce(sent), base_fee_wei, self.data_price_wei))
 
     async def _access_list(self, params: list[Any]) -> Any:
         """With overrides, which anvil does not take: all that a trace touched, without the two accounts of
         the call, the block's producer and precompiles."""
+        sent, block, overrides = [*params, {}][:3]
+        if len(params) > 2 and not self.lists_with_overrides:
+            raise Refused(PARAMS, "too many arguments, want at most 2")
+        pinned = await self._header(block)
+        if self.is_nitro:
+            _refuse_arbos(overrides)
+            await self._refuse_poor_sender(sent, pinned, overrides)
+        elif sent.get("maxFeePerGas") == "0x0" and "maxPriorityFeePerGas" not in sent:
+            raise Refused(SERVER, "maxFeePerGas (0x0) < maxPriorityFeePerGas (0xf4240)")
         if len(params) < 3:
             return await self._ask("eth_createAccessList", *params)
-        if not self.lists_with_overrides:
-            raise Refused(-32602, "too many arguments, want at most 2")
-        sent, block, overrides = params
-        pinned = await self._header(block)
-        if self.dialect == "nitro":
-            _as_arbos_allows({"stateOverrides": overrides})
         number = int(pinned["number"], 16)
-        inside = parent_number(number) if self.dialect == "nitro" else number
+        inside = parent_number(number) if self.is_nitro else number
         moment = {"number": hex(inside), "time": pinned["timestamp"]}
-        how = {"tracer": "prestateTracer", "stateOverrides": overrides, "blockOverrides": moment}
-        touched = await self._ask("debug_traceCall", sent, hex(number), how)
+        how = {"stateOverrides": overrides, "blockOverrides": moment}
+        traces = [
+            await self._ask("debug_traceCall", sent, hex(number), {**how, "tracer": tracer})
+            for tracer in ("prestateTracer", "callTracer")
+        ]
+        touched, run = traces
         left_out = {sent["from"].lower(), sent["to"].lower(), pinned["miner"].lower()}
         entries = [
             {"address": address, "storageKeys": sorted(account.get("storage", {}))}
             for address, account in touched.items()
-            if address.lower() not in left_out and int(address, 16) > MOST_PRECOMPILE
+            if address.lower() not in left_out and int(address, 16) > MAX_PRECOMPILE
         ]
-        try:
-            await self._ask("eth_call", sent, hex(number), overrides, moment)
-        except Refused as refused:
-            return {"accessList": entries, "gasUsed": "0x5208", "error": refused.error["message"]}
-        return {"accessList": entries, "gasUsed": "0x5208"}
+        error = {"error": run["error"]} if "error" in run else {}
+        return {"accessList": entries, "gasUsed": run["gasUsed"], **error}
+
+    async def _refuse_poor_sender(self, sent: Json, pinned: Json, overrides: Json) -> None:
+        """nitro takes the money for the gas before it makes an access list. Raises Refused."""
+        sender, base_fee_wei = sent["from"].lower(), int(pinned["baseFeePerGas"], 16)
+        fee = estimated_data_gas(sent, _nonce(sent), base_fee_wei, self.data_price_wei)
+        gas = int(sent.get("gas", hex(self.gas_cap + fee)), 16)
+        want_wei = gas * int(sent.get("maxFeePerGas", hex(2 * base_fee_wei)), 16)
+        own = next((own for at, own in overrides.items() if at.lower() == sender), {})
+        have = own.get("balance") or await self._ask("eth_getBalance", sender, pinned["number"])
+        if int(have, 16) < want_wei:
+            reason = str(no_funds(sender, int(have, 16), want_wei, gas)).removesuffix(
+                f" (supplied gas {gas})"
+            )
+            name = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
+            raise Refused(SERVER, f"failed to apply transaction: 0x{name} {reason}")
+
+    async def _receipts(self, params: list[Any]) -> Any:
+        receipts = await self._ask("eth_getBlockReceipts", *params)
+        if self.is_nitro and receipts is not None:
+            for receipt in receipts:
+                nitro_blocks.shift_index(receipt)
+            receipts = [nitro_blocks.chain_receipt(await self._header(params[0])), *receipts]
+        return receipts
 
     async def _logs(self, params: list[Any]) -> Any:
         wanted = params[0]
-        if self.dialect == "nitro" and "blockHash" not in wanted:
-            first, last = [await self._number(wanted.get(end, "latest")) for end in ("fromBlock", "toBlock")]
-            if last - first + 1 > self.most_log_blocks:
-                raise Refused(-32005, f"block range exceeds the limit of {self.most_log_blocks}")
-        return await self._ask("eth_getLogs", *params)
-
-    async def _number(self, block: str) -> int:
-        if block.startswith("0x"):
-            return int(block, 16)
-        return int((await self._header(block))["number"], 16)
+        if "blockHash" not in wanted:
+            head = int(await self._ask("eth_blockNumber"), 16)
+            tags = {"latest": head, "pending": head, "earliest": 0}
+            first, last = [
+                tags[name] if name in tags else int(name, 16)
+                for name in (wanted.get(end, "latest") for end in ("fromBlock", "toBlock"))
+            ]
+            if first > last or (self.is_nitro and last > head):
+                raise Refused(SERVER if self.is_nitro else PARAMS, "invalid block range params")
+            if last > head:
+                raise Refused(PARAMS, "block range extends beyond current head block")
+            if self.is_nitro and last - first + 1 > self.max_log_blocks:
+                raise Refused(-32005, f"block range exceeds the limit of {self.max_log_blocks}")
+        logs = await self._ask("eth_getLogs", *params)
+        for log in logs if self.is_nitro else ():
+            nitro_blocks.shift_index(log)
+        return logs
 
     async def _header(self, block: Any) -> Json:
-        """A block by hash, number or tag, as the real node has it."""
+        """A block by hash, number or tag, as this node has it."""
         by_hash = isinstance(block, dict) and "blockHash" in block
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
-        name = block["blockHash"] if by_hash else block
-        found: Json | None = await self._ask(method, name, False)
-        if found is None:
-            raise Refused(-32000, "header not found")
-        return found
-
-    def _as_header(self, header: Json) -> None:
-        if self.dialect == "nitro":
-            header["l1BlockNumber"] = hex(parent_number(int(header["number"], 16)))
-            header["gasLimit"] = hex(NITRO_GAS_LIMIT)
+        header: Json | None = await self._ask(method, block["blockHash"] if by_hash else block, False)
+        if header is None:
+            raise Refused(SERVER, "header not found")
+        if self.is_nitro:
+            nitro_blocks.translate_block(header)
+        return header
 
     # --- simulations ----------------------------------------------------------------------------------
 
@@ -206,135 +309,252 @@ class DialectNode(FaultyNode):
             raise Refused(NO_FUNDS, "err: insufficient funds for gas * price + value")
         options, name = params[0], (params[1] if len(params) > 1 else "latest")
         pinned = await self._header(name)
-        spots = chain(options["blockStateCalls"], pinned, self.most_simulated_blocks)
-        if options.get("validation"):
-            await self._validate(spots, name)
-        if self.dialect == "nitro":
+        spots = chain(options["blockStateCalls"], pinned, self.max_simulated_blocks, self.is_nitro)
+        if self.is_nitro:
             for spot in spots:
-                _as_arbos_allows(spot.asked or {})
-        inside = parent_number(int(pinned["number"], 16)) if self.dialect == "nitro" else None
-        asked = [written_out(spot, inside) for spot in spots if spot.asked is not None]
-        limit = NITRO_GAS_LIMIT if self.dialect == "nitro" else int(pinned["gasLimit"], 16)
-        answers = iter(await self._run(options, asked, name, limit))
-        calls = iter(asked)
-        blocks = [
-            filled(spot) if spot.asked is None else as_geth(spot, next(calls), next(answers))
+                await self._apply_nitro_rules(spot.asked or {}, name)
+        asked = [
+            written_out(spot, pinned, options.get("validation", False), self.is_nitro)
             for spot in spots
+            if spot.asked is not None
         ]
-        parent = pinned["hash"]
-        for block in blocks:
-            block |= {"parentHash": parent, "gasLimit": hex(limit)}
-            parent = block["hash"]
-            if inside is not None:
-                block["l1BlockNumber"] = hex(inside)
-        return blocks
-
-    async def _run(self, options: Json, asked: list[Json], name: Any, limit: int) -> list[Json]:
-        """The real node's blocks. A call for which the request has too little gas left is given that."""
-        while True:
-            try:
-                answer: list[Json] = await self._ask(
-                    "eth_simulateV1", {**options, "blockStateCalls": asked}, name
-                )
-            except Refused as refused:
-                raise _renamed(refused) from refused
-            if not self._cut(asked, answer, limit):
-                return answer
-
-    def _cut(self, asked: list[Json], answer: list[Json], limit: int) -> bool:
-        """Whether a call was given less gas, because the ones before it left no more. Raises Refused."""
-        left = self.gas_cap
-        for block, answered in zip(asked, answer, strict=True):
-            used = 0
-            for call, result in zip(block["calls"], answered["calls"], strict=True):
-                gas = int(call["gas"], 16) if "gas" in call else limit - used
-                if used + gas > limit:
-                    raise Refused(BLOCK_GAS, f"block gas limit reached: {used + gas} >= {limit}")
-                if gas > left:
-                    call["gas"] = hex(left)
-                    return True
-                spent = int(result["gasUsed"], 16)
-                used, left = used + spent, left - spent
-        return False
-
-    async def _validate(self, spots: list[Spot], name: Any) -> None:
-        """Fees and nonces as a real block would have them. Raises Refused."""
-        nonces: dict[str, int] = {}
+        state = await self._read_accounts(asked, name)
+        steps = self._steps(asked, {at: nonce for at, (nonce, _) in state.items()}, options)
+        answered = await self._run(options, asked, steps, name, int(pinned["gasLimit"], 16), state)
+        results = iter(zip(asked, steps, answered, strict=True))
+        overrides: Json = {}
+        blocks, parent = [], pinned["hash"]
         for spot in spots:
             if spot.asked is None:
-                continue
-            base_fee_wei = int(spot.asked.get("blockOverrides", {}).get("baseFeePerGas", "0x0"), 16)
-            for account, override in spot.asked.get("stateOverrides", {}).items():
+                block = filled(spot, pinned)
+            else:
+                requested, block_steps, block = next(results)
+                _merge(overrides, requested.get("stateOverrides", {}))
+                await self._translate_results(block, block_steps, requested, overrides, name)
+            number = {"number": hex(spot.number), "timestamp": hex(spot.time_s)}
+            block |= {**number, "parentHash": parent, "gasLimit": pinned["gasLimit"], "withdrawals": []}
+            if self.is_nitro:
+                block["l1BlockNumber"] = pinned["l1BlockNumber"]
+                del block["withdrawals"]
+            for log in (log for call in block["calls"] for log in call["logs"]):
+                log["blockNumber"] = block["number"]
+            parent = block["hash"]
+            blocks.append(block)
+        return blocks
+
+    async def _apply_nitro_rules(self, block: Json, name: Any) -> None:
+        """Nothing that would touch what the parent chain keeps in the state; and a header whose mixHash is
+        overwritten has other rules. Raises Refused."""
+        overrides = block.setdefault("stateOverrides", {})
+        _refuse_arbos(overrides)
+        randao = block.get("blockOverrides", {}).pop("prevRandao", None)
+        if randao is not None and nitro_blocks.is_of_first_version(randao):
+            for callee in {call["to"] for call in block.get("calls", []) if call.get("to")}:
+                override = overrides.setdefault(callee, {})
+                code = override.get("code") or await self._ask("eth_getCode", callee, name)
+                override["code"] = nitro_blocks.without_newer_opcodes(code)
+
+    async def _read_accounts(self, asked: list[Json], name: Any) -> dict[str, tuple[int, int]]:
+        """Nonce and balance of every sender."""
+        senders = sorted({_sender(call) for block in asked for call in block["calls"]})
+        methods = ("eth_getTransactionCount", "eth_getBalance")
+        calls = [
+            {"jsonrpc": "2.0", "id": n, "method": method, "params": [sender, name]}
+            for n, (sender, method) in enumerate((sender, method) for sender in senders for method in methods)
+        ]
+        answers = {answer["id"]: answer for answer in (await self._post(calls) if calls else [])}
+        values = [int(answers[n]["result"], 16) for n in range(len(calls))]
+        return dict(zip(senders, zip(values[::2], values[1::2], strict=True), strict=True))
+
+    def _steps(self, asked: list[Json], nonces: dict[str, int], options: Json) -> list[list[Step]]:
+        """Every call, with its fees. Raises Refused where a real block would not have it."""
+        steps: list[list[Step]] = []
+        for block in asked:
+            moment, block_steps = block["blockOverrides"], []
+            base_fee_wei, producer = int(moment["baseFeePerGas"], 16), moment["feeRecipient"]
+            for account, override in block.get("stateOverrides", {}).items():
                 if "nonce" in override:
                     nonces[account.lower()] = int(override["nonce"], 16)
-            for call in spot.asked.get("calls", []):
-                _validate_fees(call, base_fee_wei)
-                sender = call.get("from", "0x" + "0" * 40).lower()
-                if sender not in nonces and "nonce" in call:
-                    count = await self._ask("eth_getTransactionCount", sender, name)
-                    nonces[sender] = int(count, 16)
-                if sender in nonces:
-                    _validate_nonce(call, sender, nonces[sender])
-                    nonces[sender] += 1
+            for call in block["calls"]:
+                sender = _sender(call)
+                if options.get("validation"):
+                    validate_fees(call, base_fee_wei)
+                    validate_nonce(call, sender, nonces[sender])
+                if self.is_nitro and "maxFeePerGas" in call:
+                    call["maxPriorityFeePerGas"] = "0x0"
+                nonce = _nonce(call) or nonces[sender]
+                nonces[sender] = nonce + 1
+                fee = (
+                    data_gas(call, nonce, producer, base_fee_wei, self.data_price_wei) if self.is_nitro else 0
+                )
+                tip_wei = int(call.get("maxPriorityFeePerGas", "0x0"), 16)
+                price_wei = min(_max_fee_wei(call), base_fee_wei + tip_wei)
+                gas = int(call["gas"], 16) if "gas" in call else None
+                supplied = self.gas_cap if gas is None else min(gas, self.gas_cap)
+                max_run_gas = MAX_CALL_GAS if self.is_nitro else None
+                block_steps.append(Step(call, gas, supplied, fee, price_wei, max_run_gas))
+                block_steps[-1].validate_gas()
+            steps.append(block_steps)
+        return steps
+
+    async def _run(
+        self, options: Json, asked: list[Json], steps: list[list[Step]], name: Any, limit: int,
+        state: dict[str, tuple[int, int]],
+    ) -> list[Json]:  # fmt: skip
+        """The real node's blocks, without the transfers of data fees. A call for which the request has too
+        little gas left is given that. Raises Refused."""
+        while True:
+            blocks = [
+                {**block, "calls": [call for step in block_steps for call in step.sent()]}
+                for block, block_steps in zip(asked, steps, strict=True)
+            ]
+            sent = {**options, "validation": True, "blockStateCalls": blocks}
+            try:
+                answered: list[Json] = await self._ask("eth_simulateV1", sent, name)
+            except Refused as refused:
+                if refused.error["code"] == NO_FUNDS:
+                    _refuse_poor_senders(asked, steps, state)
+                raise
+            for block, block_steps in zip(answered, steps, strict=True):
+                _drop_transfers(block, block_steps)
+            if not self._limit_gas(steps, answered, limit):
+                return answered
+
+    def _limit_gas(self, steps: list[list[Step]], answered: list[Json], limit: int) -> bool:
+        """Whether a call is given less gas, because the ones before it left no more. Raises Refused."""
+        left = self.gas_cap
+        for block_steps, block in zip(steps, answered, strict=True):
+            used = 0
+            for step, result in zip(block_steps, block["calls"], strict=True):
+                gas = limit - used if step.gas is None else step.gas
+                if used + gas > limit:
+                    reason = f"remaining: {limit - used}, required: {gas}"
+                    raise Refused(BLOCK_GAS, f"block gas limit reached: {reason}")
+                if self.is_nitro and left == 0:
+                    raise Refused(POOL_EMPTY, f"err: gas limit reached (supplied gas {gas})")
+                supplied, step.supplied = step.supplied, min(gas, left)
+                step.validate_gas()
+                if step.supplied != supplied:
+                    return True
+                gas_used = int(result["gasUsed"], 16) + step.data_gas
+                used, left = used + gas_used, left - gas_used
+        return False
+
+    async def _translate_results(
+        self, block: Json, steps: list[Step], requested: Json, overrides: Json, name: Any
+    ) -> None:
+        """A block's calls as this node reports them. ``overrides``: of this block and those before it."""
+        for step, result in zip(steps, block["calls"], strict=True):
+            run_gas = int(result["gasUsed"], 16)
+            result["gasUsed"] = hex(run_gas + step.data_gas)
+            if not self.is_nitro:
+                result["maxUsedGas"] = result["gasUsed"]
+            if result["status"] == "0x1":
+                continue
+            data, result["returnData"] = result["returnData"], "0x"
+            if data == "0x" and run_gas >= step.run_gas:
+                moment = requested["blockOverrides"]
+                message = await self._machine_error(step, overrides, moment, name)
+                result["error"] = {"code": MACHINE, "message": message}
+            else:
+                result["error"] = revert_error(data, REVERT_CODES[self.dialect])
+        block["gasUsed"] = hex(sum(int(result["gasUsed"], 16) for result in block["calls"]))
+
+    async def _machine_error(self, step: Step, overrides: Json, moment: Json, name: Any) -> str:
+        """What ended a call that used all its gas. anvil does not say; a trace of the call alone does, unless
+        calls before it matter."""
+        sent = {
+            field: value for field, value in step.sent()[-1].items()
+            if not field.startswith(("max", "gasPrice"))
+        }  # fmt: skip
+        how = {"tracer": "callTracer", "stateOverrides": overrides, "blockOverrides": moment}
+        try:
+            error = (await self._ask("debug_traceCall", sent, name, how)).get("error", "")
+        except Refused:
+            error = ""
+        return error if error and error != "execution reverted" else "out of gas"
 
 
-def _overrides_arbos(overrides: Json) -> bool:
-    return ARBOS_STATE.lower() in map(str.lower, overrides)
+def _error_answer(call_id: object, error: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": call_id, "error": error}
+
+
+def _translate_nitro_block(block: Json, in_full: bool) -> None:
+    nitro_blocks.translate_block(block)
+    if in_full:
+        block["transactions"][0] = nitro_blocks.chain_transaction(block)
+
+
+def _nitro_moment(header: Json) -> Json:
+    """What a call on top of a block sees of it."""
+    return {
+        "number": header["l1BlockNumber"],
+        "gasLimit": header["gasLimit"],
+        "prevRandao": NITRO_RANDAO,
+    }
+
+
+def _sender(call: Json) -> str:
+    sender: str = call.get("from", "0x" + "0" * 40)
+    return sender.lower()
+
+
+def _nonce(call: Json) -> int:
+    return int(call.get("nonce", "0x0"), 16)
+
+
+def _max_fee_wei(call: Json) -> int:
+    return int(call.get("maxFeePerGas") or call.get("gasPrice") or "0x0", 16)
 
 
 def _refuse_arbos(overrides: Json) -> None:
     """Raises Refused."""
-    if _overrides_arbos(overrides):
-        raise Refused(-32000, f"overriding address {ARBOS_STATE}  not allowed")
+    if ARBOS_STATE.lower() in map(str.lower, overrides):
+        raise Refused(SERVER, f"overriding address {ARBOS_STATE}  not allowed")
 
 
-def _as_arbos_allows(block: Json) -> None:
-    """No tips, and nothing that would touch what the parent chain keeps in the state and in headers. Raises
-    Refused."""
-    _refuse_arbos(block.get("stateOverrides", {}))
-    if "prevRandao" in block.get("blockOverrides", {}):
-        raise Refused(-32000, "unknown version of the rules in the header's mixHash")
-    for call in block.get("calls", []):
-        if "maxPriorityFeePerGas" in call:
-            call["maxPriorityFeePerGas"] = "0x0"
+def _refuse_poor_senders(
+    asked: list[Json], steps: list[list[Step]], state: dict[str, tuple[int, int]]
+) -> None:
+    """Names the first sender that is short at its first call in a block that sets its balance, or at all.
+    Raises Refused; not where only calls before it made it poor."""
+    balances = {sender: balance for sender, (_, balance) in state.items()}
+    for block, block_steps in zip(asked, steps, strict=True):
+        for account, override in block.get("stateOverrides", {}).items():
+            if "balance" in override:
+                balances[account.lower()] = int(override["balance"], 16)
+        for step in block_steps:
+            sender = _sender(step.call)
+            value_wei, max_wei = int(step.call.get("value", "0x0"), 16), _max_fee_wei(step.call)
+            want_wei = step.supplied * max_wei + value_wei
+            have_wei = balances.pop(sender, want_wei)
+            if have_wei < want_wei:
+                raise no_funds(sender, have_wei, want_wei, step.supplied)
 
 
-def _validate_fees(call: Json, base_fee_wei: int) -> None:
-    most_wei = int(call.get("maxFeePerGas") or call.get("gasPrice") or "0x0", 16)
-    if int(call.get("maxPriorityFeePerGas", "0x0"), 16) > most_wei:
-        raise Refused(-32602, "err: max priority fee per gas higher than max fee per gas")
-    if most_wei < base_fee_wei:
-        short = f"maxFeePerGas: {most_wei}, baseFee: {base_fee_wei}"
-        raise Refused(FEE_TOO_LOW, f"err: max fee per gas less than block base fee: {short}")
+def _drop_transfers(block: Json, steps: list[Step]) -> None:
+    """Leaves out the transfers of data fees, and counts transactions and logs again."""
+    sizes = [len(step.sent()) for step in steps]
+    last = [sum(sizes[: n + 1]) - 1 for n in range(len(sizes))]
+    block["calls"] = [block["calls"][place] for place in last]
+    block["transactions"] = [block["transactions"][place] for place in last]
+    logs: Iterator[tuple[int, Json]] = (
+        (index, log) for index, call in enumerate(block["calls"]) for log in call["logs"]
+    )
+    for number, (index, log) in enumerate(logs):
+        log |= {"transactionIndex": hex(index), "logIndex": hex(number)}
 
 
-def _validate_nonce(call: Json, sender: str, state: int) -> None:
-    given = int(call.get("nonce", hex(state)), 16)
-    if given != state:
-        code, word = (NONCE_TOO_HIGH, "high") if given > state else (NONCE_TOO_LOW, "low")
-        raise Refused(code, f"err: nonce too {word}: address {sender}, tx: {given} state: {state}")
+def _merge(overrides: Json, more: Json) -> None:
+    for account, override in more.items():
+        overrides[account.lower()] = {**overrides.get(account.lower(), {}), **override}
 
 
-def _renamed(refused: Refused) -> Refused:
-    """anvil's error in geth's words."""
-    message = str(refused).lower()
-    if "insufficient funds" in message:
-        return Refused(NO_FUNDS, "err: insufficient funds for gas * price + value")
-    if "intrinsic gas" in message:
-        return Refused(INTRINSIC_GAS, "err: intrinsic gas too low")
-    return refused
-
-
-def parent_number(number: int) -> int:
-    """What NUMBER is in a block of nitro's: the parent chain's height, a tick every 120 blocks. Above all
-    that the local chain's contracts remember, as the real one is."""
-    return 23_000_000 + number // 120
-
-
-def chain(asked: list[Json], pinned: Json, most: int) -> list[Spot]:
-    """Numbers and timestamps of every block of a simulation, gaps filled. Raises Refused."""
+def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list[Spot]:
+    """Numbers and timestamps of every block of a simulation, gaps filled. ``equal_times``: several blocks may
+    have the same. Raises Refused."""
     if not asked:
-        raise Refused(-32602, "empty input")
+        raise Refused(PARAMS, "empty input")
     if len(asked) > most:
         raise Refused(TOO_MANY_BLOCKS, "too many blocks")
     spots: list[Spot] = []
@@ -351,72 +571,39 @@ def chain(asked: list[Json], pinned: Json, most: int) -> list[Spot]:
             time_s += FILLER_S
             spots.append(Spot(between, time_s, None))
         wanted_s = int(overrides.get("time", hex(time_s + FILLER_S)), 16)
-        if wanted_s <= time_s:
+        if wanted_s < time_s or (wanted_s == time_s and not equal_times):
             raise Refused(TIMES, f"block timestamps must be in order: {wanted_s} <= {time_s}")
         number, time_s = wanted, wanted_s
         spots.append(Spot(number, time_s, block))
     return spots
 
 
-def written_out(spot: Spot, number_inside: int | None) -> Json:
-    """A block as the real node is asked for it: nothing left to what it assumes. Nitro (its number stands
-    still) takes PREVRANDAO from the difficulty, of which geth takes no notice."""
+def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> Json:
+    """A block as the real node is asked for it: nothing left to what it assumes. On nitro the parent chain's
+    number stands still, and PREVRANDAO is the difficulty, of which geth takes no notice."""
     block = copy.deepcopy(spot.asked or {})
-    number = spot.number if number_inside is None else number_inside
-    told = {"number": hex(number), "time": hex(spot.time_s)}
-    difficulty = block.get("blockOverrides", {}).pop("difficulty", "0x1")
-    if number_inside is not None:
-        told["prevRandao"] = f"0x{int(difficulty, 16):064x}"
-    block["blockOverrides"] = {"prevRandao": "0x" + "0" * 64, **block.get("blockOverrides", {}), **told}
-    block.setdefault("calls", [])
-    return block
+    overrides = block.get("blockOverrides", {})
+    difficulty = int(overrides.pop("difficulty", "0x1"), 16)
+    assumed = {
+        "prevRandao": f"0x{difficulty if is_nitro else 0:064x}",
+        "baseFeePerGas": pinned["baseFeePerGas"] if validation else "0x0",
+        "feeRecipient": pinned["miner"],
+        "gasLimit": pinned["gasLimit"],
+    }
+    number = pinned["l1BlockNumber"] if is_nitro else hex(spot.number)
+    block["blockOverrides"] = {**assumed, **overrides, "number": number, "time": hex(spot.time_s)}
+    block["calls"] = block.get("calls") or []
+    return {field: block[field] for field in ("stateOverrides", "blockOverrides", "calls") if field in block}
 
 
-def filled(spot: Spot) -> Json:
+def filled(spot: Spot, pinned: Json) -> Json:
     """An empty block between two that were asked for."""
     name = hashlib.sha256(f"{spot.number} {spot.time_s}".encode()).hexdigest()
     return {
-        "number": hex(spot.number),
-        "timestamp": hex(spot.time_s),
         "hash": "0x" + name,
+        "baseFeePerGas": pinned["baseFeePerGas"],
         "gasUsed": "0x0",
         "transactions": [],
         "uncles": [],
-        "withdrawals": [],
         "calls": [],
     }
-
-
-def as_geth(spot: Spot, asked: Json, answered: Json) -> Json:
-    """A block of the real node's answer as geth tells it."""
-    number = hex(spot.number)
-    calls = [_as_geth_call(one, told) for one, told in zip(asked["calls"], answered["calls"], strict=True)]
-    for call in calls:
-        for log in call["logs"]:
-            log["blockNumber"] = number
-    return {**answered, "number": number, "timestamp": hex(spot.time_s), "withdrawals": [], "calls": calls}
-
-
-def _as_geth_call(asked: Json, told: Json) -> Json:
-    told = {**told, "maxUsedGas": told["gasUsed"]}
-    if told["status"] == "0x1":
-        return told
-    data: str = told["returnData"]
-    starved = "gas" in asked and int(told["gasUsed"], 16) >= int(asked["gas"], 16)
-    if data == "0x" and starved:
-        return {**told, "error": {"code": MACHINE, "message": "out of gas"}}
-    reason = _reason(bytes.fromhex(data[2:]))
-    message = "execution reverted" + (f": {reason}" if reason is not None else "")
-    return {**told, "returnData": "0x", "error": {"code": REVERTED, "message": message, "data": data}}
-
-
-def _reason(data: bytes) -> str | None:
-    try:
-        if data[:4].hex() == "08c379a0":
-            return str(decode(["string"], data[4:])[0])
-        if data[:4].hex() == "4e487b71":
-            (code,) = decode(["uint256"], data[4:])
-            return _PANICS.get(code, f"unknown panic code: {code:#x}")
-    except (DecodingError, UnicodeDecodeError, OverflowError):
-        pass
-    return None

@@ -72,7 +72,7 @@ class Practices(RuleBasedStateMachine):
             token: {THIN: Pool(UNIT, 33 * 10**21), DEEP: Pool(300 * UNIT, 66 * 10**23)} for token in TOKENS
         }
         self.cut = CutPool(self.real)
-        heads = SimpleNamespace(current=self._head, last_number=lambda: self.number)
+        heads = SimpleNamespace(read_now=self._refresh, last_number=lambda: self.number)
         self.ctx = cast(
             Context,
             SimpleNamespace(
@@ -98,7 +98,7 @@ class Practices(RuleBasedStateMachine):
 
         return asyncio.run_coroutine_threadsafe(done(), self.loop).result(30)
 
-    def _head(self) -> ChainHead:
+    async def _refresh(self) -> ChainHead:
         block = BlockRef(self.number, "0x" + f"{self.number:064x}", int(self.now_s))
         return cast(ChainHead, SimpleNamespace(block=block))
 

@@ -27,17 +27,14 @@ ETH = WEI_PER_ETH
 
 async def buys(shop: Context, account: Account, token: str, eth: str) -> dict[str, Any]:
     """On the newest block."""
-    await shop.heads.refresh()
     return read((await practice_buy(shop, PracticeBuyParams(token, eth), account, None)).answer)
 
 
 async def sells(shop: Context, account: Account, token: str, percent: float = 100) -> dict[str, Any]:
-    await shop.heads.refresh()
     return read((await practice_sell(shop, PracticeSellParams(token, percent), account, None)).answer)
 
 
 async def account_of(shop: Context, account: Account) -> dict[str, Any]:
-    await shop.heads.refresh()
     return read((await practice_account(shop, Nothing(), account)).answer)
 
 

@@ -55,10 +55,9 @@ class Prepared:
 
 
 async def prepared(ctx: Context, side: str, token: str, sender: str, **given: object) -> Prepared:
-    """On the newest block, through the parameters' own checks. Raises as the use case does."""
+    """Through the parameters' own checks. Raises as the use case does."""
     operation = next(one for one in OPERATIONS if one.name == f"prepare_{side}")
     params = read_params(operation, {"token": token, "from": sender, **given})
-    await ctx.heads.refresh()
     answered = await operation.handler(HandlerCall(ctx, params))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))
     assert answered.meter is not None

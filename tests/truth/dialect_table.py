@@ -20,6 +20,7 @@ from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
+from truth.gas_tokens import GAS_TOKENS
 from truth.number_tokens import NUMBER_TOKENS
 
 KINDS: dict[Kind, Dialect] = {"anvil": ANVIL, "geth": GETH, "nitro": NITRO}
@@ -134,6 +135,13 @@ async def number_rows(
                 token = NUMBER_TOKENS[name].put(rpc, built, kind)
                 _, told[kind] = await check_on(kind, rpc, built, pool, token)
         yield DialectRow(name, told, bool(NUMBER_TOKENS[name].hides))
+
+
+async def gas_rows(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> AsyncIterator[DialectRow]:
+    """The honest tokens whose transfers use much gas."""
+    for name, token in GAS_TOKENS.items():
+        with _undone(rpc):
+            yield DialectRow(name, await said_on_all(rpc, built, pool, token.put(rpc, built)))
 
 
 @contextlib.contextmanager

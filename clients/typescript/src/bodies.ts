@@ -1,4 +1,22 @@
-import { ConnectionFailed } from "./errors.js";
+import { ConnectionFailed, UnreadableAnswer } from "./errors.js";
+
+/** As long as this client reads: a server may send more than there is memory for. */
+export const MAX_BODY_BYTES = 16 * 2 ** 20;
+export const MAX_LINE_CHARS = 2 ** 20;
+
+/** The whole body as text. Throws UnreadableAnswer where it is too long. */
+export async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  // Leaving the loop cancels the body.
+  for await (const chunk of (response.body ?? new Response("").body) as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_BODY_BYTES) throw new UnreadableAnswer(response.headers.get("x-request-id"));
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
 
 /**
  * The lines of a body, without their ends. `silentMs`: a body that sends nothing for so long fails. Throws
@@ -14,6 +32,9 @@ export async function* readLines(body: ReadableStream<Uint8Array>, silentMs: num
       rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
       const lines = rest.split(/\r?\n/);
       rest = done ? "" : (lines.pop() ?? "");
+      if (rest.length > MAX_LINE_CHARS || lines.some((line) => line.length > MAX_LINE_CHARS)) {
+        throw new UnreadableAnswer(null);
+      }
       yield* done && lines.at(-1) === "" ? lines.slice(0, -1) : lines;
       if (done) return;
     }
@@ -52,7 +73,10 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, silentMs: nu
   let id: string | null = null;
   let retryMs: number | null = null;
   let data: string[] = [];
+  let chars = 0;
   for await (const line of readLines(body, silentMs)) {
+    chars = line === "" ? 0 : chars + line.length;
+    if (chars > MAX_LINE_CHARS) throw new UnreadableAnswer(null);
     if (line === "") {
       yield { id, data: data.length > 0 ? data.join("\n") : null, retryMs };
       [id, retryMs, data] = [null, null, []];

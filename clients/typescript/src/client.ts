@@ -1,6 +1,6 @@
 import createFetchClient from "openapi-fetch";
 
-import { readEvents, readLines } from "./bodies.js";
+import { readEvents, readLines, readText } from "./bodies.js";
 import { type ClientError, ConnectionFailed, ServiceError, UnreadableAnswer } from "./errors.js";
 import { Attempts, type Retries, readRetryAfter } from "./retries.js";
 import type { components, paths } from "./schema.js";
@@ -36,7 +36,10 @@ export interface StreamOptions {
 
 /** Three heartbeats of the service: a stream without any is dead. */
 const SILENT_MS = 45_000;
+/** Between two connections: what the service asks for, within these bounds. */
 const PAUSE_MS = 1000;
+const MIN_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 60_000;
 /** What is not sent again where it may have been done. */
 const ONCE = new Set(["POST /v1/keys", "DELETE /v1/keys/{id}", "POST /v1/credits"]);
 
@@ -198,7 +201,7 @@ export class Client {
       const signal = AbortSignal.any([request.signal, late.signal]);
       const response = await this.#settings.fetch(new Request(request.clone(), { signal }));
       if (response.ok && streamed) return response;
-      const text = await response.text();
+      const text = await readText(response);
       if (!response.ok) return readError(response, text, Date.now());
       parseJson(text, response);
       return new Response(text, { status: response.status, headers: response.headers });
@@ -233,7 +236,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
           // From the first on the stream lives for as long as it is read.
           this.attempts = Number.POSITIVE_INFINITY;
           this.lastEventId = sent.id ?? this.lastEventId;
-          pauseMs = sent.retryMs ?? pauseMs;
+          pauseMs = Math.min(Math.max(sent.retryMs ?? pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS);
           if (sent.data !== null) yield parseJson(sent.data, response) as StreamEvent;
         }
       } catch (error) {

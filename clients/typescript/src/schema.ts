@@ -1981,7 +1981,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2861,7 +2861,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3284,7 +3284,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. holders_failed: the token's transfers could not be read; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. holders_failed: the token's transfers could not be read; ask again. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3501,7 +3501,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4058,7 +4058,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4296,7 +4296,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4702,7 +4702,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5158,7 +5158,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The chain did not answer. upstream: the chain's node did not answer; ask again. */
+            /** @description The chain did not answer. upstream: the chain's node gave no usable answer; the message says why. */
             readonly 502: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];

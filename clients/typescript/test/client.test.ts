@@ -191,7 +191,7 @@ function event(number: number, kind = "verdict"): string {
 
 test("a stream goes on after its last event", async () => {
   const { client, asked, slept } = scripted([
-    pieces(["retry: 250\nid: 1\n\n", event(2).slice(0, 30), event(2).slice(30), ": still there\nid: 3\n\n"], true),
+    pieces(["retry: 750\nid: 1\n\n", event(2).slice(0, 30), event(2).slice(30), ": still there\nid: 3\n\n"], true),
     ...Array.from({ length: 6 }, () => network),
     refusal(429, "rate_limited", "9"),
     pieces([event(4, "gap") + event(5), "id: 6\nevent: verdict\ndata: {"]),
@@ -207,8 +207,37 @@ test("a stream goes on after its last event", async () => {
   const places = asked.map((request) => new URL(request.url).searchParams.get("lastEventId"));
   assert.deepEqual(places, [null, ...Array.from({ length: 8 }, () => "3"), "5"]);
   assert.equal(new URL(asked[0]?.url ?? "").searchParams.get("tokens"), TOKEN);
-  assert.deepEqual(slept, [0.25, 0.5, 1, 2, 4, 8, 16, 9, 0.25]);
+  assert.deepEqual(slept, [0.75, 0.5, 1, 2, 4, 8, 16, 9, 0.75]);
   assert.equal(stream.lastEventId, "6");
+});
+
+for (const [retry, pauseS] of [
+  ["0", 0.5],
+  ["99999999999", 60],
+  ["x", 1],
+] as const) {
+  test(`a service that asks for retry ${retry} gets ${pauseS} s`, async () => {
+    const { client, slept } = scripted([pieces([`retry: ${retry}\nid: 1\n\n`]), pieces([event(2)])]);
+    for await (const _ of client.stream()) break;
+    assert.deepEqual(slept, [pauseS]);
+  });
+}
+
+test("bodies, lines and events are read to a limit", async () => {
+  const mib = "x".repeat(2 ** 20);
+  await assert.rejects(scripted([pieces(Array(17).fill(mib))]).client.health(), UnreadableAnswer);
+  for (const parts of [[mib, mib], [`${mib}x\n`]]) {
+    await assert.rejects(
+      scripted([pieces(parts)])
+        .client.checks([TOKEN])
+        .next(),
+      UnreadableAnswer,
+    );
+  }
+  for (const parts of [[`data: ${mib}`, mib], ["data: x\n".repeat(200_000)]]) {
+    const events = scripted([pieces(parts)]).client.stream();
+    await assert.rejects(events[Symbol.asyncIterator]().next(), UnreadableAnswer);
+  }
 });
 
 test("a stream that never opened fails, and so does one whose key was revoked", async () => {

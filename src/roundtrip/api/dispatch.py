@@ -25,7 +25,8 @@ from roundtrip.api.request.param_errors import (
     is_unknown_field,
 )
 from roundtrip.api.request.request_ids import request_id
-from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers, TookTooLong
+from roundtrip.api.sharing.places import PAGE_WAIT_S, WAIT_S, FlightCaller
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers, TookTooLong
 from roundtrip.domain.base.errors import ParamFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_block
@@ -43,6 +44,7 @@ DEADLINE_S = 30.0
 """Limit of one run. The longest that a use case waits for its node is about 20 s."""
 
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
+_WAITS_S: Mapping[Door, float] = MappingProxyType({"http": WAIT_S, "mcp": WAIT_S, "pages": PAGE_WAIT_S})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,10 @@ class ErrorDetail(msgspec.Struct, frozen=True):
 
     code: str
     message: str
+
+
+NODE_RETRY_S = 2
+"""When to retry after a fault of the node."""
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
@@ -102,8 +108,9 @@ def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None
     """Encodes an error in the specification's error shape."""
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     all_headers = dict(headers or {})
-    if error.retry_after_s is not None:
-        all_headers["retry-after"] = str(error.retry_after_s)
+    retry_after_s = error.retry_after_s or (NODE_RETRY_S if error.code == "upstream" else None)
+    if retry_after_s is not None:
+        all_headers["retry-after"] = str(retry_after_s)
     return DoorReply(error.status, body, all_headers, error)
 
 
@@ -141,7 +148,9 @@ class Dispatch:
             # Operations of pages are in no table, so their counters cannot be initialised at startup.
             measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
-            reply = await self._run(operation, raw, caller, query, idempotency_keys, min_block)
+            reply = await self._run(
+                operation, raw, caller, query, idempotency_keys, min_block, _WAITS_S[door]
+            )
             outcome = _classify_outcome(reply)
             if measures.traces is not None:
                 span.note("request", request_id())
@@ -203,6 +212,7 @@ class Dispatch:
         query: Mapping[str, str],
         idempotency_keys: tuple[object, ...],
         min_block: tuple[object, ...],
+        wait_s: float,
     ) -> DoorReply:
         admitted: Admitted | None = None
         try:
@@ -214,7 +224,7 @@ class Dispatch:
             if min_block_number:
                 await wait_for_block(self.ctx, min_block_number)
             shared, is_hit = await self._share_or_run(
-                operation, params, admitted, caller, key, min_block_number
+                operation, params, admitted, caller, key, min_block_number, wait_s
             )
         except CallRefused as refused:
             return error_reply(refused.error, limit_headers(refused.ticket))
@@ -262,6 +272,7 @@ class Dispatch:
         caller: CallerRequest,
         idempotency_key: str | None,
         min_block_number: int,
+        wait_s: float,
     ) -> tuple[SharedAnswer, bool]:
         caller_name = caller.name if admitted.account is None else f"account:{admitted.account.id}"
         address = caller.name if self.gate.is_bound(caller) else None
@@ -277,20 +288,23 @@ class Dispatch:
             msgspec.json.decode(body, type=operation.answer)
             return SharedAnswer(body, answer.ttl_ms, answer.counted, answer.block, answer.is_absence)
 
-        flight_caller = FlightCaller(
-            admitted.account is not None, admitted.account.id if admitted.account else None, address
-        )
+        def size() -> int:
+            return len(msgspec.json.encode(params))
+
+        flight_caller = FlightCaller(caller_name, address, wait_s)
+        if operation.has_own_place:
+            return (await self.shared.get(operation.name, run, None))[0], False
         if operation.shared_by is None:
             if operation.counts == "never":
                 return await run(), False
-            with self.shared.reserve_place(flight_caller, operation.name):
+            async with self.shared.places.hold(flight_caller, size):
                 return await run(), False
         key = f"{operation.name}:{operation.shared_by(params)}"
         fresh = self.shared.find_fresh(key) if min_block_number else None
         if min_block_number and (fresh is None or fresh.block < min_block_number):
             # Shared only among callers that waited for the same block: another process may be behind it.
             key += f" from block {min_block_number}"
-        return await self.shared.get(key, run, flight_caller)
+        return await self.shared.get(key, run, flight_caller, size)
 
     async def _run_with_deadline(self, run: Awaitable[UseCaseAnswer[Any]]) -> UseCaseAnswer[Any]:
         """The awaited answer. Raises TookTooLong past the deadline, which frees the run's place."""

@@ -23,14 +23,14 @@ from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.chain.rpc import bulkhead
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.bulkhead import Bulkhead
-from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
+from roundtrip.chain.rpc.client import MAX_WAIT_S, MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.config.settings import Settings
-from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
@@ -236,11 +236,11 @@ def _oldest_s(settings: Settings) -> float:
     return math.inf if settings.network == "devnet" else _OLDEST_S
 
 
-def _dialect_probe(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
+def _dialect_probe(heads: Heads) -> Callable[[Node], Awaitable[bool | NodeFault | RpcError]]:
     """Returns a probe of whether a node simulates in the current dialect; while there is none, in any known
     one."""
 
-    async def speaks(node: Node) -> bool | RpcError:
+    async def speaks(node: Node) -> bool | NodeFault | RpcError:
         return await speaks_dialect(heads.dialect(), node, *(await newest(node)))
 
     return speaks
@@ -254,7 +254,7 @@ async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str,
 
 async def _examine_node(settings: Settings, network: Network, url: NodeUrl) -> list[Finding]:
     async with aiohttp.ClientSession() as session:
-        node = Node(url.url, session, settings.node_timeout_ms / 1000)
+        node = Node(url.url, session, settings.node_timeout_ms / 1000, patience_s=MAX_WAIT_S)
         heads = Heads(node, network.chain_id, network.contracts, note_data_fee=node.note_data_fee)
         with contextlib.suppress(RoundtripError):
             await heads.refresh()

@@ -16,6 +16,7 @@ import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.types import Scope
 
 import roundtrip
 from roundtrip.api.admission.gate import Gate, gate_over
@@ -25,10 +26,11 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import NotFoundPage, Service, create_app
-from roundtrip.api.request.callers import Callers
+from roundtrip.api.request.callers import Callers, anonymous
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, drain_mark
-from roundtrip.api.server.overload import RunLimit
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
+from roundtrip.api.server.starts import FairStarts
+from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
@@ -124,15 +126,8 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
         )
         shared_store = SharedInValkey(valkey, answers_version(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, shared_minutes)
-    run_limit = RunLimit(settings.most_checks_at_once, time.monotonic)
-    shared = SharedAnswers(
-        time.monotonic,
-        settings.most_checks_at_once,
-        shared_store,
-        run_limit.allowed_runs,
-        functools.partial(is_newest, ctx),
-        run_limit.measure_run,
-    )
+    places = RunPlaces(settings.most_checks_at_once)
+    shared = SharedAnswers(time.monotonic, places, shared_store, functools.partial(is_newest, ctx))
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -143,13 +138,11 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
                 stack.push_async_callback(shared_minutes.settle)
             await stack.enter_async_context(gate.open())
             await stack.enter_async_context(open_payments_in_background(ctx))
-            await stack.enter_async_context(run_limit.watch_loop(shared.running))
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
     page_routes, not_found_page = build_pages(dispatch, callers)
     _register_gauges(ctx.measures, gate, shared, valkey)
-    ctx.measures.watch("runs", "allowed", run_limit.allowed_runs)
     return create_app(
         dispatch,
         callers,
@@ -164,8 +157,9 @@ def _register_gauges(
     measures: Measures, gate: Gate, shared: SharedAnswers, store: SharedStore | None
 ) -> None:
     """Registers gauges of this process's queues and limits."""
-    measures.watch("runs", "under_way", shared.running)
-    measures.watch("runs", "most", lambda: shared.most_running)
+    measures.watch("runs", "under_way", shared.places.count_held)
+    measures.watch("runs", "waiting", shared.places.count_waiting)
+    measures.watch("runs", "most", lambda: shared.places.places)
     measures.watch("answers_kept", "", shared.count_answers)
     measures.watch("writes_waiting", "calls", gate.counter.waiting)
     if gate.spender is not None:
@@ -231,12 +225,15 @@ def build_http_server(
 ) -> uvicorn.Server:
     """The HTTP server of an application. ``ready`` is called when it serves. ``takes_turns``: other processes
     accept from the same sockets. Its ``serve`` ends on a signal, and raises the signal again."""
-    most, drains = raise_file_limit(most_connections), lambda: False
-    reception = None
+    places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
+    callers = Callers(proxies)
     if isinstance(app, Service):
-        reception, drains = app.reception, app.drains
-    places = ConnectionPlaces(most, proxies, measures, drains)
-    protocol = functools.partial(BoundedProtocol, places=places, reception=reception)
+        places.drains, places.pause_s = app.drains, app.address_limit.pause_s
+
+    def name(scope: Scope) -> str:
+        return anonymous(callers.host(scope["headers"], scope["client"]))
+
+    protocol = functools.partial(BoundedProtocol, places=places, starts=FairStarts(), name=name)
     config = uvicorn.Config(
         app,
         loop="none",

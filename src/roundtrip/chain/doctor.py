@@ -16,8 +16,8 @@ from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import REVERTED, Answer, Node, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.node_pool import NodePool
+from roundtrip.chain.rpc.node_words import quote_error
 from roundtrip.chain.simulate.number_probe import is_honoured, probe_plan
 from roundtrip.chain.simulate.reach import access_list_call, read_access_list
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep, build, read
@@ -62,13 +62,15 @@ class DoctorSubject:
 
 async def _chain(subject: DoctorSubject) -> list[Finding]:
     (answer,) = await subject.node.batch([RpcCall("eth_chainId", [])], budgeted=False)
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"the node did not say which chain it is on ({quote_error(answer)})")
     chain_id = quantity(answer)
     if chain_id != subject.chain_id:
         return [
             Finding(
                 "chain id",
                 "missing",
-                f"{chain_id}, not {subject.chain_id}",
+                f"{chain_id}, not {subject.chain_id}: use a node of chain {subject.chain_id}",
                 "everything: the node is on a different chain",
             )
         ]
@@ -125,7 +127,7 @@ def _count_unanswered(answers: list[Answer]) -> int:
     """How many calls the node did not run. Raises NodeFault where it ran none."""
     errors = [answer for answer in answers if isinstance(answer, RpcError) and answer.code != REVERTED]
     if len(errors) == len(answers):
-        raise NodeFault(describe_error(errors[0]))
+        raise NodeFault(f"the node ran none of the calls ({quote_error(errors[0])})")
     return len(errors)
 
 
@@ -246,6 +248,7 @@ async def _logs(subject: DoctorSubject) -> list[Finding]:
         started = subject.clock()
         (answer,) = await subject.node.batch([RpcCall("eth_getLogs", [wanted])], budgeted=False)
         if isinstance(answer, RpcError):
+            seen = f"{seen}; not {blocks} ({quote_error(answer)})"
             break
         served = head - first + 1
         seen = f"{served} blocks in {int((subject.clock() - started) * 1000)} ms"
@@ -261,23 +264,27 @@ _BATCHES = (10, 100, 500)
 
 
 async def _batches(subject: DoctorSubject) -> list[Finding]:
-    accepted = 0
+    accepted, refused = 0, ""
     for size in _BATCHES:
         try:
             answers = await subject.node.batch([RpcCall("eth_chainId", [])] * size, budgeted=False)
-        except NodeFault:
+        except NodeFault as fault:
+            refused = f"; of {size}: {fault.why}"
             break
-        if any(isinstance(answer, RpcError) for answer in answers):
+        errors = [answer for answer in answers if isinstance(answer, RpcError)]
+        if errors:
+            refused = f"; of {size}: {quote_error(errors[0])}"
             break
         accepted = size
+    seen = f"{accepted} calls in one request{refused}"
     if accepted >= 100:
-        return [Finding("batches", "works", f"{accepted} calls in one request")]
+        return [Finding("batches", "works", seen)]
     state: State = "in part" if accepted else "missing"
     return [
         Finding(
             "batches",
             state,
-            f"{accepted} calls in one request",
+            seen,
             "checks: one sends up to 150 calls in a request",
         )
     ]

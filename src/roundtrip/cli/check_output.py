@@ -55,7 +55,7 @@ class CheckOutput:
         if self._as_json:
             self._print_json(outcome)
         elif isinstance(outcome, RoundtripError):
-            self._console.print(draw_failure(token, outcome.message, self._is_single), soft_wrap=True)
+            self._console.print(draw_failure(token, outcome, self._is_single), soft_wrap=True)
         elif self._is_single:
             self._console.print(draw_card(outcome.answer, outcome.card, self._listed))
         else:

@@ -28,8 +28,8 @@ def verify_trade(
     proven, 2: not read."""
     request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
     try:
-        trusted = verify.Network.read(verify.parse((network or _local_network()).read_text()))
-        report = verify.verify(verify.parse(file.read_text()), trusted, request, int(time.time()))
+        trusted = verify.Network.read(verify.parse_file(network or _local_network()))
+        report = verify.verify(verify.parse_file(file), trusted, request, int(time.time()))
     except (verify.Unreadable, UnicodeDecodeError, OSError) as error:
         print(f"roundtrip: {error}")
         raise SystemExit(2) from None

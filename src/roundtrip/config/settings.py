@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     idle_poll_ms: int = Field(5000, ge=10, le=10_000)
     sync_every_ms: int | None = Field(None, ge=0, le=10_000)
     sync_from: int | None = Field(None, ge=0)
-    most_checks_at_once: int = Field(128, ge=1)
+    most_checks_at_once: int = Field(24, ge=1)
     most_connections: int = Field(2_000, ge=1)
     secret_key: str | None = None
     telegram_token: str | None = Field(None, pattern="^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import aiohttp
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.client import MAX_WAIT_S, Meter, Node, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import Network
 from roundtrip.domain.base.errors import CallerFault, NodeFault
@@ -111,9 +111,16 @@ def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> H
 
 
 async def check_network(node: RpcNode, network: Network) -> None:
-    """Raises WrongNetwork. A node that does not answer is left to what comes next."""
+    """Raises WrongNetwork. A node that does not answer, or is on another chain, is left to what comes
+    next."""
+    calls = [
+        RpcCall("eth_chainId", []),
+        RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"]),
+    ]
     try:
-        (code,) = await node.batch([RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])])
+        chain, code = await node.batch(calls)
+        if quantity(chain) != network.chain_id:
+            return
     except NodeFault:
         return
     if not isinstance(code, RpcError) and bytes(code) == b'"0x"':
@@ -138,7 +145,7 @@ async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
     if not rpc_url.startswith(("http://", "https://")):
         raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
     async with aiohttp.ClientSession() as session:
-        yield Node(rpc_url, session, timeout_s)
+        yield Node(rpc_url, session, timeout_s, patience_s=MAX_WAIT_S)
 
 
 @contextlib.asynccontextmanager

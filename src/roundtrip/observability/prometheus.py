@@ -148,7 +148,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
 """Counters ``roundtrip_<name>_total``, by these labels."""
 
 GAUGES = {
-    "runs": "Runs of use cases: running, and the limit.",
+    "runs": "Runs of use cases: places in use, runs that wait, and all places.",
     "answers_kept": "Answers kept for sharing.",
     "writes_waiting": "Counts of limits and credits that are not stored yet.",
     "store_answers": "Whether the store shared by processes answers.",

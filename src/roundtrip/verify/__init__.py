@@ -13,6 +13,7 @@ Report = report.VerifyReport
 Unreadable = report.UnreadableClaim
 verify = rules.verify
 parse = json_reader.parse
+parse_file = json_reader.parse_file
 lines = report.lines
 
-__all__ = ["Network", "Report", "Request", "Unreadable", "lines", "parse", "verify"]
+__all__ = ["Network", "Report", "Request", "Unreadable", "lines", "parse", "parse_file", "verify"]

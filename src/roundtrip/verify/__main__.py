@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import Network, Request, Unreadable, lines, parse, verify
+from . import Network, Request, Unreadable, lines, parse_file, verify
 
 _UNREAD = 2
 
@@ -30,8 +30,8 @@ def main() -> None:
         given.wallet, given.token, given.side, given.amount, None, given.slippage_bps, given.asset
     )
     try:
-        trusted = Network.read(parse(given.network.read_text()))
-        report = verify(parse(given.file.read_text()), trusted, request, int(time.time()))
+        trusted = Network.read(parse_file(given.network))
+        report = verify(parse_file(given.file), trusted, request, int(time.time()))
     except (Unreadable, UnicodeDecodeError, OSError) as error:
         print(f"roundtrip-verify: {error}", file=sys.stderr)
         raise SystemExit(_UNREAD) from None

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from .report import UnreadableClaim, printable
@@ -27,6 +28,13 @@ _MOST_BRACKETS = 2_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_TIME_S = 253_402_300_800
 """The year 10000."""
+
+
+def parse_file(path: Path) -> dict[str, Any]:
+    """The JSON object of a file, of which no more is read than ``parse`` takes. Also raises OSError and
+    UnicodeDecodeError."""
+    with path.open(encoding="utf-8") as stream:
+        return parse(stream.read(_MOST_FILE + 1))
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.candidates import Candidates, list_candidates
-from roundtrip.services.check.index_facts import known_venues, read_known_venues
+from roundtrip.services.check.pipeline import known_venues, read_known_venues
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES

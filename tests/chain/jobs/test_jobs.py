@@ -215,7 +215,7 @@ async def test_a_node_that_does_not_answer_writes_nothing(
             assert await clean.fetchval("SELECT count(*) FROM facts.token") == 0
             [row] = await clean.fetch("SELECT run_at, tries, last_error FROM jobs.job")
             assert row["tries"] == 1
-            assert ": The chain did not answer" in row["last_error"]
+            assert row["last_error"].startswith("Node")
             faulty.fault = None
             later = replace(asks, now_s=lambda: row["run_at"].timestamp())
             await work(later)

@@ -409,10 +409,10 @@ async def test_a_lost_node_books_nothing(shop: Context, built: Built, account: A
     first = await bought(shop, account, built.tokens["plain"], "0.1", once="a")
     assert first["ethLeft"] == "0.9"
 
-    def unheard() -> None:
+    async def unheard() -> None:
         raise NodeFault("the node has reported no block yet")
 
     # Whoever asks again needs no node.
-    deaf = replace(away, heads=SimpleNamespace(current=unheard, last_number=lambda: 0))  # type: ignore[arg-type]
+    deaf = replace(away, heads=SimpleNamespace(read_now=unheard, last_number=lambda: 0))  # type: ignore[arg-type]
     assert await bought(deaf, account, built.tokens["plain"], "0.1", once="a") == first
     assert (await failed(bought(deaf, account, built.tokens["plain"], "0.1", once="b"))).code == "upstream"

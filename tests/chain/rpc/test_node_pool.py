@@ -181,7 +181,7 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
         several = over(ctx, first.url, other.url, timeout_s=2.0)
         head = await several.heads.refresh()
 
-        async def speaks(node: Node) -> bool | RpcError:
+        async def speaks(node: Node) -> bool | NodeFault | RpcError:
             return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 
         nodes_of(several).speaks = speaks
@@ -222,7 +222,7 @@ async def test_an_odd_answer_to_the_probe_bars_nobody_for_good(
         nodes = nodes_of(several)
         await several.heads.refresh()
 
-        async def speaks(node: Node) -> bool | RpcError:
+        async def speaks(node: Node) -> bool | NodeFault | RpcError:
             head = several.heads.current()
             return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 

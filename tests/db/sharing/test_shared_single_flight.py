@@ -270,7 +270,9 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(shared_url: str) -> 
     await runs.began.wait()
     waiting = asyncio.create_task(other.get("k", runs))
     await until_waiting(other)
-    one._flights["k"].task.cancel()
+    run = one._flights["k"].task
+    assert run is not None
+    run.cancel()
     runs.gate.set()
     async with asyncio.timeout(PATIENT_S):
         assert (await waiting)[1] is False

@@ -1,6 +1,11 @@
 """Requests of one address, of any kind, are bounded before anything of them is read."""
 
+import asyncio
+from dataclasses import replace
+from ipaddress import IPv4Network
+
 import aiohttp
+import pytest
 
 from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.dispatch import Dispatch
@@ -29,11 +34,56 @@ async def test_listings_documents_and_health_are_bounded_by_address(ctx: Context
                 assert answer.status == 200
         async with session.post(url + "/mcp", json=LISTING) as answer:
             assert answer.status == 200
-        for method, path in (("POST", "/mcp"), ("GET", "/v1/tools.json"), ("GET", "/nowhere")):
-            async with session.request(method, url + path) as answer:
-                assert answer.status == 429
-                assert (await answer.json())["error"]["code"] == "rate_limited"
-                assert 0 < int(answer.headers["retry-after"]) <= 60
+        async with session.post(url + "/mcp") as answer:
+            assert answer.status == 429
+            assert (await answer.json())["error"]["code"] == "rate_limited"
+            assert 0 < int(answer.headers["retry-after"]) <= 60
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/ready"), ("OPTIONS", "/v1/health"), ("GET", "/mcp")])
+async def test_a_caller_over_its_limit_is_answered_once_and_then_not_read(
+    ctx: Context, method: str, path: str
+) -> None:
+    """Its connection is closed, and a new one waits, whatever it sends. Others are answered."""
+    dispatch = bounded(ctx, 2)
+    now_s = 1_000.0
+    app = create_app(replace(dispatch, ctx=replace(ctx, now_s=lambda: now_s)), Callers())
+    request = f"{method} {path} HTTP/1.1\r\nhost: a\r\n\r\n".encode()
+    async with served(app) as url, asyncio.timeout(10):
+        port = int(url.rsplit(":", 1)[1])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request * 4)
+        answers = await reader.read()
+        writer.close()
+        assert [answer[:3] for answer in answers.split(b"HTTP/1.1 ")[3:]] == [b"429"]
+        assert b"\r\nretry-after: " in answers
+        assert b"\r\nx-request-id: " in answers
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        other, other_writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+        writer.write(request)
+        await writer.drain()
+        waiting = asyncio.create_task(reader.read(1))
+        other_writer.write(request)
+        assert (await other.readuntil(b"\r\n")).split()[1] != b"429"
+        assert app.address_limit.pause_s("127.0.0.1") > 0
+        assert not waiting.done()
+        waiting.cancel()
+        writer.close()
+        other_writer.close()
+
+
+async def test_behind_a_proxy_only_the_request_is_refused(ctx: Context) -> None:
+    """Its connection carries others' requests, too."""
+    proxies = (IPv4Network("127.0.0.1/32"),)
+    app = create_app(bounded(ctx, 1), Callers(proxies))
+    async with served(app) as url, aiohttp.ClientSession() as session:
+        statuses = []
+        for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::ffff:1"):
+            async with session.get(url + "/ready", headers={"x-forwarded-for": address}) as answer:
+                statuses.append(answer.status)
+                assert "connection" not in answer.headers
+    assert statuses == [200, 429, 200, 200, 429]
+    assert app.address_limit.pause_s("192.0.2.1") == 0
 
 
 async def test_a_listing_is_compressed_for_who_reads_that(ctx: Context) -> None:

@@ -68,17 +68,17 @@ async def test_while_it_drains_callers_are_answered_and_balancers_sent_elsewhere
 async def test_nothing_that_fails_for_all_processes_takes_them_out(
     ctx: Context, session: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
-    """Nor does whoever asks more often than an address may."""
+    """A balancer that asks more often than an address may is told so."""
     async with FaultyNode(node_of(ctx).url).running() as node:
         broken = replace(over(ctx, node.url), pool=closed_database())
         node.fault = "status 500"
         settings = Settings(
-            var=tmp_path, redis_url="redis://127.0.0.1:1/0", requests_per_address=1, limit_loopback=True
+            var=tmp_path, redis_url="redis://127.0.0.1:1/0", requests_per_address=6, limit_loopback=True
         )
         async with service(broken, settings) as url:
             assert [(await read(session, f"{url}/ready"))[0] for _ in range(5)] == [200] * 5
             assert (await read(session, f"{url}/v1/health"))[0] == 200
-            assert (await read(session, f"{url}/v1/health"))[0] == 429
+            assert (await read(session, f"{url}/ready"))[0] == 429
 
 
 async def test_a_process_that_ends_is_not_ready() -> None:

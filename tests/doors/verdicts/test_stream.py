@@ -101,6 +101,17 @@ def opened(session: aiohttp.ClientSession, base_url: str, key: str, query: str =
     return session.get(f"{base_url}/v1/stream{query}", headers={"x-api-key": key, **headers})
 
 
+async def test_the_stream_of_a_revoked_key_ends(
+    own: Context, base_url: str, key: str, session: aiohttp.ClientSession
+) -> None:
+    async with opened(session, base_url, key) as response:
+        await Reader(response).is_open()
+        async with own.pool.acquire() as connection:
+            await connection.execute("UPDATE accounts.key SET revoked_at = now()")
+        async with asyncio.timeout(PATIENT_S):
+            await response.content.read()
+
+
 async def test_a_changed_verdict_is_sent_and_an_equal_one_is_not(
     own: Context, base_url: str, key: str, session: aiohttp.ClientSession
 ) -> None:

@@ -20,6 +20,7 @@ from roundtrip.api.http.app import MOST_BODY_BYTES, OperationEndpoint
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.request.failure_log import MOST_A_SECOND
+from roundtrip.api.sharing.places import MAX_LINE, FlightCaller, RunPlaces
 from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.keys import format_key
@@ -364,7 +365,7 @@ async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
         finally:
             ended.append(call.params)
 
-    house.dispatch = replace(house.dispatch, deadline_s=0.0, shared=SharedAnswers(house.clock, 1))
+    house.dispatch = replace(house.dispatch, deadline_s=0.0, shared=SharedAnswers(house.clock, RunPlaces(1)))
     slow = replace(operation, handler=forever, counts=counts)
     for _ in range(5):
         reply = await house.ask(slow)
@@ -409,30 +410,26 @@ async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> Non
     assert 0 < int(reply.headers["retry-after"]) <= 86_400
 
 
-async def test_where_places_are_few_callers_with_a_key_are_still_answered(house: House) -> None:
-    house.counts.live[hashed("k")] = account(7)
-    house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, 4))
-    go = asyncio.Event()
-
-    async def waits(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
-        await go.wait()
-        return UseCaseAnswer(Doubled(call.params.address, 1))
-
-    async def ask(key: str | None, n: int) -> tuple[int, str | None]:
-        operation = replace(PLAIN if n % 2 else SHARED, handler=waits)
-        asking = CallerRequest(f"address:{n}", None if key is None else key_of(key))
-        reply = await house.dispatch.run(operation, {"address": str(n)}, asking)
-        return reply.status, reply.headers.get("x-ratelimit-remaining")
-
-    asked = [asyncio.create_task(ask(None, n)) for n in range(6)]
-    shed, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED, timeout=10)
-    keyed = [asyncio.create_task(ask("k", n)) for n in range(6, 8)]
-    await asyncio.wait(keyed, return_when=asyncio.FIRST_COMPLETED, timeout=10)
-    go.set()
-    came = await asyncio.gather(*asked)
-    assert sorted(came) == [(200, "2")] * 3 + [(503, "3")] * 3
-    assert sorted(await asyncio.gather(*keyed)) == [(200, "4"), (503, "4")]
-    assert all(task.result()[0] == 503 for task in shed)
+@pytest.mark.parametrize("door", ["http", "mcp", "pages"])
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_a_refusal_counts_where_the_callers_own_runs_are_the_reason(
+    house: House, operation: AnyOperation, door: Any
+) -> None:
+    places = RunPlaces(2)
+    house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, places))
+    taken = [places.take_now(FlightCaller(name)) for name in ("a", CALLER.name)]
+    assert None not in taken
+    line = [asyncio.create_task(places.wait(FlightCaller(CALLER.name, wait_s=60.0))) for _ in range(MAX_LINE)]
+    await asyncio.sleep(0)
+    reply = await house.dispatch.run(operation, {"address": "x"}, CALLER, door=door)
+    assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
+    assert (reply.headers["retry-after"], reply.headers["x-ratelimit-remaining"]) == ("1", "2")
+    for place in taken:
+        assert place is not None
+        place.end()
+    for waiting in line:
+        waiting.cancel()
+    await asyncio.gather(*line, return_exceptions=True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rich.console import Console, RenderableType
 
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import RefusedCall
@@ -47,7 +48,8 @@ def test_a_card_shows_strangers_words_as_words() -> None:
 
 def test_a_line_shows_strangers_words_as_words() -> None:
     answer, card = answered()
-    for text in (printed(draw_line(answer, card)), printed(draw_failure(answer.address, HOSTILE, True))):
+    failure = draw_failure(answer.address, NodeFault(HOSTILE), True)
+    for text in (printed(draw_line(answer, card)), printed(failure)):
         assert "[red]safe[/red]" in text
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
 

@@ -42,12 +42,12 @@ def request_id_of(response: httpx2.Response) -> str | None:
     return response.headers.get("x-request-id")
 
 
-def read_error(response: httpx2.Response, now_s: float) -> ServiceError:
-    """An error answer; one of a proxy in front of the service has the code ``no_answer``. The body has been
-    read already. ``now_s``: seconds since 1970."""
+def read_error(response: httpx2.Response, body: bytes, now_s: float) -> ServiceError:
+    """An error answer; one of a proxy in front of the service has the code ``no_answer``. ``now_s``: seconds
+    since 1970."""
     retry_after_s = read_retry_after(response.headers.get("retry-after"), now_s)
     try:
-        error = msgspec.json.decode(response.content, type=models.Error).error
+        error = msgspec.json.decode(body, type=models.Error).error
         code, message = str(error.code), error.message
     except (msgspec.DecodeError, UnicodeDecodeError):
         code, message = "no_answer", "something in front of the service answered"

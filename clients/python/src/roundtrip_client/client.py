@@ -13,6 +13,7 @@ import httpx2
 import msgspec
 
 from . import calls, models
+from .bodies import Lines, aread_body, read_body
 from .calls import Call, read_answer, read_error, request_id_of
 from .errors import ClientError, ConnectionFailed
 from .retries import Attempts, Retries
@@ -110,15 +111,19 @@ class Client(_Settings):
 
     def send(self, call: Call[T]) -> T:
         """The answer to any call whose answer is one JSON object."""
-        response = self.open(call, stream=False)
-        return read_answer(call.answer, response.content, request_id_of(response))
+        response, body = self._exchange(call, False)
+        return read_answer(call.answer, body, request_id_of(response))
 
     def checks(self, addresses: Sequence[str]) -> Iterator[models.CheckLine]:
         """Checks up to 50 tokens and gives each line once it is there. A line has a check or an error."""
         call = calls.checks(addresses)
         with closing(self.open(call)) as response:
+            lines = Lines(response)
             try:
-                for line in response.iter_lines():
+                for chunk in response.iter_bytes():
+                    for line in lines.feed(chunk):
+                        yield read_answer(call.answer, line, request_id_of(response))
+                for line in lines.end():
                     yield read_answer(call.answer, line, request_id_of(response))
             except httpx2.TransportError as error:
                 raise ConnectionFailed(f"the answer was cut: {error!r}") from error
@@ -130,25 +135,28 @@ class Client(_Settings):
         return EventStream(self, tokens, events, last_event_id)
 
     def open(
-        self,
-        call: Call[T],
-        *,
-        stream: bool = True,
-        retries: Retries | None = None,
-        timeout_s: float | None = None,
+        self, call: Call[T], *, retries: Retries | None = None, timeout_s: float | None = None
     ) -> httpx2.Response:
-        """The first answer that is no error. ``stream``: the body is not read yet; the caller closes it."""
+        """The first answer that is no error. Its body is not read yet; the caller closes it."""
+        return self._exchange(call, True, retries, timeout_s)[0]
+
+    def _exchange(
+        self, call: Call[T], stream: bool, retries: Retries | None = None, timeout_s: float | None = None
+    ) -> tuple[httpx2.Response, bytes]:
+        """The first answer that is no error, and its body, unless that is left to ``stream``."""
         attempts = Attempts(retries or self.retries, call.repeatable, self._random)
         while True:
             failure: ClientError
             was_sent = True
             try:
-                response = self._http.send(self._build(self._http, call, timeout_s), stream=stream)
-                if response.is_success:
-                    return response
+                response = self._http.send(self._build(self._http, call, timeout_s), stream=True)
+                if stream and response.is_success:
+                    return response, b""
                 with closing(response):
-                    response.read()
-                failure = read_error(response, time.time())
+                    body = read_body(response)
+                if response.is_success:
+                    return response, body
+                failure = read_error(response, body, time.time())
             except httpx2.TransportError as error:
                 failure = ConnectionFailed(f"no answer: {error!r}")
                 was_sent = not isinstance(error, NEVER_SENT)
@@ -203,15 +211,19 @@ class AsyncClient(_Settings):
 
     async def send(self, call: Call[T]) -> T:
         """As of Client."""
-        response = await self.open(call, stream=False)
-        return read_answer(call.answer, response.content, request_id_of(response))
+        response, body = await self._exchange(call, False)
+        return read_answer(call.answer, body, request_id_of(response))
 
     async def checks(self, addresses: Sequence[str]) -> AsyncIterator[models.CheckLine]:
         """As of Client."""
         call = calls.checks(addresses)
         response = await self.open(call)
+        lines = Lines(response)
         try:
-            async for line in response.aiter_lines():
+            async for chunk in response.aiter_bytes():
+                for line in lines.feed(chunk):
+                    yield read_answer(call.answer, line, request_id_of(response))
+            for line in lines.end():
                 yield read_answer(call.answer, line, request_id_of(response))
         except httpx2.TransportError as error:
             raise ConnectionFailed(f"the answer was cut: {error!r}") from error
@@ -225,25 +237,27 @@ class AsyncClient(_Settings):
         return AsyncEventStream(self, tokens, events, last_event_id)
 
     async def open(
-        self,
-        call: Call[T],
-        *,
-        stream: bool = True,
-        retries: Retries | None = None,
-        timeout_s: float | None = None,
+        self, call: Call[T], *, retries: Retries | None = None, timeout_s: float | None = None
     ) -> httpx2.Response:
         """As of Client."""
+        return (await self._exchange(call, True, retries, timeout_s))[0]
+
+    async def _exchange(
+        self, call: Call[T], stream: bool, retries: Retries | None = None, timeout_s: float | None = None
+    ) -> tuple[httpx2.Response, bytes]:
         attempts = Attempts(retries or self.retries, call.repeatable, self._random)
         while True:
             failure: ClientError
             was_sent = True
             try:
-                response = await self._http.send(self._build(self._http, call, timeout_s), stream=stream)
-                if response.is_success:
-                    return response
+                response = await self._http.send(self._build(self._http, call, timeout_s), stream=True)
+                if stream and response.is_success:
+                    return response, b""
                 async with aclosing(response):
-                    await response.aread()
-                failure = read_error(response, time.time())
+                    body = await aread_body(response)
+                if response.is_success:
+                    return response, body
+                failure = read_error(response, body, time.time())
             except httpx2.TransportError as error:
                 failure = ConnectionFailed(f"no answer: {error!r}")
                 was_sent = not isinstance(error, NEVER_SENT)

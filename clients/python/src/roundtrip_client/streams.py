@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from . import calls
+from .bodies import MAX_LINE_BYTES
 from .calls import Call, read_answer, request_id_of
+from .errors import UnreadableAnswer
 from .models import StreamEvent
 from .retries import Retries
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
 SILENT_S = 45.0
 """Three heartbeats of the service: a connection without any is dead."""
-_PAUSE_S = 1.0
+_PAUSE_S, MIN_PAUSE_S, MAX_PAUSE_S = 1.0, 0.5, 60.0
+"""Between two connections: what the service asks for, within these bounds."""
 
 
 class _Position:
@@ -39,7 +42,7 @@ class _Position:
         self._retries = replace(self._retries, attempts=None)
         self.last_event_id = sent.id or self.last_event_id
         if sent.retry is not None:
-            self._pause_s = sent.retry / 1000
+            self._pause_s = min(max(sent.retry / 1000, MIN_PAUSE_S), MAX_PAUSE_S)
         return read_answer(StreamEvent, sent.data, request_id_of(response)) if sent.data else None
 
 
@@ -58,9 +61,11 @@ class EventStream(_Position):
             opened = self._client.open(self._call(), retries=self._retries, timeout_s=SILENT_S)
             with closing(opened) as response:
                 try:
-                    for sent in httpx2.EventSource(response):
+                    for sent in httpx2.EventSource(response, MAX_LINE_BYTES):
                         if event := self._take(sent, response):
                             yield event
+                except httpx2.SSEError as error:
+                    raise UnreadableAnswer(str(error), request_id_of(response)) from error
                 except httpx2.TransportError:
                     pass
             self._client.sleep(self._pause_s)
@@ -79,9 +84,11 @@ class AsyncEventStream(_Position):
         while True:
             response = await self._client.open(self._call(), retries=self._retries, timeout_s=SILENT_S)
             try:
-                async for sent in httpx2.EventSource(response):
+                async for sent in httpx2.EventSource(response, MAX_LINE_BYTES):
                     if event := self._take(sent, response):
                         yield event
+            except httpx2.SSEError as error:
+                raise UnreadableAnswer(str(error), request_id_of(response)) from error
             except httpx2.TransportError:
                 pass
             finally:

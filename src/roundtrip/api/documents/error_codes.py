@@ -26,7 +26,7 @@ MEANINGS = MappingProxyType(
         "rate_limited": "over the limit of calls a minute; wait as retry-after says",
         "daily_limit": "over the limit of calls a day; wait as retry-after says",
         "internal": "an error of this service",
-        "upstream": "the chain's node did not answer; ask again",
+        "upstream": "the chain's node gave no usable answer; the message says why",
         "holders_failed": "the token's transfers could not be read; ask again",
         "busy": "the service is overloaded or a part of it is unavailable; ask again",
         "budget_spent": "the service's budget of requests to the node is used up for now",

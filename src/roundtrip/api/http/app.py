@@ -1,9 +1,10 @@
 """The HTTP API: routes built from the table of operations."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,6 @@ from roundtrip.api.request.request_ids import HEADER, start_request
 from roundtrip.api.request.secret_paths import hide_keys
 from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
-from roundtrip.api.server.reception import Reception
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
@@ -49,6 +49,7 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
+from roundtrip.domain.accounts.keys import digest_of
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.verdicts.many import TokensToCheck
@@ -56,7 +57,6 @@ from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .lines import send_lines
-from .turned_away import CallerSorter, RefusalEncoder
 from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MOST_BODY_BYTES = 64 * 1024
@@ -67,6 +67,7 @@ _UNCOUNTED_CALLER = CallerRequest("")
 _NO_QUERY: Mapping[str, str] = {}
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
+_MAX_PAUSED = 10_000
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]
 """Renders the page for a path that does not exist."""
@@ -161,7 +162,7 @@ class OperationEndpoint:
             self.operation, raw, caller, query, idempotency_keys, min_block=min_blocks
         )
         if self.operation.streams and whole_reply.error is None:
-            await self._send_stream(whole_reply, scope, receive, send)
+            await self._send_stream(whole_reply, caller, scope, receive, send)
             return
         if self.operation.each is not None and whole_reply.error is None:
             await self._send_each(self.operation.each, whole_reply, caller, scope, receive, send)
@@ -194,7 +195,9 @@ class OperationEndpoint:
 
         await send_lines(addresses, reply.headers, run, receive, send, _find_ending(scope))
 
-    async def _send_stream(self, reply: DoorReply, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_stream(
+        self, reply: DoorReply, caller: CallerRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Sends events; a HEAD request gets the headers alone."""
         assert self.hub is not None
         plan, is_sent = msgspec.json.decode(reply.body, type=StreamPlan), False
@@ -212,7 +215,7 @@ class OperationEndpoint:
             with self.hub.reserve_stream(plan.account_id):
                 await send_stream(
                     self.hub, plan, reply.headers, _RECONNECT_MS + delay_ms, receive, send_noting,
-                    _find_ending(scope),
+                    _find_ending(scope), key_hash=None if caller.key is None else digest_of(caller.key),
                 )  # fmt: skip
         except RoundtripError as error:
             if is_sent:
@@ -345,9 +348,6 @@ def create_app(
         # A counter must start at 0: the first error would not be an increase, and would raise no alert.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.reception = Reception(
-        CallerSorter(callers, dispatch.gate), RefusalEncoder(dispatch.ctx.measures, over_https)
-    )
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
     app.warm = warm
@@ -397,11 +397,14 @@ def documents() -> dict[str, ASGIApp]:
 
 @dataclass(frozen=True, slots=True)
 class AddressLimit:
-    """Limits how many requests of any kind one address may make in a minute, including uncounted ones."""
+    """Limits how many requests of any kind one address may make in a minute, including uncounted ones. Beyond
+    it each of its connections is answered once and closed, and new ones are not read until it may ask again.
+    A proxy's connections stay: they carry others' requests, too."""
 
     callers: Callers
     limits: MinuteLimits
     gate: Gate
+    _until_ms: OrderedDict[str, int] = field(default_factory=OrderedDict)
 
     async def __call__(self, scope: Scope, send: Send) -> bool:
         """Whether this request was refused. Only its address has been read."""
@@ -409,12 +412,30 @@ class AddressLimit:
         allowance = self.gate.allowances.address
         if is_loopback(host) and not allowance.loopback:
             return False
+        name = anonymous(host)
         try:
-            self.limits.take(anonymous(host), allowance.requests)
+            self.limits.take(name, allowance.requests)
         except LimitReached as error:
-            await send_reply(error_reply(error), send, cors=scope["path"] != "/mcp")
+            headers = {}
+            if scope.get("client") and scope["client"][0] == host:
+                headers["connection"] = "close"
+                self._pause(name, error.retry_after_s or 1)
+            await send_reply(error_reply(error, headers), send, cors=scope["path"] != "/mcp")
             return True
         return False
+
+    def pause_s(self, host: str | None) -> float:
+        """For how long the address's new connections are not read."""
+        if not self._until_ms:
+            return 0.0
+        return max(0.0, (self._until_ms.get(anonymous(host), 0) - self.limits.now_ms()) / 1000)
+
+    def _pause(self, name: str, wait_s: int) -> None:
+        now_ms = self.limits.now_ms()
+        self._until_ms[name] = now_ms + wait_s * 1000
+        self._until_ms.move_to_end(name)
+        while next(iter(self._until_ms.values())) < now_ms or len(self._until_ms) > _MAX_PAUSED:
+            self._until_ms.popitem(last=False)
 
 
 _STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
@@ -430,8 +451,6 @@ class Service(Starlette):
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
-    reception: Reception
-    """The server asks it before it starts a request."""
     address_limit: AddressLimit
     warm: WarmAnswers
     drains: Callable[[], bool]
@@ -452,8 +471,7 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        # A balancer that is refused takes this process out.
-        if scope["path"] != READY and await self.address_limit(scope, send_with_headers):
+        if await self.address_limit(scope, send_with_headers):
             return
         if await self.warm.answer(scope, send, send_with_headers, headers):
             return

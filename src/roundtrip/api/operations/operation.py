@@ -61,9 +61,9 @@ class Operation(Generic[P]):
     runs. ``takes_min_block``: a request may set the minimum block of its answer. ``each``: HTTP only; runs
     for each address that the handler returns, and HTTP requests receive one line for each. ``streams``: HTTP
     only; the handler returns the plan of a stream of events, each a ``path_answer``. ``from_replica``: reads
-    nothing that its caller may just have written, so a replica may answer. ``rewrite``: turns another form of
-    a request's parameters into that of ``params``; its second argument is the chain's id, None: any; raises
-    ParamFault.
+    nothing that its caller may just have written, so a replica may answer. ``has_own_place``: equal requests
+    share one run, which takes no place from others. ``rewrite``: turns another form of a request's parameters
+    into that of ``params``; its second argument is the chain's id, None: any; raises ParamFault.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Operation(Generic[P]):
     errors: tuple[str, ...] = ()
     needs_one_of: tuple[str, ...] = ()
     destroys: bool = False
+    has_own_place: bool = False
     repeatable: bool = False
     once: bool = False
     lane: Lane | None = None

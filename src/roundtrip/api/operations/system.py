@@ -17,5 +17,6 @@ SYSTEM: tuple[AnyOperation, ...] = (
         path="/v1/health",
         on_mcp=False,
         counts="never",
+        has_own_place=True,
     ),
 )

@@ -6,16 +6,15 @@ import functools
 import resource
 from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any, cast
+from typing import Any
 
-from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
 
-from .reception import Reception
+from .starts import FairStarts
 
 MOST_HEAD_BYTES = 512 * 1024
 """More than one read from a socket returns, so that a body in the same read never counts as head."""
@@ -88,17 +87,19 @@ class ConnectionPlaces:
     """The open connections: at most ``most``, and at most a tenth of that from one address (proxies: no limit
     of their own, as they carry many clients). At a limit, an idle connection is closed for the new one, else
     the one that has waited longest for its request, else the new one is refused. ``drains``: whether an
-    operator asked this process to drain."""
+    operator asked this process to drain. ``pause_s``: for how long an address's new connections are not
+    read."""
+
+    drains: Callable[[], bool] = staticmethod(lambda: False)
+    pause_s: Callable[[str | None], float] = staticmethod(lambda host: 0.0)
 
     def __init__(
         self,
         most: int = 2_000,
         proxies: tuple[IPv4Network | IPv6Network, ...] = (),
         measures: Measures | None = None,
-        drains: Callable[[], bool] = lambda: False,
     ) -> None:
         self._most = most
-        self._drains = drains
         self._measures = measures or Measures()
         self._measures.watch("connections", "open", lambda: len(self._names))
         self._measures.watch("connections", "idle", lambda: len(self._idle))
@@ -114,7 +115,7 @@ class ConnectionPlaces:
 
     def close_each(self) -> bool:
         """Whether each answer closes its connection: this process ends or drains."""
-        return self.closing or self._drains()
+        return self.closing or self.drains()
 
     def enter(self, connection: "BoundedProtocol", host: str | None) -> bool:
         """Registers a connection, closing another for it if needed. Returns False: there is no place."""
@@ -190,36 +191,51 @@ class _PausedFlow(FlowControl):
 
 class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection if its request head is too large, its request is late, it pipelines too many
-    requests, its client does not read the answer, or it has no place in ``places``. ``reception``: starts
-    and refuses requests; None: each is started at once."""
+    requests, its client does not read the answer, or it has no place in ``places``. A connection of an
+    address that was told to come later is not read until then. ``starts``: starts the requests. ``name``:
+    whose a request is."""
 
     def __init__(
-        self, *args: Any, places: ConnectionPlaces, reception: Reception | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        places: ConnectionPlaces,
+        starts: FairStarts,
+        name: Callable[[Any], str],
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._places = places
-        self._reception = reception
+        self._starts = starts
+        self._name = name
         self._head_bytes = 0
         self._in_head = True
         self._started = False
         self._overrun = False
         self._request_timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
+        self._pause_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Takes a place, or refuses the connection."""
         super().connection_made(transport)
         self.flow = _PausedFlow(transport, self.pipeline)
-        if not self._places.enter(self, self.client[0] if self.client else None):
+        host = self.client[0] if self.client else None
+        if not self._places.enter(self, host):
             self._refuse(_TOO_MANY, "many")
             return
         self._request_timer = self.loop.call_later(HEAD_S, self.request_is_late)
+        if pause_s := self._places.pause_s(host):
+            # The event loop starts to read after this call.
+            self.loop.call_soon(self.flow.pause_reading)
+            self._pause_timer = self.loop.call_later(pause_s, self.flow.resume_reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gives up its place and cancels the timers."""
         self._places.leave(self)
         self._cancel_request_timer()
         self._cancel_answer_timer()
+        if self._pause_timer is not None:
+            self._pause_timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -258,24 +274,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """The request's turn on this connection has come. The library calls this."""
-        reception = self._reception
-        if reception is None or app is _answer_too_many or reception.starts_now():
+        if self._starts.starts_now():
             super()._start_asgi_task(cycle, app)
-            return
-        start = functools.partial(super()._start_asgi_task, cycle, app)
-        reception.wait(cast(Scope, cycle.scope), start, functools.partial(self._turn_away, cycle))
+        else:
+            self._starts.wait(self._name(cycle.scope), functools.partial(self._start_waiting, cycle, app))
 
-    def _turn_away(self, cycle: RequestResponseCycle, waited_s: float) -> None:
-        """Refuses a request that was not started, without a task for it; skips what still comes of it."""
-        if self._reception is None or cycle.disconnected or self.transport.is_closing():
-            return
-        # Whoever waits for "100 Continue" may or may not send the body after this.
-        is_kept = cycle.keep_alive and not self._places.close_each() and not cycle.waiting_for_100_continue
-        self.transport.write(self._reception.encode_refusal(cast(Scope, cycle.scope), waited_s, is_kept))
-        cycle.response_started = cycle.response_complete = True
-        if not is_kept:
-            self.transport.close()
-        self.on_response_complete()
+    def _start_waiting(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if not cycle.disconnected:
+            super()._start_asgi_task(cycle, app)
 
     def on_message_complete(self) -> None:
         """The request is complete: the next head may start."""

@@ -26,6 +26,11 @@ if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {'lease'
 return {'held', redis.call('GET', KEYS[2])}
 """)
 """Keys: answer, lease. Arguments: token, the lease's milliseconds, 1 to ignore a stored answer."""
+_FIND = Script("""\
+local answer = redis.call('GET', KEYS[1])
+return answer and {answer, redis.call('PTTL', KEYS[1])}
+""")
+"""Key: answer."""
 _LOOK = Script("""\
 local outcome = redis.call('GET', KEYS[1])
 if outcome then return {'outcome', outcome, redis.call('PTTL', KEYS[1])} end
@@ -107,6 +112,16 @@ class SharedInValkey:
     token: Callable[[], str]
     clock: Callable[[], float]
     times: FlightTimes = FlightTimes()
+
+    async def find(self, key: str) -> tuple[SharedAnswer, int] | None:
+        """As ``OtherProcesses.find``."""
+        with contextlib.suppress(StoreUnavailable):
+            match await self.valkey.run(_FIND, (self._store_key("answer", key),), ()):
+                case [bytes(encoded), int(left_ms)]:
+                    outcome = _decode(encoded)
+                    if isinstance(outcome, _SharedBody) and 0 < left_ms <= outcome.ttl_ms:
+                        return _to_shared_answer(outcome), left_ms
+        return None
 
     async def get(self, key: str, make: MakeAnswer) -> tuple[SharedAnswer, int, bool]:
         """As ``OtherProcesses.get``. Also raises RunFailedElsewhere."""

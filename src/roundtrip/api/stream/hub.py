@@ -32,10 +32,12 @@ def encode_event(event: NewsEvent) -> bytes:
 
 
 class StreamListener:
-    """One reader's events, bounded. ``tokens``, ``kinds``: what it wants."""
+    """One reader's events, bounded. ``tokens``, ``kinds``: what it wants. ``key_hash``: of the key that
+    opened it; the stream ends when that is revoked."""
 
-    def __init__(self, plan: StreamPlan) -> None:
+    def __init__(self, plan: StreamPlan, key_hash: bytes | None = None) -> None:
         self.account_id = plan.account_id
+        self.key_hash = key_hash
         self.tokens = None if plan.tokens is None else frozenset(map(Address, plan.tokens))
         self.kinds = frozenset(plan.kinds)
         self.is_cut = False
@@ -56,7 +58,7 @@ class StreamListener:
 
     def put(self, encoded: bytes) -> None:
         """Queues an event; a full queue is dropped, and the stream is cut."""
-        if self.is_cut:
+        if not self.is_open():
             return
         if len(self._waiting) >= MOST_WAITING or self._bytes + len(encoded) > MOST_WAITING_BYTES:
             self.is_cut = True
@@ -176,10 +178,19 @@ class StreamHub:
             for listener in self._listeners:
                 listener.beat()
 
+    async def _end_revoked(self) -> None:
+        """Ends the streams whose keys have been revoked, by any process."""
+        hashes = {one.key_hash for one in self._listeners if one.key_hash is not None}
+        dead = await self.source.dead_keys(hashes) if hashes else set()
+        for listener in self._listeners:
+            if listener.key_hash in dead:
+                listener.end()
+
     async def _follow(self, cursor: NewsCursor) -> None:
         while True:
             is_whole = True
             try:
+                await self._end_revoked()
                 accounts = {one.account_id for one in self._listeners if "alert" in one.kinds}
                 turn = await self.source.read(cursor, accounts)
                 self.publish(turn.events)

@@ -14,7 +14,7 @@ from roundtrip.services.verdicts.stream_schema import StreamPlan
 from .hub import StreamHub, StreamListener, cut_notice, encode_event
 
 MOST_OPEN_S = 900.0
-"""A stream ends after this, and its client connects again: a revoked key gets nothing any more."""
+"""A stream ends after this, and its client connects again."""
 _HEARTBEAT = b": still there\n"
 
 
@@ -33,11 +33,13 @@ async def send_stream(
     send: Send,
     ending: EndlessAnswers,
     most_open_s: float = MOST_OPEN_S,
+    key_hash: bytes | None = None,
 ) -> None:
-    """Sends events until the client disconnects or reads too slowly, the server shuts down, or the stream was
-    open for ``most_open_s``. The caller has reserved the stream. ``retry_ms``: when a disconnected browser
-    reconnects. Raises ServiceFull (busy) before anything is sent."""
-    listener = StreamListener(plan)
+    """Sends events until the client disconnects or reads too slowly, the server shuts down, the stream was
+    open for ``most_open_s``, or the key of ``key_hash`` is revoked. The caller has reserved the stream.
+    ``retry_ms``: when a disconnected browser reconnects. Raises ServiceFull (busy) before anything is
+    sent."""
+    listener = StreamListener(plan, key_hash)
     with ending.on_shutdown(listener.end):
         async with hub.listen(listener) as start:
             position = start if plan.after is None else parse_position(plan.after)

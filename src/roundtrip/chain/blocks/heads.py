@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -16,7 +17,8 @@ from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_b
 from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.node_words import quote_error
+from roundtrip.chain.rpc.refusals import explain_other_chain
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
@@ -29,8 +31,11 @@ QUOTED_WEI = 10**17
 """The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
-NOT_PROBED = "the node's simulations were not probed yet"
+NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
+_SILENT_S = 2.0
+"""After so long without an answer a node counts as gone, until it answers again: requests fail at once."""
+_PACE_HEADS = 64
 _FEE_AGE_S = 20.0
 """How long a measured fee for data is used."""
 _BUSY_S = 2.0
@@ -54,13 +59,13 @@ class ChainHead:
     market: MarketRates
     heard_s: float
     dialect: Dialect | None = None
-    why_no_dialect: str = NOT_PROBED
+    why_no_dialect: NodeFault = NOT_PROBED
 
     def known_dialect(self) -> Dialect:
         """The dialect of simulations. Raises NodeFault, with what the node answered, while it is not known:
         answers would be misread."""
         if self.dialect is None:
-            raise NodeFault(self.why_no_dialect)
+            raise self.why_no_dialect.with_traceback(None)
         return self.dialect
 
 
@@ -137,10 +142,15 @@ class Heads:
         self._dialect, self._why_no_dialect = dialect, NOT_PROBED
         self._note_data_fee, self._probed_s = note_data_fee, -1e9
         self._idle_s, self._asked_s = idle_s, -1e9
-        self._woken, self._is_following = asyncio.Event(), False
+        self._woken, self._is_following, self._logs_faults = asyncio.Event(), False, False
         self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
+        self._unanswered_s: float | None = None
+        """When the first read began that is not answered yet, or failed."""
+        self._is_failing = False
+        self._pace: deque[tuple[float, int]] = deque(maxlen=_PACE_HEADS)
+        """When each of the last heads was read, and its number."""
         self._market: tuple[float, MarketRates] | None = None
         self._fault: RoundtripError = NodeFault("the node has reported no block yet")
         self._refreshing, self._refreshes = asyncio.Lock(), 0
@@ -149,9 +159,27 @@ class Heads:
 
     def current(self) -> ChainHead:
         """The newest head. Raises NodeFault when the node has not answered for a while."""
-        if self._head is None or self._clock() - self._answered_s > self._stale_s:
+        now_s = self._clock()
+        if self._head is None or now_s - self._answered_s > self._stale_s:
             raise self._fault
+        if self._unanswered_s is not None and now_s - self._unanswered_s > _SILENT_S:
+            silent = NodeFault(f"the node has not answered for {int(now_s - self._unanswered_s)} s")
+            raise self._fault if self._is_failing else silent
         return self._head
+
+    async def read_now(self) -> ChainHead:
+        """The node's newest block, read now: for answers about a wallet, which may know of a later block than
+        the last poll. Raises NodeFault, at once where the node has not answered for a while."""
+        self.current()
+        return await self.refresh()
+
+    def blocks_missed(self) -> int:
+        """About how many blocks the chain has made since the node's last answer, by the pace of the last
+        ones; 0 while the node answers."""
+        if self._unanswered_s is None or len(self._pace) < 2:
+            return 0
+        (first_s, first), (last_s, last) = self._pace[0], self._pace[-1]
+        return int((self._clock() - self._unanswered_s) * (last - first) / max(last_s - first_s, 1e-3))
 
     def dialect(self) -> Dialect | None:
         """The dialect of simulations; None while it is not known."""
@@ -168,6 +196,7 @@ class Heads:
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator["Heads"]:
         """Polls in the background while the block of ``async with`` runs."""
+        self._logs_faults = True
         with contextlib.suppress(RoundtripError):
             await self.refresh()
         async with run_in_background(self._follow(), "heads"):
@@ -230,18 +259,22 @@ class Heads:
         return outcome
 
     async def _try_refresh(self) -> ChainHead | RoundtripError:
+        self._unanswered_s = self._clock() if self._unanswered_s is None else self._unanswered_s
         try:
-            return await self._refresh()
+            head = await self._refresh()
         except RoundtripError as fault:
-            self._fault = fault
+            self._log_fault("reading the newest block failed", fault, self._fault)
+            self._fault, self._is_failing = fault, True
             return fault
+        self._unanswered_s, self._is_failing = None, False
+        return head
 
     async def _refresh(self) -> ChainHead:
         calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
         chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
             self._head = None
-            raise NodeFault(f"the node is on chain {quantity(chain)}, not {self._chain_id}")
+            raise explain_other_chain(quantity(chain), self._chain_id).fault()
         header = read_header(latest)
         self._check_age(header.block())
         answered_s = self._clock()
@@ -259,6 +292,7 @@ class Heads:
         await self._read_venues(block.number)
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
+        self._pace.append((answered_s, block.number))
         dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
         head = header.head(market, self._clock(), dialect)
         self._head, self._moved_s = replace(head, why_no_dialect=self._why_no_dialect), answered_s
@@ -273,14 +307,19 @@ class Heads:
         try:
             probed = (await probe(self._node, block, base_fee_wei)).dialect
         except RoundtripError as fault:
-            log.warning("probing the node failed", error=fault.message)
-            self._why_no_dialect = fault.message
+            self._log_fault("probing the node failed", fault, self._why_no_dialect)
+            self._why_no_dialect = _as_node_fault(fault)
             return self._dialect
         if self._dialect is None or probed.name == self._dialect.name:
             self._dialect = probed
             if self._note_data_fee is not None:
                 self._note_data_fee(probed.data_fee)
         return self._dialect
+
+    def _log_fault(self, event: str, fault: RoundtripError, last: RoundtripError) -> None:
+        """Logs a new fault while polls run in the background; otherwise the caller of ``refresh`` gets it."""
+        if self._logs_faults and fault.message != last.message:
+            log.warning(event, error=fault.message)
 
     def _probe_age_s(self) -> float:
         """After how long the node is probed again: soon while its dialect is not known, and from time to time
@@ -334,6 +373,10 @@ class Heads:
         return market
 
 
+def _as_node_fault(fault: RoundtripError) -> NodeFault:
+    return fault if isinstance(fault, NodeFault) else NodeFault(fault.message.rstrip("."))
+
+
 async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     """A node's newest block and its base fee in wei. Raises NodeFault."""
     (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
@@ -344,7 +387,7 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
 def read_header(answer: Answer) -> HeadHeader:
     """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
+        raise NodeFault(f"the node sent no newest block ({quote_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -10,9 +10,10 @@ import math
 import re
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
 
@@ -21,6 +22,17 @@ from .client import Answer, Meter, NodeTimeout, RpcCall, RpcError, RpcNode, Simu
 Lane = Literal["checks", "dear", "calls"]
 """``checks``: simulations of tokens. ``dear``: those of tokens that use very much gas, one at a time.
 ``calls``: simulations of calls that the caller wrote."""
+
+
+class HeldPlace(Protocol):
+    """What a run holds, and gives back while it waits for a lane."""
+
+    def step_out(self) -> None: ...
+
+    def step_in(self) -> None: ...
+
+
+HELD: ContextVar[HeldPlace | None] = ContextVar("the place of this run", default=None)
 
 _LONG_S, _LONGEST_REST_S = 0.25, 2.0
 _HALF_LIFE_S = 60.0
@@ -194,7 +206,8 @@ class Bulkhead:
         self._admit(queue)
         try:
             async with asyncio.timeout(queue.limits.wait_s):
-                await turn.admitted
+                with _without_place():
+                    await turn.admitted
         except BaseException as error:
             if turn.admitted.done() and not turn.admitted.cancelled():
                 self._leave(queue, caller, token)
@@ -226,6 +239,19 @@ class Bulkhead:
         self._used.move_to_end(caller)
         if len(self._used) > _MOST_CALLERS:
             self._used.popitem(last=False)
+
+
+@contextlib.contextmanager
+def _without_place() -> Iterator[None]:
+    held = HELD.get()
+    if held is None:
+        yield
+        return
+    held.step_out()
+    try:
+        yield
+    finally:
+        held.step_in()
 
 
 def _busy() -> ServiceFull:

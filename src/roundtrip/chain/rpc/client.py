@@ -1,10 +1,13 @@
 """Typed JSON-RPC over HTTP, one trip for a batch. Ids, sizes and shapes of the node's answers are checked."""
 
 import asyncio
+import contextlib
+import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
 import aiohttp
@@ -14,7 +17,13 @@ from roundtrip.domain.base.errors import TOOK_TOO_LONG, NodeFault, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
 from .data_fee import NO_DATA_FEE, DataFee
+from .node_words import cut_secrets, secrets_in
+from .refusals import explain_refusal
+from .rpc_error import REVERTED as REVERTED
+from .rpc_error import RpcError as RpcError
 
+MAX_WAIT_S = 10
+"""How long a command waits, once, where a node refuses and says how long to wait."""
 MOST_ANSWER_BYTES = 16 * 2**20
 """The largest answer to a batch. Eight venues with ordinary tokens take about 0.6 MB."""
 
@@ -63,19 +72,8 @@ def entries(calls: Sequence[RpcCall]) -> list[dict[str, Any]]:
     ]
 
 
-class RpcError(msgspec.Struct, frozen=True):
-    """A node's own error for one request; ``data`` is hex where it carries revert bytes."""
-
-    code: int = 0
-    message: str = ""
-    data: msgspec.Raw = msgspec.Raw()
-
-
 Answer = msgspec.Raw | RpcError
 """A node's answer to one call: the raw JSON of its result, or an error."""
-
-REVERTED = 3
-"""The code of a call that reverted, as geth and anvil answer eth_call."""
 
 
 class _RpcAnswer(msgspec.Struct):
@@ -113,12 +111,17 @@ class SimulationTooLong(CodeFault):
 
 class NodeRefused(NodeFault):
     """The node refused the whole request: an HTTP ``status`` other than 200, or one ``error`` in place of a
-    batch's answers. ``retry_after_s``: the node's retry-after header, where it holds seconds."""
+    batch's answers. ``retry_after_s``: how long the node's retry-after header asks to wait."""
 
     def __init__(
-        self, why: str, status: int, error: RpcError | None = None, retry_after_s: int | None = None
+        self,
+        why: str,
+        status: int,
+        error: RpcError | None = None,
+        retry_after_s: int | None = None,
+        remedy: str = "",
     ) -> None:
-        super().__init__(why)
+        super().__init__(why, remedy)
         self.http_status = status
         self.error = error
         self.node_retry_after_s = retry_after_s
@@ -196,7 +199,10 @@ class RpcNode(Protocol):
 
 @dataclass(slots=True)
 class Node:
-    """One node behind one url. Answers are in the order of the calls."""
+    """One node behind one url. Answers are in the order of the calls.
+
+    ``patience_s``: how long it waits, once, where the node refuses and its retry-after header asks for no
+    longer; it waits again only after an answer. 0: it does not wait."""
 
     url: str
     session: aiohttp.ClientSession
@@ -208,6 +214,13 @@ class Node:
     data_fee: DataFee = NO_DATA_FEE
     """Added to the gas limits of plain calls: what a call asks for is for its execution. Simulations add it
     themselves."""
+    patience_s: float = 0.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _has_waited: bool = field(default=False, init=False)
+    _secrets: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        self._secrets = secrets_in(self.url)
 
     def note_data_fee(self, fee: DataFee) -> None:
         """Takes the fee that the chain charges now."""
@@ -231,9 +244,32 @@ class Node:
         if budgeted:
             self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(entries([_with_data_gas(call, self.data_fee) for call in calls]))
-        return _sort_answers(
-            await self._send_measured(calls, body, meter, timeout_s or self.timeout_s), calls
-        )
+        raw = await self._send_patiently(calls, body, meter, timeout_s or self.timeout_s)
+        return [self._cut_secrets(answer) for answer in _sort_answers(raw, calls)]
+
+    def _cut_secrets(self, answer: Answer) -> Answer:
+        """An error may repeat the URL that it was asked at."""
+        if not isinstance(answer, RpcError) or not any(word in answer.message for word in self._secrets):
+            return answer
+        return RpcError(answer.code, cut_secrets(answer.message, self._secrets), answer.data)
+
+    async def _send_patiently(
+        self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
+    ) -> bytes:
+        try:
+            raw = await self._send_measured(calls, body, meter, timeout_s)
+        except NodeRefused as refused:
+            wait_s = refused.node_retry_after_s
+            if self._has_waited or wait_s is None or not wait_s <= self.patience_s or not self.patience_s:
+                raise
+            await self.sleep(wait_s)
+            try:
+                raw = await self._send_measured(calls, body, meter, timeout_s)
+            except NodeRefused:
+                self._has_waited = True
+                raise
+        self._has_waited = False
+        return raw
 
     async def _send_measured(
         self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
@@ -289,8 +325,9 @@ class Node:
                         # The fault's traceback keeps this frame alive.
                         received.clear()
                         raise NodeAnswerTooLarge("the node's answer is too large to read")
-                if response.status != 200 and not received.lstrip().startswith(b"["):
-                    raise _refusal_of(bytes(received), response.status, response.headers.get("retry-after"))
+                if not received.lstrip().startswith(b"["):
+                    wait_s = _read_wait(response.headers.get("retry-after"), self.clock())
+                    raise _refusal_of(bytes(received), response.status, wait_s, self._secrets)
                 return bytes(received)
         except TimeoutError as error:
             raise NodeTimeout from error
@@ -349,29 +386,45 @@ NO_ANSWER = RpcError(message="the node sent no answer to this call")
 NULL = RpcError(message="the node knows of no such transaction")
 """The meaning of a null answer to ``NULLABLE``; for any other method null is no answer."""
 NULLABLE = frozenset({"eth_getTransactionByHash", "eth_getTransactionReceipt"})
-_NO_BATCH = "the node's answer is not a batch"
 
 
-def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
-    """Reads an answer that is not a list of answers."""
-    is_seconds = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
-    wait_s = int(retry_after[:9]) if is_seconds and retry_after is not None else None
-    if not raw.lstrip().startswith(b"{"):
-        return NodeRefused(f"the node answered with HTTP status {status}", status, None, wait_s)
+def _read_wait(retry_after: str | None, now_s: float) -> int | None:
+    """The seconds that a retry-after header asks to wait, given as a number or as a date; None: it is
+    neither."""
+    if retry_after is None:
+        return None
+    if retry_after.isascii() and retry_after.isdigit():
+        return int(retry_after[:9])
     try:
-        error = msgspec.json.decode(raw, type=_RpcAnswer).error
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        error = None
-    return NodeRefused(_NO_BATCH, status, error, wait_s)
+        return max(0, math.ceil(parsedate_to_datetime(retry_after).timestamp() - now_s))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _refusal_of(
+    raw: bytes, status: int, wait_s: int | None = None, secrets: tuple[str, ...] = ()
+) -> NodeRefused:
+    """Reads an answer that is not a list of answers."""
+    body = cut_secrets(raw[:_READ_BYTES].decode("utf-8", "replace"), secrets)
+    error = None
+    if raw.lstrip().startswith(b"{"):
+        with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+            error = msgspec.json.decode(raw, type=_RpcAnswer).error
+    if error is not None:
+        error = RpcError(error.code, cut_secrets(error.message, secrets), error.data)
+    refusal = explain_refusal(body, status, error, wait_s)
+    return NodeRefused(refusal.why, status, error, wait_s, refusal.remedy)
+
+
+_READ_BYTES = 16_384
+"""So much of an answer that is not JSON-RPC is read for the node's words."""
 
 
 def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[Answer]:
     try:
         answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        if raw.lstrip().startswith(b"{"):
-            raise _refusal_of(raw, 200) from error
-        raise NodeFault(_NO_BATCH) from error
+        raise NodeFault("the node's answer is not a batch") from error
     sorted_answers: list[Answer] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()
     for answer in answers:
@@ -404,7 +457,7 @@ def quantity(answer: Answer) -> int:
 def text(answer: Answer) -> str:
     """Decodes a JSON string. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        # A node's own message may hold anything, even the API key of the request.
+        # A node's own message may hold a contract's text.
         raise NodeFault(f"error {answer.code}")
     try:
         return msgspec.json.decode(answer, type=str)

@@ -16,7 +16,8 @@ from roundtrip.venues import abi
 from .client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from .data_fee import DataFee
 from .dialect import ANVIL, GAS_POOL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .errors import describe_error
+from .node_words import quote
+from .refusals import explain_no_call, explain_no_simulation, explain_odd_simulation, explain_unknown_form
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
@@ -119,7 +120,9 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei:
     does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
     would be missed."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"the node refused to simulate ({describe_error(answer)})")
+        raise explain_no_simulation(answer).fault()
+    if isinstance(on_chain, RpcError):
+        raise explain_no_call(on_chain).fault()
     try:
         blocks = {
             int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
@@ -129,12 +132,13 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei:
         number, time_s = _decode_words(teller)
         data_gas = max(0, int(teller.gas_used, 16) - TELLER_GAS)
     except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
-        raise NodeFault("the node's simulation does not match the request") from error
+        raise explain_odd_simulation("the node's simulation does not match the request").fault() from error
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
     called = hex_bytes(on_chain)
     chain_number = abi.uint_at(called, 0)
     if own_numbers and chain_number not in (pinned.number, pinned.number + 1):
-        raise NodeFault(f"NUMBER is {chain_number} on the node's chain, but {number} in its simulations")
+        seen = f"NUMBER is {chain_number} on the node's chain, but {number} in its simulations"
+        raise explain_odd_simulation(seen).fault()
     has_error_data = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
     has_gas_error = starved.error is not None and starved.error.code == OUT_OF_GAS
     if reverted.return_data.lower() == REVERTED_WITH and not has_error_data:
@@ -142,7 +146,7 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei:
     elif has_error_data and has_gas_error:
         dialect = GETH if own_numbers else NITRO
     else:
-        raise NodeFault("the node's simulation errors have an unknown form")
+        raise explain_unknown_form(_describe_end(reverted), _describe_end(starved)).fault()
     pool = dialect.gas_pool
     if pool is not None and not _SMALL_POOL < (given := abi.uint_at(called, 2) or GAS_POOL) < _LARGE_POOL:
         pool = given
@@ -158,6 +162,13 @@ def _decode_words(call: _ProbeCall) -> tuple[int | None, int | None]:
     return abi.uint_at(body, 0), abi.uint_at(body, 1)
 
 
+def _describe_end(call: _ProbeCall) -> str:
+    """The error that a call ended with."""
+    if call.error is None:
+        return "no error"
+    return f"error {call.error.code} {quote(call.error.message)}".rstrip()
+
+
 async def probe(node: RpcNode, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
     """Probes the node. Raises NodeFault when it does not simulate, or in no known dialect."""
     calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
@@ -167,9 +178,9 @@ async def probe(node: RpcNode, pinned: BlockRef, base_fee_wei: int) -> ProbedDia
 
 async def speaks_dialect(
     dialect: Dialect | None, node: RpcNode, pinned: BlockRef, base_fee_wei: int
-) -> bool | RpcError:
-    """Whether the node simulates in this dialect (None: in any known one); the node's error where it did not
-    simulate. Raises NodeFault when it gave no answer."""
+) -> bool | NodeFault | RpcError:
+    """Whether the node simulates in this dialect; the node's error where it did not simulate. ``dialect``
+    None: in any known one, else why in none. Raises NodeFault when it gave no answer."""
     calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(calls, budgeted=False)
     for outcome in (answer, on_chain):
@@ -177,6 +188,6 @@ async def speaks_dialect(
             return outcome
     try:
         probed = read_probe(answer, on_chain, pinned, base_fee_wei).dialect
-    except NodeFault:
-        return False
+    except NodeFault as fault:
+        return False if dialect is not None else fault
     return dialect is None or probed.name == dialect.name

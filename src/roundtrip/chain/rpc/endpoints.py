@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from roundtrip.domain.base.errors import NodeFault
+
 from .client import Budget
 
 SIMULATES = "eth_simulateV1"
@@ -86,6 +88,10 @@ class NodeEndpoint:
     under_way: int = 0
     speaks: bool | None = None
     """Whether it simulates in the dialect that answers are read in; None: not known."""
+    form_fault: NodeFault | None = None
+    """The form of its simulations, where that is none that is known."""
+    wait_fault: NodeFault | None = None
+    """How it refused, where it is not asked for a while."""
     _speech_probed_s: float = -math.inf
     _calls_a_request: int = 0
     _batch_refused_s: float = -math.inf
@@ -194,8 +200,11 @@ class NodeEndpoint:
         checked again before its next simulation; it rests if it does not answer that."""
         self._chain_checked_s, self.speaks = -math.inf, None
 
-    def note_rate_limit(self, why: str, now: Moment, retry_after_s: int | None = None) -> None:
+    def note_rate_limit(
+        self, why: str, now: Moment, retry_after_s: int | None = None, fault: NodeFault | None = None
+    ) -> None:
         """Notes that the node limits its calls."""
+        self.wait_fault = fault
         doubled = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self._waits, 10))
         wait_s = doubled if retry_after_s is None else min(_MOST_RETRY_AFTER_S, max(doubled, retry_after_s))
         self._waits += 1
@@ -217,10 +226,10 @@ class NodeEndpoint:
         self._calls_a_request = min(self._calls_a_request or half, half)
         self._batch_refused_s = now.steady_s
 
-    def note_dialect(self, speaks: bool, now: Moment) -> None:
+    def note_dialect(self, speaks: bool, now: Moment, fault: NodeFault | None = None) -> None:
         """Notes whether it simulates in the expected dialect. If not, it is probed again after a while, as
         one odd answer proves nothing."""
-        self.speaks, self._speech_probed_s = speaks, now.steady_s
+        self.speaks, self._speech_probed_s, self.form_fault = speaks, now.steady_s, fault
         self.why = self.why if speaks else "the node simulates in a different format"
 
     def is_unlike(self, now: Moment) -> bool:
@@ -231,11 +240,11 @@ class NodeEndpoint:
         """Notes that the node is of the right chain."""
         self.other_chain, self._chain_checked_s = False, now.steady_s
 
-    def note_other_chain(self, why: str, now: Moment) -> None:
+    def note_other_chain(self, why: str, now: Moment, fault: NodeFault | None = None) -> None:
         """Notes that the node is of another chain: it is asked again after a while, after all others."""
         self.other_chain, self._chain_checked_s, self.speaks = True, -math.inf, None
         self.waits_until_s = now.steady_s + _OTHER_CHAIN_S
-        self.why = why
+        self.wait_fault, self.why = fault, why
 
     def state(self, now: Moment) -> EndpointState:
         """Its state for display."""

@@ -5,7 +5,7 @@ Codes are those of EIP-1474, geth and nitro; texts are fragments of the messages
 
 from typing import Literal
 
-from .client import REVERTED, RpcError
+from .rpc_error import REVERTED, RpcError
 
 Concern = Literal["call", "behind", "pruned", "method", "limited", "batch", "range", "node"]
 """``call``: any node would return it. ``behind``: the node does not know the block yet. ``pruned``: the node
@@ -123,7 +123,7 @@ def concern(error: RpcError) -> Concern:
 
 
 def describe_error(error: RpcError) -> str:
-    """What an error concerns, in our words, and its code. The node's own message is not shown: it may hold
-    anything, even the API key of the request."""
+    """What an error concerns, in our words, and its code. The node's own message may hold a contract's text;
+    ``node_words.quote_error`` shows it."""
     description = _DESCRIPTIONS.get(concern(error))
     return f"error {error.code}" if description is None else f"{description}, error {error.code}"

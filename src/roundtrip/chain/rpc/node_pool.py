@@ -42,6 +42,7 @@ from .endpoints import (
     choose,
 )
 from .errors import Concern, concern
+from .refusals import explain_no_simulation, explain_other_chain
 from .request_race import (  # fmt: skip
     BLIND,
     OLD,
@@ -65,10 +66,10 @@ _LEAST_TIMEOUT_S = 0.001
 
 class NodePool:
     """An RpcNode over several nodes. ``speaks``: called before a node's first simulation, and again after a
-    fault: whether the node simulates in the dialect that answers are read in, or its error. A node that does
-    not is sent no simulations. ``chance``: from 0 to 1, spreads rests. ``budget``: of all nodes together.
-    ``oldest_s``: a node whose newest block is older by the clock ``wall`` counts as behind. ``of_each``:
-    arguments of each ``Node``."""
+    fault: whether the node simulates in the dialect that answers are read in, its error, or why its form is
+    not known. A node that does not is sent no simulations. ``chance``: from 0 to 1, spreads rests.
+    ``budget``: of all nodes together. ``oldest_s``: a node whose newest block is older by the clock ``wall``
+    counts as behind. ``of_each``: arguments of each ``Node``."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class NodePool:
         self.timeout_s = timeout_s
         self.budget = budget or Budget()
         self.hedging = Hedging()
-        self.speaks: Callable[[Node], Awaitable[bool | RpcError]] | None = None
+        self.speaks: Callable[[Node], Awaitable[bool | NodeFault | RpcError]] | None = None
         self._clock, self._wall, self._chance = clock, wall, chance
         self._oldest_s = oldest_s
 
@@ -212,8 +213,11 @@ class NodePool:
         able = [endpoint for endpoint in self.endpoints if endpoint.affords(calls, now)]
         waiting = [endpoint for endpoint in able if now.steady_s < endpoint.waits_until_s]
         if len(waiting) == len(able):
-            raise NodeFault(waiting[0].why)
-        if all(endpoint.is_unlike(now) for endpoint in able if endpoint not in waiting):
+            raise waiting[0].wait_fault or NodeFault(waiting[0].why)
+        unlike = [endpoint for endpoint in able if endpoint not in waiting]
+        if all(endpoint.is_unlike(now) for endpoint in unlike):
+            if unlike[0].form_fault is not None:
+                raise unlike[0].form_fault
             raise NodeFault("no available node simulates in the format of the first one")
         raise ServiceFull("busy", "All nodes are at their rate limits. Retry in 1 second.", 1)
 
@@ -252,9 +256,10 @@ class NodePool:
                     runner.is_probing = False
                     if isinstance(speaks, RpcError):
                         raise _CannotSimulate(speaks)
-                    endpoint.note_dialect(speaks, self._now())
-                    if not speaks:
-                        raise _OtherDialect
+                    unlike = _unlike(speaks)
+                    endpoint.note_dialect(unlike is None, self._now(), unlike)
+                    if unlike is not None:
+                        raise _OtherDialect(unlike)
                 started_s = self._clock()
                 calls = [*runner.calls, *runner.guards]
                 answers = await self._send(runner.number, calls, asking.deadline_s, runner.meter)
@@ -313,18 +318,18 @@ class NodePool:
         endpoint.under_way -= 1
         try:
             self._settle(asking, runner, task.result(), now)
-        except _OtherDialect:
-            asking.note_fault(NodeFault("the node simulates in a different format than the first one"))
+        except _OtherDialect as other:
+            asking.note_fault(other.fault)
         except _CannotSimulate as cannot:
             note_concerns(endpoint, {(concern(cannot.error), SIMULATES)}, now)
-            asking.note_fault(NodeFault("the node does not simulate"))
+            asking.note_fault(explain_no_simulation(cannot.error).fault())
         except NodeAnswerTooLarge as fault:
             # Most likely the token's fault: the next node's answer shows it.
             endpoint.note_late("the node's answers are too large", now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except NodeRefused as fault:
             if is_rate_limit(fault):
-                endpoint.note_rate_limit(describe_refusal(fault), now, fault.node_retry_after_s)
+                endpoint.note_rate_limit(describe_refusal(fault), now, fault.node_retry_after_s, fault)
             else:
                 endpoint.note_failure(describe_refusal(fault), now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
@@ -385,9 +390,10 @@ class NodePool:
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
                 if chain_id != self.chain_id:
-                    why = f"the node is on chain {chain_id}, not {self.chain_id}"
-                    endpoint.note_other_chain(why, now)
-                    raise _OtherChain(why)
+                    refusal = explain_other_chain(chain_id, self.chain_id)
+                    fault = _OtherChain(refusal.why, refusal.remedy)
+                    endpoint.note_other_chain(fault.why, now, fault)
+                    raise fault
                 is_told = True
         if is_told:
             endpoint.note_chain(now)
@@ -408,3 +414,14 @@ class _CannotSimulate(Exception):
 
 class _OtherDialect(Exception):
     """The node simulates in another dialect than answers are read in."""
+
+    def __init__(self, fault: NodeFault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def _unlike(speaks: bool | NodeFault) -> NodeFault | None:
+    """Why a node must not be asked to simulate; None: it may be."""
+    if isinstance(speaks, NodeFault):
+        return speaks
+    return None if speaks else NodeFault("the node simulates in a different format than the first one")

@@ -165,6 +165,8 @@ def describe_refusal(refused: NodeRefused) -> str:
     """A refusal in our words: the node's own message may hold anything."""
     if refused.http_status != _OK:
         return f"the node answered with HTTP status {refused.http_status}"
+    if refused.error is None:
+        return refused.why
     return LIMITED if is_rate_limit(refused) else "the node answered a whole request with one error"
 
 

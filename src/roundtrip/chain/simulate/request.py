@@ -253,7 +253,7 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
     """The results by label; Missing when the node did not run the plan, or ran another one;
     ``GAS_POOL_SPENT`` when its gas did not suffice for the plan."""
     if isinstance(answer, RpcError):
-        if _is_gas_spent(plan, answer):
+        if _is_gas_spent(plan, answer, dialect):
             return GAS_POOL_SPENT
         return Missing("node", f"the node did not run the simulation ({describe_error(answer)})")
     try:
@@ -263,14 +263,15 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
         return Missing("node", f"the simulation's answer does not match the request ({str(error)[:60]})")
 
 
-def _is_gas_spent(plan: Plan, error: RpcError) -> bool:
-    """Whether the node refused the plan because its calls before one used up the pool's or a block's gas.
-    geth gives that call what is left, which is less than its intrinsic gas."""
+def _is_gas_spent(plan: Plan, error: RpcError, dialect: Dialect) -> bool:
+    """Whether the node refused the plan because its calls before one used up the pool's or a block's gas. A
+    call gets what is left, which is not the gas that was asked for, and less than its intrinsic gas."""
     if error.code == _BLOCK_GAS or "gas limit reached" in error.message:
         return True
     supplied = _SUPPLIED_GAS.search(error.message) if error.code == _INTRINSIC_GAS else None
-    limits = [step.gas_limit for block in plan.blocks for step in block.steps]
-    return supplied is not None and int(supplied[1]) < min(limits)
+    base_fee_wei = plan.environment.base_fee_wei
+    sent = {step.sent_gas(dialect, base_fee_wei) for block in plan.blocks for step in block.steps}
+    return supplied is not None and int(supplied[1]) not in sent
 
 
 def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results | Missing:

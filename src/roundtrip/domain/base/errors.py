@@ -76,18 +76,26 @@ TOOK_TOO_LONG = "it took too long"
 """The reason of a NodeFault where the node did not answer in time."""
 
 
-class NodeFault(RoundtripError):
-    """The chain's node gave no usable answer; a retry may help. ``why``: a clause such as "the node sent no
-    block 5"."""
+NO_ANSWER = "The chain did not answer"
+"""The beginning of a NodeFault's message where a retry may help."""
 
-    def __init__(self, why: str) -> None:
-        self.why = why
-        if why == TOOK_TOO_LONG:
-            message = "The chain did not answer in time."
-        else:
-            # The message of another fault is a sentence already.
-            message = why if why.endswith(".") else f"The chain did not answer: {why}."
-        super().__init__("upstream", message)
+
+class NodeFault(RoundtripError):
+    """The chain's node gave no usable answer. ``why``: a clause such as "the node sent no block 5".
+    ``remedy``: what helps, a clause such as "use another node"; empty: a retry may help."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        self.why, self.remedy = why, remedy
+        super().__init__("upstream", _describe_fault(why, remedy))
+
+
+def _describe_fault(why: str, remedy: str) -> str:
+    if remedy:
+        return f"{why[:1].upper()}{why[1:]}: {remedy}."
+    if why == TOOK_TOO_LONG:
+        return f"{NO_ANSWER} in time."
+    # The message of another fault is a sentence already.
+    return why if why.endswith(".") else f"{NO_ANSWER}: {why}."
 
 
 class ServiceFull(RoundtripError):

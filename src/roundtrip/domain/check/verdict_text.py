@@ -1,6 +1,7 @@
 """The short sentence of a verdict, with the deciding figure."""
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import NO_ANSWER
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -14,6 +15,8 @@ from .venue_reading import VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
 
+_NODE_FAULT_LENGTH = 240
+"""A fault of the node, with its words and what helps."""
 _OUT_OF_GAS = "out of gas"
 
 POOL_GOT_LESS = frozenset({"IIA"})
@@ -21,14 +24,18 @@ POOL_GOT_LESS = frozenset({"IIA"})
 
 
 def unproven(missing: Missing) -> str:
-    """The sentences for code unproven, with the reason."""
-    why = names.reason(missing.why).rstrip(".")
+    """The sentences for code unproven, with the reason. They say to ask again where that may help."""
     if missing.fault == "token":
-        # A fault of the node's answer is a sentence of its own.
+        why = names.reason(missing.why).rstrip(".")
+        # A fault of the token's answer may be a sentence of its own.
         cause = f"{'.' if why[:1].isupper() else ':'} {why}" if why else ""
         return f"The token prevented the check{cause}. This is not a pass."
+    why = names.clean(missing.why, _NODE_FAULT_LENGTH).rstrip(".")
     if not why[:1].isupper():
         why = f"The node did not give all of the answer: {why}" if why else "The node gave no answer"
+    elif not why.startswith(NO_ANSWER):
+        # The sentence of a fault says itself what helps.
+        return f"{why}. This is not a pass."
     return f"{why}. This is not a pass: ask again."
 
 

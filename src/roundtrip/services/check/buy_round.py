@@ -2,7 +2,7 @@
 pinned block. One batch to the node; one more for each thing that only the node knows (rates of other quotes,
 a new launch)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -20,13 +20,10 @@ from roundtrip.chain.simulate.request import (
     GAS_POOL_SPENT,
     Plan,
     Results,
-    join_plans,
-    merge_blocks,
-    results_of,
 )
 from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
@@ -34,12 +31,10 @@ from roundtrip.domain.check.evidence import (
     CompletedBuy,
     CrowdWallet,
     Curve,
-    Environment,
     EnvironmentBuy,
     LaunchRecord,
     Missing,
     NumberSubstitution,
-    PoolLaunch,
     RefusedCall,
     Size,
     TokenFacts,
@@ -62,12 +57,18 @@ from .crowd import (
     read_crowd_buys,
     recall_wallets,
 )
-from .number_passing import PassedNumbers, control_copies, find_copies
+from .facts import SIDE_SIZES, ask_facts_in_parts, plan_facts, side_results
+from .number_passing import (
+    PassedNumbers,
+    control_copies,
+    find_block_gaps,
+    find_copies,
+    strange_contracts,
+)
 from .session import (
     BlockGaps,
     CheckSession,
     PlanResult,
-    ReadAnswers,
     Reads,
     VenueTrial,
     choose_venues,
@@ -75,9 +76,6 @@ from .session import (
 
 Role = Literal["token", "weth", "usdg"]
 
-_SIDE_SIZES: tuple[Size, ...] = ("thousandth", "large")
-"""The buys beside the main one, on the pinned state: they share the simulation of the facts, or have one of
-their own in a pool with a stranger's hook."""
 _OUT_OF_GAS = "out of gas"
 _SMALLER_SIZES: tuple[Size, ...] = ("tenth", "hundredth")
 """Tried where a venue does not fill the main buy."""
@@ -234,7 +232,7 @@ def _is_unfunded(venue: VenueTrial) -> bool:
 async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
     """Sends one batch: facts and buys; one more where these make other buys necessary. Raises NodeFault when
     no answer is usable, or for another chain."""
-    facts_plan = _facts_plan(run, places)
+    facts_plan = plan_facts(run, places)
     trials = [BuyTrial(place, "probe") for place in places]
     trials += [trial for place in places if place.venue.rival_hook() for trial in _side_trials(place)]
     plans = {trial: _buy_plan(run, trial) for trial in trials}
@@ -244,7 +242,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
 
     facts = side_buys = run.results(facts_plan, answers["facts"])
     if facts == GAS_POOL_SPENT:
-        facts = await _ask_facts_in_parts(run, places)
+        facts = await ask_facts_in_parts(run, places)
     _check_chain(answers["chain id"], facts, run.means.chain_id)
     launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), run.means.contracts)
     venues = []
@@ -256,7 +254,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         main = BuyTrial(place, "probe")
         outcomes_of = {main: _read_buy(run, main, results[main], launch)}
         for trial in _side_trials(place):
-            result = results[trial] if trial in results else _side_results(side_buys, number, trial.size)
+            result = results[trial] if trial in results else side_results(side_buys, number, trial.size)
             outcomes_of[trial] = _read_buy(run, trial, result, launch)
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw, bought = _given_raw(run, place, results[main]), outcomes_of[main]
@@ -281,7 +279,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         facts=token_facts.read_token_facts(facts, code, proxy),
         launch=launch,
         venues=await _with_more_buys(run, venues, launch),
-        block_gaps=_block_gaps(run, places, code, answers, launch),
+        block_gaps=find_block_gaps(run, places, code, answers, launch),
         code=code,
         implementation=token_facts.implementation_of(code, proxy) if run.deep else None,
         beacon=None if isinstance(proxy, Missing) else proxy.beacon,
@@ -312,7 +310,7 @@ def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
 
 
 def _side_trials(place: VenuePlace) -> list[BuyTrial]:
-    return [BuyTrial(place, size) for size in _SIDE_SIZES]
+    return [BuyTrial(place, size) for size in SIDE_SIZES]
 
 
 def _buys(outcomes_of: Mapping[BuyTrial, BuyOutcome]) -> tuple[EnvironmentBuy, ...]:
@@ -331,7 +329,7 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     if curve is not None:
         reads["snipe tax"] = token_facts.snipe_call(curve, run.environments[0], block)
     return reads | {
-        contract: token_facts.code_call(contract, block) for contract in _strange_contracts(run, places)
+        contract: token_facts.code_call(contract, block) for contract in strange_contracts(run, places)
     }
 
 
@@ -343,76 +341,7 @@ def _check_chain(answer: msgspec.Raw | RpcError, facts: Results | Missing, chain
         raise NodeFault(f"the node does not answer for chain {chain_id}")
 
 
-# --- the facts, and the buys beside the main one -----------------------------------------------------
-
-
-def _facts_plan(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
-    """The token's facts, and after them the small and the large buys of all pools without a stranger's hook:
-    each is the first trade of its pool but for a thousandth. Last the pay-outs."""
-    reader, setting = run.environments[0], run.setting
-    plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
-    first, *blocks = plan.blocks
-    blocks.insert(0, token_facts.with_code_read(first, run.token, reader, run.means.policy))
-    for size in _SIDE_SIZES:
-        buys = [
-            (number, _side_buy_plan(run, place, size))
-            for number, place in enumerate(places)
-            if not place.venue.rival_hook()
-        ]
-        named = {f"{size}-{number}": buy for number, buy in buys if isinstance(buy, Plan)}
-        if named:
-            blocks.append(merge_blocks(join_plans(named).blocks))
-    if places:
-        blocks.append(probe_plans.pay_out_block(places, setting, reader))
-    return Plan(reader, tuple(blocks))
-
-
-async def _ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Results | Missing:
-    """The facts and the pay-outs without the buys, in several simulations: one batch. Their reads do not
-    depend on each other. Raises NodeFault."""
-    env, setting = run.environments[0], run.setting
-    plan = token_facts.facts_plan(run.token, places, run.means.contracts, env, run.means.policy)
-    reads = token_facts.with_code_read(plan.blocks[0], run.token, env, run.means.policy)
-    blocks = [reads, *([probe_plans.pay_out_block(places, setting, env)] if places else [])]
-    plans = [
-        Plan(env, (replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
-        for block in blocks
-        for at in range(0, len(block.steps), _FACTS_A_REQUEST)
-    ]
-    answers = await run.means.node.batch([run.request(plan) for plan in plans], run.meter)
-    facts: Results = {}
-    for plan, answer in zip(plans, answers, strict=True):
-        results = run.results(plan, answer)
-        if isinstance(results, Missing):
-            return results
-        facts |= results
-    return facts
-
-
-_FACTS_A_REQUEST = 24
-"""Reads that fit a node's gas pool even where each uses up its limit, or pays a large fee for its data."""
-
-
-def _side_environment(run: CheckSession, place: VenuePlace, size: Size) -> Environment:
-    return legs.cast(run.environments[0], f"{place.venue.at()} {size} beside")
-
-
-def _side_buy_plan(run: CheckSession, place: VenuePlace, size: Size) -> Plan | Missing:
-    env, policy = _side_environment(run, place, size), run.means.policy
-    amount_raw = legs.size_raw(size, place, run.setting, env)
-    if isinstance(amount_raw, Missing):
-        return amount_raw
-    block = probe_plans.buy_block(
-        place, run.setting, env, size, amount_raw, most_gas=policy.side_buy_gas_limit
-    )
-    return Plan(env, (block,))
-
-
-def _side_results(facts: Results | Missing, number: int, size: Size) -> Results | Missing:
-    if isinstance(facts, Missing):
-        return facts
-    results = results_of(facts, f"{size}-{number}")
-    return results or Missing("node", "the price of eth in the money side is not known")
+# --- more buys ---------------------------------------------------------------------------------------
 
 
 async def _with_more_buys(
@@ -499,7 +428,7 @@ def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
     main = by_size.get("probe")
     if not isinstance(main, CompletedBuy) or not is_filled(main):
         yield from (BuyTrial(venue.place, size) for size in _SMALLER_SIZES)
-    for size in _SIDE_SIZES:
+    for size in SIDE_SIZES:
         outcome = by_size.get(size)
         is_starved = isinstance(outcome, RefusedCall) and outcome.reason == _OUT_OF_GAS
         if is_starved or outcome == GAS_POOL_SPENT:
@@ -507,40 +436,6 @@ def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
 
 
 # --- contracts that may read the block number ------------------------------------------------------
-
-
-def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
-    """Contracts beside the token that take part in its trades and have unknown code: hooks, and quotes
-    other than eth, weth and usdg."""
-    known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
-    parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
-    return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
-
-
-def _block_gaps(
-    run: CheckSession,
-    places: tuple[VenuePlace, ...],
-    code: bytes | Missing,
-    answers: ReadAnswers,
-    launch: AnyLaunch | Missing | None,
-) -> BlockGaps:
-    """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
-    before a sell, and the launchpad approves their quotes: both are trusted."""
-    codes = {run.token: code}
-    codes |= {
-        contract: token_facts.read_code(answers[contract]) for contract in _strange_contracts(run, places)
-    }
-    trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
-    found = {
-        contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
-    }
-    gaps = {}
-    for venue in (place.venue for place in places):
-        parties = (run.token, venue.hook or run.token, venue.quote_address)
-        gap = next((gap for gap in map(found.get, parties) if gap is not None), None)
-        if gap is not None:
-            gaps[venue] = gap
-    return gaps
 
 
 async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes
+from roundtrip.chain.simulate import token_facts
 from roundtrip.chain.simulate.block_dependence import DELEGATECALL, NUMBER, TIMESTAMP
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.number_copies import (
     INSTRUCTIONS,
     NumberCopies,
@@ -26,7 +28,6 @@ from roundtrip.chain.simulate.reach import (
     transfer_calls,
 )
 from roundtrip.chain.simulate.request import Plan, StepResult, build
-from roundtrip.chain.simulate.token_facts import code_call
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
@@ -43,7 +44,7 @@ from roundtrip.venues import abi
 
 from .candidates import standard_venues
 from .main_trips import probe_plan as sell_plan
-from .session import BlockGaps, CheckSession, VenueTrial
+from .session import BlockGaps, CheckSession, ReadAnswers, VenueTrial
 
 _MOST_ROUNDS, _MOST_READS, _MOST_BATCH = 6, 256, 48
 _MOST_CONTRACTS, _MOST_CODE_BYTES = 16, 250_000
@@ -183,6 +184,43 @@ def _sale(run: CheckSession, trial: VenueTrial, delay_s: int) -> Plan:
     return sell_plan(run, trial, Probe(size, delay_s, BPS, 0))
 
 
+# --- contracts that may read block numbers -----------------------------------------------------------
+
+
+def strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
+    """Contracts beside the token that take part in its trades and have unknown code: hooks, and quotes
+    other than eth, weth and usdg."""
+    known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
+    parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
+    return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
+
+
+def find_block_gaps(
+    run: CheckSession,
+    places: tuple[VenuePlace, ...],
+    code: bytes | Missing,
+    answers: ReadAnswers,
+    launch: AnyLaunch | Missing | None,
+) -> BlockGaps:
+    """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
+    before a sell, and the launchpad approves their quotes: both are trusted."""
+    codes = {run.token: code}
+    codes |= {
+        contract: token_facts.read_code(answers[contract]) for contract in strange_contracts(run, places)
+    }
+    trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
+    found = {
+        contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
+    }
+    gaps = {}
+    for venue in (place.venue for place in places):
+        parties = (run.token, venue.hook or run.token, venue.quote_address)
+        gap = next((gap for gap in map(found.get, parties) if gap is not None), None)
+        if gap is not None:
+            gaps[venue] = gap
+    return gaps
+
+
 # --- what the trades reach -------------------------------------------------------------------------
 
 
@@ -242,7 +280,7 @@ async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) 
         if len(codes) + len(slots) > _MOST_READS:
             return False
         block = run.head.block
-        calls = [code_call(address, block) for address in codes]
+        calls = [token_facts.code_call(address, block) for address in codes]
         calls += [storage_call(slot, block) for slot in slots]
         answers = await _ask(run, calls)
         graph.codes |= {a: hex_bytes(answer) for a, answer in zip(codes, answers, strict=False)}

@@ -485,7 +485,7 @@ async def _read_node(
     if not bag.held:
         return NodeValues(None, UNREAD, {})
     try:
-        head = ctx.heads.current()
+        head = await ctx.heads.read_now()
         views = await _read_views(ctx, wallet, bag, head, meter)
     except (NodeFault, ServiceFull):
         return NodeValues(None, UNREAD, {})

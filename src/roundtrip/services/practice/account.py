@@ -62,7 +62,7 @@ async def value_account(
     ctx: Context, account: Account, value_holdings: ValueHoldings, meter: Meter
 ) -> PracticeAccount:
     """The account with its positions valued by ``value_holdings``. Raises as ``practice_account``."""
-    head, at = ctx.heads.current(), now_of(ctx)
+    head, at = await ctx.heads.read_now(), now_of(ctx)
     read = await _read(ctx, account, at, head.block.number)
     open_positions = read.page.positions
     values: list[Valued] = []

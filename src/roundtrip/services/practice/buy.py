@@ -96,7 +96,7 @@ async def _buy(
         return page
     assert isinstance(page, AccountPage)
     _check_account(page, eth_wei)
-    head = ctx.heads.current()
+    head = await ctx.heads.read_now()
     has_slot = page.own is not None and page.own.slot is not None
     at = None if page.own is None else page.own.at
     buying = Buying(request.token, eth_wei, page.recent.bought_wei, at)

@@ -105,7 +105,7 @@ async def _sell(
     if page.own is None:
         raise CallerFault("nothing_to_sell", f"You have no open practice position in {request.token}.")
     part_raw = _part_raw(page.own.position.held_raw, percent)
-    head = ctx.heads.current()
+    head = await ctx.heads.read_now()
     slot = page.own.slot or await _find_slot(ctx, head, request.token, pricing, meter)
     holding = holding_of(page.own, request.at, part_raw, page.recent.sold_raw, slot)
     priced = await pricing.price(ctx, head, holding, pricing.worth, meter)

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.doctor import NEEDED
-from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
@@ -30,10 +30,8 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 _NO_INDEX = Lack("index", "boards, wallets, alerts: no process writes the chain into the database")
-_NO_NODE = Lack("node", "every check: the chain's node does not answer")
 _NODE_BEHIND = Lack("node", "fresh answers: the node is far behind the index")
 _INDEX_BEHIND = Lack("index", "fresh boards and alerts: the index is far behind the chain")
-_NO_DIALECT = Lack("simulations", "every check: the format of the node's simulations is not known yet")
 _NO_DATABASE = Lack("database", "every check: the database is unavailable, so evidence cannot be stored")
 
 
@@ -47,7 +45,13 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     head: Annotated[int, msgspec.Meta(description="Number of the newest known block.")]
-    blocks_behind: Annotated[int, msgspec.Meta(description="Blocks that the index is behind head.")]
+    blocks_behind: Annotated[
+        int,
+        msgspec.Meta(
+            description="Blocks that the index is behind head; while the node does not answer, also those "
+            "that the chain has made since, by its pace."
+        ),
+    ]
     eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
     lacks: Annotated[
         list[Lack], msgspec.Meta(description="What does not work; never empty while ok is false.")
@@ -61,24 +65,29 @@ async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
     lacks += [index] if isinstance(index, Lack) else []
     try:
         head = ctx.heads.current()
-    except RoundtripError:
+    except RoundtripError as fault:
+        no_node = Lack("node", f"every check. {fault.message}")
         number = ctx.heads.last_number()
-        return UseCaseAnswer(Health(False, number, _count_behind(number, index), None, [*lacks, _NO_NODE]))
+        behind = _count_behind(number, index) + ctx.heads.blocks_missed()
+        return UseCaseAnswer(Health(False, number, behind, None, [*lacks, no_node]))
     lagging = _find_lagging(head.block, index)
     price = usd_per_eth(head.market, ctx.policy)
+    no_dialect = [] if head.dialect is not None else [_no_dialect(head.why_no_dialect)]
     missing_needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
     return UseCaseAnswer(
         Health(
-            ok=not isinstance(index, Lack)
-            and not lagging
-            and not missing_needed
-            and head.dialect is not None,
+            ok=not isinstance(index, Lack) and not lagging and not missing_needed and not no_dialect,
             head=head.block.number,
             blocks_behind=_count_behind(head.block.number, index),
             eth_usd=None if price is None else float(price),
-            lacks=[*lacks, *lagging, *([_NO_DIALECT] if head.dialect is None else [])],
+            lacks=[*lacks, *lagging, *no_dialect],
         )
     )
+
+
+def _no_dialect(fault: NodeFault) -> Lack:
+    """The node does not simulate, or not in a known form; with what it answered."""
+    return Lack("simulations", f"every check. {fault.message}")
 
 
 def _count_behind(number: int, index: BlockRef | Lack | None) -> int:

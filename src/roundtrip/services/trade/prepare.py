@@ -22,11 +22,9 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
-from roundtrip.services.check.index_facts import read_known_venues
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.pipeline import read_known_venues, start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import retry_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
@@ -238,15 +236,6 @@ _MOST_DECIMALS = 36
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small) and NodeFault."""
-    return await retry_at_newest(ctx, lambda: _buy(ctx, params))
-
-
-async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
-    """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
-    return await retry_at_newest(ctx, lambda: _sell(ctx, params))
-
-
-async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     parse_amount(params.amount, ETH_DECIMALS, "eth")
     token, wallet, meter = (
         read_address(params.token, "token", "bad_input"),
@@ -265,7 +254,8 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[Prepared
     )
 
 
-async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
+async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
+    """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
     share = params.share()
     if share is None:
         parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
@@ -291,7 +281,8 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
 async def _prepare_builder(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
 ) -> TradeBuilder:
-    head = ctx.heads.current()
+    # The wallet may hold the receipt of a block that the last poll did not see.
+    head = await ctx.heads.read_now()
     asset = token if side == "sell" else ctx.contracts.usdg
     await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s)
     venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()

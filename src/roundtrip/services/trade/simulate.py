@@ -57,7 +57,6 @@ from roundtrip.services.trade.gas_budget import (
     TOO_DEAR,
     GasBudget,
     WalletCase,
-    gas_of,
     usual_limits,
     with_gas_limits,
 )
@@ -199,10 +198,8 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
-        case = _case(ctx, ctx.heads.current(), params, calls, meter)
+        case = _case(ctx, await ctx.heads.read_now(), params, calls, meter)
         judged = await _judge_calls(case)
-        if judged.outcome.code == "tx_reverts":
-            case, judged = await _rerun_at_newest(case, judged)
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
         counted = isinstance(fault, CodeFault)
@@ -210,19 +207,6 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
     return UseCaseAnswer(_present(case, judged), counted=counted, meter=meter)
-
-
-async def _rerun_at_newest(case: WalletCase, judged: "_JudgedCalls") -> tuple[WalletCase, "_JudgedCalls"]:
-    """Reruns failed calls where the head is not the newest block: what they lack may exist by now. Both runs
-    share one gas budget; where it does not allow a second run, the first one counts."""
-    newest = await case.ctx.heads.refresh()
-    if newest.block == case.head.block or (judged.ran and case.gas.remaining < 3 * gas_of(judged.ran)):
-        return case, judged
-    environment = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
-    setting = replace(case.setting, market=newest.market)
-    later = replace(case, head=newest, environment=replace(environment, buyer=case.wallet), setting=setting)
-    rerun = await _judge_calls(later)
-    return (case, judged) if rerun.outcome.missing is TOO_DEAR else (later, rerun)
 
 
 def _case(

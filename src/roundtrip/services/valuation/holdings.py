@@ -16,8 +16,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.candidates import list_candidates
-from roundtrip.services.check.index_facts import known_venues, read_index_facts, read_known_venues
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.pipeline import known_venues, read_index_facts, read_known_venues, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.trade_builder import pays

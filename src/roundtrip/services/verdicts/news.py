@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
@@ -15,7 +16,9 @@ from roundtrip.services.liquidity.removals import describe_removal, present_remo
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking, when
 from roundtrip.services.watch.alert_rows import rows as alert_rows
+from roundtrip.store.accounts import accounts as account_store
 from roundtrip.store.liquidity.removals import read_removals_between
+from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.verdicts import news as news_store
@@ -62,6 +65,9 @@ class NewsTurn(NamedTuple):
 class NewsSource(Protocol):
     """Where the hub reads events. Its methods raise ServiceFull."""
 
+    async def dead_keys(self, hashes: Collection[bytes]) -> set[bytes]:
+        """Which of these hashes are of keys that have been revoked."""
+
     async def begin(self) -> NewsCursor:
         """A cursor at the newest rows."""
 
@@ -77,6 +83,14 @@ class DatabaseNews:
     """Reads events from the database."""
 
     ctx: Context
+
+    async def dead_keys(self, hashes: Collection[bytes]) -> set[bytes]:
+        """Which of these hashes are of no live key. Raises ServiceFull (busy)."""
+        try:
+            async with self.ctx.pool.acquire() as connection:
+                return await account_store.dead_hashes(connection, hashes)
+        except DATABASE_FAULTS as fault:
+            raise ServiceFull("busy", "The database is unavailable. Retry in 5 seconds.", 5) from fault
 
     async def begin(self) -> NewsCursor:
         """A cursor at the newest rows. Raises ServiceFull (busy)."""

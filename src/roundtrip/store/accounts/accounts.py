@@ -1,6 +1,6 @@
 """Accounts and their keys. Each function uses the caller's connection and does not end the transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
@@ -15,6 +15,7 @@ from roundtrip.store.server.rows import (
     fetch_optional,
     fetch_row,
     fetch_value,
+    fetch_values,
 )
 
 KeyKind = Literal["key", "session"]
@@ -320,6 +321,12 @@ async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
         "UPDATE accounts.key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL", key_id, now
     )
     return status != "UPDATE 0"
+
+
+async def dead_hashes(connection: Connection, hashes: Collection[bytes]) -> set[bytes]:
+    """Which of these hashes are of no live key."""
+    query = "SELECT hash FROM accounts.key WHERE hash = ANY($1) AND revoked_at IS NULL"
+    return set(hashes).difference(await fetch_values(connection, bytes, query, list(hashes)))
 
 
 async def end_sessions(

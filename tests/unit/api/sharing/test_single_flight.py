@@ -7,10 +7,11 @@ import pytest
 from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
 from roundtrip.api.sharing import single_flight as answers_module
+from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FlightTimes
-from roundtrip.api.sharing.single_flight import FINISH_RUNS_S, FlightCaller, SharedAnswer, SharedAnswers
+from roundtrip.api.sharing.single_flight import FINISH_RUNS_S, SharedAnswer, SharedAnswers
 from roundtrip.app.supervisor import END_S
-from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault
 from support.answering import PATIENT_S
 
 
@@ -48,7 +49,7 @@ class Runs:
 
 @pytest.fixture
 def shared(clock: Clock) -> SharedAnswers:
-    return SharedAnswers(clock, most_running=2)
+    return SharedAnswers(clock, RunPlaces(6))
 
 
 async def turns() -> None:
@@ -165,90 +166,9 @@ async def test_a_failure_that_everybody_left_disturbs_nobody(shared: SharedAnswe
     assert (await shared.get("k", runs))[1] is False
 
 
-async def test_one_run_too_many_is_told_busy(shared: SharedAnswers) -> None:
-    runs = Runs()
-    await shared.get("kept", runs)
-    runs.gate.clear()
-    running = [asyncio.create_task(shared.get(key, runs)) for key in ("a", "b")]
-    await turns()
-    with pytest.raises(ServiceFull) as caught:
-        await shared.get("c", runs)
-    assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
-    assert (await shared.get("kept", runs))[1] is True
-    joined = asyncio.create_task(shared.get("a", runs))
-    await turns()
-    runs.gate.set()
-    assert [hit for _, hit in await asyncio.gather(*running, joined)] == [False, False, True]
-    assert (await shared.get("c", runs))[1] is False
-
-
-async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: Clock) -> None:
-    shared, runs = SharedAnswers(clock, most_running=4), Runs()
-    runs.gate.clear()
-    asking = [asyncio.create_task(shared.get(key, runs)) for key in ("a", "b", "c")]
-    await turns()
-    with pytest.raises(ServiceFull):
-        await shared.get("d", runs)
-    with pytest.raises(ServiceFull), shared.reserve_place():
-        pass
-    asking.append(asyncio.create_task(shared.get("d", runs, FlightCaller(True))))
-    asking.append(asyncio.create_task(shared.get("d", runs)))
-    await turns()
-    for keyed in (True, False):
-        with pytest.raises(ServiceFull), shared.reserve_place(FlightCaller(keyed)):
-            pass
-    runs.gate.set()
-    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
-    with (
-        shared.reserve_place(),
-        shared.reserve_place(),
-        shared.reserve_place(),
-        shared.reserve_place(FlightCaller(True)),
-    ):
-        pass
-
-
-async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
-    """Accounts are free: a few of them must not fill the service."""
-    shared, runs = SharedAnswers(clock, most_running=24), Runs()
-    runs.gate.clear()
-    asking = [asyncio.create_task(shared.get(key, runs, FlightCaller(True, 1))) for key in ("a", "b")]
-    await turns()
-    with shared.reserve_place(FlightCaller(True, 1)):
-        with pytest.raises(ServiceFull) as caught, shared.reserve_place(FlightCaller(True, 1)):
-            pass
-        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
-        with pytest.raises(ServiceFull):
-            await shared.get("c", runs, FlightCaller(True, 1))
-        asking.append(asyncio.create_task(shared.get("c", runs, FlightCaller(True, 2))))
-        asking.append(asyncio.create_task(shared.get("c", runs, FlightCaller(True, 1))))
-        await turns()
-    runs.gate.set()
-    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
-    await turns()
-    with (
-        shared.reserve_place(FlightCaller(True, 1)),
-        shared.reserve_place(FlightCaller(True, 1)),
-        shared.reserve_place(FlightCaller(True, 1)),
-    ):
-        pass
-
-
-async def test_an_address_has_a_tenth_of_the_places_whatever_accounts_it_shows(clock: Clock) -> None:
-    shared = SharedAnswers(clock, most_running=30)
-    here = [FlightCaller(True, account, "address:here") for account in (1, 2, 3, 4)]
-    with shared.reserve_place(here[0]), shared.reserve_place(here[1]), shared.reserve_place(here[2]):
-        with pytest.raises(ServiceFull, match="of this address"), shared.reserve_place(here[3]):
-            pass
-        with shared.reserve_place(FlightCaller(True, 4, "address:there")):
-            pass
-    with shared.reserve_place(here[3]):
-        pass
-
-
 async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
     runs = Runs(fault=NodeFault("down"))
-    for key in ("a", "b", "c", "d"):
+    for key in "abcdefgh":
         with pytest.raises(NodeFault):
             await shared.get(key, runs)
 
@@ -288,8 +208,7 @@ async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) ->
         await shared.finish_runs(within_s=0.0)
         with pytest.raises(asyncio.CancelledError):
             await asking
-    with shared.reserve_place(FlightCaller(True)), shared.reserve_place(FlightCaller(True)):
-        pass
+    assert shared.places.count_held() == 0
 
 
 def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
@@ -328,7 +247,7 @@ def chain() -> Chain:
 
 @pytest.fixture
 def watching(clock: Clock, chain: Chain) -> SharedAnswers:
-    return SharedAnswers(clock, most_running=2, is_newest_block=chain.is_newest)
+    return SharedAnswers(clock, RunPlaces(6), is_newest_block=chain.is_newest)
 
 
 async def test_an_absence_is_shared_while_its_block_is_the_newest(

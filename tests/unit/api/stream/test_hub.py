@@ -36,7 +36,11 @@ class Source:
     missed: list[NewsEvent] = field(default_factory=list)
     begun: int = 0
     accounts: Collection[int] = ()
+    dead: set[bytes] = field(default_factory=set)
     fails: bool = False
+
+    async def dead_keys(self, hashes: Collection[bytes]) -> set[bytes]:
+        return self.dead & set(hashes)
 
     async def begin(self) -> NewsCursor:
         if self.fails:
@@ -69,6 +73,7 @@ class Client:
     plan: StreamPlan = PLAN
     body: bytes = b""
     ended: bool = False
+    key_hash: bytes | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     grown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,7 +102,9 @@ class Client:
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
         task = asyncio.create_task(
-            send_stream(self.hub, self.plan, {}, 1_000, self.receive, self.send, self.ending)
+            send_stream(
+                self.hub, self.plan, {}, 1_000, self.receive, self.send, self.ending, key_hash=self.key_hash
+            )
         )
         try:
             if self.gate.is_set():
@@ -133,6 +140,24 @@ async def test_readers_get_what_they_want_and_the_source_is_read_once(hub: Strea
     assert [b'{"n":%d}' % n in all_.body for n in range(1, 6)] == [True, True, True, False, True]
     assert [b'{"n":%d}' % n in one.body for n in range(1, 6)] == [False, True, False, False, True]
     assert b"id: 2.0.0.0.0.0.1000\nevent: verdict\ndata: " in one.body
+
+
+async def test_the_streams_of_a_revoked_key_end_at_once(hub: StreamHub, source: Source) -> None:
+    """Before anything that came after it; those of the account's other keys stay."""
+    stolen, own = Client(hub, key_hash=b"stolen"), Client(hub, key_hash=b"own")
+    async with stolen.reading(), own.reading():
+        source.turns.put_nowait([event(1)])
+        await stolen.until(b'{"n":1}')
+        source.dead = {b"stolen"}
+        source.turns.put_nowait([event(2)])
+        source.turns.put_nowait([event(3)])
+        await own.until(b'{"n":3}')
+        async with asyncio.timeout(PATIENT_S):
+            while not stolen.ended:
+                stolen.grown.clear()
+                await stolen.grown.wait()
+        assert b'{"n":3}' not in stolen.body
+        assert not own.ended
 
 
 async def test_the_next_reader_begins_anew(hub: StreamHub, source: Source) -> None:

@@ -195,7 +195,7 @@ async def test_a_silent_node_keeps_its_head_for_a_while_and_then_says_why(follow
     followed.node.fault = NodeFault("it took too long")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
-    followed.clock.now += 15.0
+    followed.clock.now += 2.0
     assert followed.heads.current() is head
     followed.clock.now += 0.001
     with pytest.raises(NodeFault, match="did not answer in time"):
@@ -495,3 +495,50 @@ async def test_another_block_of_the_same_number_is_taken_at_once() -> None:
 async def test_with_one_node_a_lower_head_is_taken_at_once(followed: Followed) -> None:
     await followed.see(at=1_000)
     assert (await followed.see(at=999)).block.number == 999
+
+
+# --- a node that stops answering ---------------------------------------------------------------------
+
+
+async def test_a_node_that_hangs_fails_every_request_at_once_until_it_answers(followed: Followed) -> None:
+    await followed.see(at=1_000)
+    followed.node.gate.clear()
+    poll = asyncio.create_task(followed.heads.refresh())
+    await asyncio.sleep(0)
+    followed.clock.now += 2.0
+    assert followed.heads.current().block.number == 1_000
+    followed.clock.now += 0.5
+    with pytest.raises(NodeFault, match="not answered for 2 s"):
+        followed.heads.current()
+    with pytest.raises(NodeFault, match="not answered"):
+        await followed.heads.read_now()
+    followed.node.gate.set()
+    await poll
+    assert followed.heads.current().block.number == 1_000
+
+
+async def test_one_failed_read_is_no_outage(followed: Followed) -> None:
+    await followed.see(at=1_000)
+    followed.node.fault = NodeFault("the connection to the node failed")
+    for _ in range(3):
+        with pytest.raises(NodeFault):
+            await followed.heads.refresh()
+        assert followed.heads.current().block.number == 1_000
+        followed.clock.now += 0.9
+    with pytest.raises(NodeFault, match="the connection to the node failed"):
+        followed.heads.current()
+    followed.node.fault = None
+    await followed.see(at=1_001)
+    assert followed.heads.current().block.number == 1_001
+
+
+async def test_blocks_are_counted_on_by_the_clock_while_the_node_is_silent(followed: Followed) -> None:
+    for number in range(1_000, 1_100, 10):
+        await followed.see(at=number)
+        followed.clock.now += 1.0
+    assert followed.heads.blocks_missed() == 0
+    followed.node.fault = NodeFault("it is gone")
+    with pytest.raises(NodeFault):
+        await followed.heads.refresh()
+    followed.clock.now += 15.0
+    assert followed.heads.blocks_missed() == 150

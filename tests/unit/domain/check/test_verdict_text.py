@@ -82,6 +82,12 @@ SAID: dict[str, tuple[Evidence, str]] = {
                   "; a wallet that you send it to can sell it."),
     "ok_gas": (evidence(venue(cells(day=sold(60, gas=3_000_001)))), "uses 3,000,001 gas"),
     "unproven": (evidence(venue(cells(day=NODE))), "timed out. This is not a pass: ask again."),
+    "unproven_no_answer": (
+        evidence(venue(cells(day=Missing("node", "The chain did not answer: it is cold.")))),
+        "The chain did not answer: it is cold. This is not a pass: ask again."),
+    "unproven_refused": (
+        evidence(venue(cells(day=Missing("node", 'The node refuses (error -1 "no"): use another node.')))),
+        'The node refuses (error -1 "no"): use another node. This is not a pass.'),
     "unproven_token": (evidence(venue(cells(day=Missing("token", "it loops")))),
                        "The token prevented the check: it loops. This is not a pass."),
 }  # fmt: skip

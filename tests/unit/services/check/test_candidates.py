@@ -10,7 +10,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check import candidates as module
 from roundtrip.services.check.candidates import Candidates, unseen_venues
-from roundtrip.services.check.index_facts import known_venues
+from roundtrip.services.check.pipeline import known_venues
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE

@@ -1,0 +1,84 @@
+"""The simulation of the buy round that reads the token's facts and makes the buys beside the main ones."""
+
+from dataclasses import replace
+
+from roundtrip.chain.simulate import legs, probe_plans, token_facts
+from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.request import Plan, Results, join_plans, merge_blocks, results_of
+from roundtrip.domain.check.evidence import Environment, Missing, Size
+
+from .session import CheckSession
+
+SIDE_SIZES: tuple[Size, ...] = ("thousandth", "large")
+"""The buys beside the main one, on the pinned state: they share the simulation of the facts, or have one of
+their own in a pool with a stranger's hook."""
+
+
+def plan_facts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
+    """The token's facts, and after them the small and the large buys of all pools without a stranger's hook:
+    each is the first trade of its pool but for a thousandth. Last the pay-outs."""
+    reader, setting = run.environments[0], run.setting
+    plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
+    first, *blocks = plan.blocks
+    blocks.insert(0, token_facts.with_code_read(first, run.token, reader, run.means.policy))
+    for size in SIDE_SIZES:
+        buys = [
+            (number, _side_buy_plan(run, place, size))
+            for number, place in enumerate(places)
+            if not place.venue.rival_hook()
+        ]
+        named = {f"{size}-{number}": buy for number, buy in buys if isinstance(buy, Plan)}
+        if named:
+            blocks.append(merge_blocks(join_plans(named).blocks))
+    if places:
+        blocks.append(probe_plans.pay_out_block(places, setting, reader))
+    return Plan(reader, tuple(blocks))
+
+
+async def ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Results | Missing:
+    """The facts and the pay-outs without the buys, in several simulations: one batch. Their reads do not
+    depend on each other. Raises NodeFault."""
+    env, setting = run.environments[0], run.setting
+    plan = token_facts.facts_plan(run.token, places, run.means.contracts, env, run.means.policy)
+    reads = token_facts.with_code_read(plan.blocks[0], run.token, env, run.means.policy)
+    blocks = [reads, *([probe_plans.pay_out_block(places, setting, env)] if places else [])]
+    plans = [
+        Plan(env, (replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
+        for block in blocks
+        for at in range(0, len(block.steps), _FACTS_A_REQUEST)
+    ]
+    answers = await run.means.node.batch([run.request(plan) for plan in plans], run.meter)
+    facts: Results = {}
+    for plan, answer in zip(plans, answers, strict=True):
+        results = run.results(plan, answer)
+        if isinstance(results, Missing):
+            return results
+        facts |= results
+    return facts
+
+
+_FACTS_A_REQUEST = 24
+"""Reads that fit a node's gas pool even where each uses up its limit, or pays a large fee for its data."""
+
+
+def _side_environment(run: CheckSession, place: VenuePlace, size: Size) -> Environment:
+    return legs.cast(run.environments[0], f"{place.venue.at()} {size} beside")
+
+
+def _side_buy_plan(run: CheckSession, place: VenuePlace, size: Size) -> Plan | Missing:
+    env, policy = _side_environment(run, place, size), run.means.policy
+    amount_raw = legs.size_raw(size, place, run.setting, env)
+    if isinstance(amount_raw, Missing):
+        return amount_raw
+    block = probe_plans.buy_block(
+        place, run.setting, env, size, amount_raw, most_gas=policy.side_buy_gas_limit
+    )
+    return Plan(env, (block,))
+
+
+def side_results(facts: Results | Missing, number: int, size: Size) -> Results | Missing:
+    """The results of a buy beside the main one, of those of the simulation of ``plan_facts``."""
+    if isinstance(facts, Missing):
+        return facts
+    results = results_of(facts, f"{size}-{number}")
+    return results or Missing("node", "the price of eth in the money side is not known")

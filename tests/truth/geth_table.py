@@ -1,0 +1,56 @@
+"""Checks on the local chain and on a real geth with the same state, field by field."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip.devnet.world import Built
+from support.real_geth import GethNode, RealGeth
+from truth.node_checks import CountedCheck, differences, median_costs, run_check
+
+
+@dataclass(frozen=True)
+class GethRow:
+    """One token, checked over both nodes."""
+
+    name: str
+    anvil: CountedCheck
+    geth: CountedCheck
+
+    def differing(self) -> dict[str, tuple[Any, Any]]:
+        """The fields that differ, with both values."""
+        return differences(self.anvil.answer, self.geth.answer)
+
+    def text(self) -> str:
+        """A line, and one more for every field that differs."""
+        verdict = self.anvil.answer["verdict"]
+        equal = "different" if self.differing() else "equal"
+        cells = f"{verdict['code']}/{verdict['level']}"
+        lines = [f"{self.name:28} {cells:20} {equal:10}{self.geth.costs.text()}"]
+        lines += [
+            f"  {path}: {on_anvil!r} on anvil, {on_geth!r} on geth"
+            for path, (on_anvil, on_geth) in sorted(self.differing().items())
+        ]
+        return "\n".join(lines)
+
+
+async def geth_rows(
+    rpc: SyncRpc, geth: RealGeth, built: Built, tokens: Mapping[str, str], seed: int = 0
+) -> AsyncIterator[GethRow]:
+    """A row for every token, by its name. Both checks have the same head, clock and seed."""
+    async with GethNode(geth, rpc.url).running() as proxy:
+        for name, token in tokens.items():
+            on_anvil = await run_check(rpc.url, built, token, seed)
+            yield GethRow(name, on_anvil, await run_check(proxy.url, built, token, seed))
+
+
+def sum_geth_rows(rows: list[GethRow]) -> list[str]:
+    """How many are equal, and the medians of what a check asks of each node."""
+    differing = [row.name for row in rows if row.differing()]
+    equal = len(rows) - len(differing)
+    return [
+        f"{equal} of {len(rows)} answers are equal ({', '.join(differing) or 'none'} differ)",
+        f"median on anvil {median_costs(row.anvil.costs for row in rows).text()}",
+        f"median on geth  {median_costs(row.geth.costs for row in rows).text()}",
+    ]
