@@ -794,7 +794,7 @@ export interface components {
         readonly KeyParams: {
             /** @description The wallet's address. */
             readonly address: string;
-            /** @description Signature of message (by personal_sign) or of claimMessage, both from POST /v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet signs by EIP-1271. */
+            /** @description Signature of message (by personal_sign) or of claimMessage, both from POST /v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet signs by EIP-1271, one that is not deployed yet by EIP-6492. */
             readonly signature: string;
             /**
              * @description Your name for this key.
@@ -812,7 +812,7 @@ export interface components {
              */
             readonly name?: string | null;
             /**
-             * @description The claim that came with the claimMessage you signed. Required for a contract wallet; null if you signed message.
+             * @description The claim that came with the claimMessage you signed. Required for a contract wallet whose approvals others can see; null if you signed message.
              * @default null
              */
             readonly claim?: string | null;
@@ -1531,7 +1531,7 @@ export interface components {
          * @description The text to sign, and how to sign it.
          */
         readonly TextToSign: {
-            /** @description The text to sign, unchanged and with every line break. Valid for ten minutes from its Issued At; asking again within that minute returns the same text. A contract wallet signs claimMessage instead. */
+            /** @description The text to sign, unchanged and with every line break. Valid for ten minutes from its Issued At; asking again within that minute returns the same text. A contract wallet whose approvals others can see, such as a Safe, signs claimMessage instead. */
             readonly message: string;
             /**
              * @description The wallet method that signs the message.
@@ -1540,7 +1540,7 @@ export interface components {
             readonly sign: "personal_sign";
             /** @description A random value that only you know. Keep it secret until you have the key. */
             readonly claim: string;
-            /** @description The text that a contract wallet (EIP-1271) signs instead of message and sends with claim. Any other wallet may sign it too. Each request returns a new one, valid as long as message. */
+            /** @description The text that a contract wallet (EIP-1271) signs instead of message and sends with claim, if others can see its approvals. Any other wallet may sign it too. Each request returns a new one, valid as long as message. */
             readonly claimMessage: string;
         };
         /**
@@ -2793,7 +2793,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Proof"];
                 };
             };
-            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. */
+            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2804,7 +2804,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"] & {
                         readonly error?: {
                             /** @enum {unknown} */
-                            readonly code?: "bad_address";
+                            readonly code?: "bad_address" | "bad_input";
                         };
                     };
                 };
@@ -2948,7 +2948,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CheckHistory"];
                 };
             };
-            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. */
+            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2959,7 +2959,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"] & {
                         readonly error?: {
                             /** @enum {unknown} */
-                            readonly code?: "bad_address";
+                            readonly code?: "bad_address" | "bad_input";
                         };
                     };
                 };
@@ -3200,7 +3200,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Holders"];
                 };
             };
-            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. */
+            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3211,7 +3211,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"] & {
                         readonly error?: {
                             /** @enum {unknown} */
-                            readonly code?: "bad_address";
+                            readonly code?: "bad_address" | "bad_input";
                         };
                     };
                 };
@@ -4490,6 +4490,22 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ListedKeys"];
                 };
             };
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. */
+            readonly 400: {
+                headers: {
+                    readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
+                    readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"] & {
+                        readonly error?: {
+                            /** @enum {unknown} */
+                            readonly code?: "bad_input";
+                        };
+                    };
+                };
+            };
             /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
@@ -4906,6 +4922,22 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CreditsStatus"];
                 };
             };
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. */
+            readonly 400: {
+                headers: {
+                    readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
+                    readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"] & {
+                        readonly error?: {
+                            /** @enum {unknown} */
+                            readonly code?: "bad_input";
+                        };
+                    };
+                };
+            };
             /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
@@ -5190,6 +5222,22 @@ export interface operations {
                     readonly "application/json": components["schemas"]["UnlockCalendar"];
                 };
             };
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. */
+            readonly 400: {
+                headers: {
+                    readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
+                    readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"] & {
+                        readonly error?: {
+                            /** @enum {unknown} */
+                            readonly code?: "bad_input";
+                        };
+                    };
+                };
+            };
             /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
@@ -5295,6 +5343,20 @@ export interface operations {
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"] & {
+                        readonly error?: {
+                            /** @enum {unknown} */
+                            readonly code?: "bad_input";
+                        };
+                    };
                 };
             };
             /** @description An error of this service. internal: an error of this service. */

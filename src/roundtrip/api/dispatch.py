@@ -18,7 +18,12 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.request.failure_log import FailureLog
 from roundtrip.api.request.idempotency import read_idempotency_key
 from roundtrip.api.request.min_block import read_min_block
-from roundtrip.api.request.param_errors import describe_mismatch, describe_unknown
+from roundtrip.api.request.param_errors import (
+    describe_mismatch,
+    describe_unknown,
+    describe_unknown_query,
+    is_unknown_field,
+)
 from roundtrip.api.request.request_ids import request_id
 from roundtrip.api.sharing.places import PAGE_WAIT_S, WAIT_S, FlightCaller
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers, TookTooLong
@@ -212,7 +217,8 @@ class Dispatch:
         admitted: Admitted | None = None
         try:
             admitted = await self.gate.admit(caller, operation.counts, operation.key)
-            params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
+            given = raw if isinstance(raw, Mapping) else await raw()
+            params = read_params(operation, given, query, self.ctx.chain_id)
             key = read_idempotency_key(idempotency_keys) if operation.once else None
             min_block_number = read_min_block(min_block) if operation.takes_min_block else 0
             if min_block_number:
@@ -331,20 +337,30 @@ def _classify_error(error: RoundtripError) -> str:
 
 
 def read_params(
-    operation: AnyOperation, raw: Mapping[str, object], query: Mapping[str, str] = _NO_QUERY
+    operation: AnyOperation,
+    raw: Mapping[str, object],
+    query: Mapping[str, str] = _NO_QUERY,
+    chain_id: int | None = None,
 ) -> msgspec.Struct:
     """The parameters as the operation's own type. Parameters that the operation takes from the query string
-    are read from ``query`` only; others in ``query`` are ignored. Raises ParamFault."""
+    are read from ``query`` only, all others from ``raw`` only. ``chain_id``: the chain that a request may
+    name; None: any. Raises ParamFault."""
     for name in operation.query:
         if name in raw:
             text = describe_unknown(operation.params, operation.name, operation.query, name)
-            raise ParamFault(operation.bad_params, text)
+            raise ParamFault("bad_input", text)
+    for name in query:
+        if name not in operation.query:
+            raise ParamFault("bad_input", describe_unknown_query(operation.name, operation.query, name))
+    if operation.rewrite is not None:
+        raw = operation.rewrite(raw, chain_id)
     from_query = {name: query[name] for name in operation.query if name in query}
     try:
         params: Any = msgspec.convert({**_convert_whole_floats(raw), **from_query}, type=operation.params)
     except msgspec.ValidationError as error:
         text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
-        raise ParamFault(operation.bad_params, text) from None
+        code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params
+        raise ParamFault(code, text) from None
     assert isinstance(params, msgspec.Struct)
     return params
 

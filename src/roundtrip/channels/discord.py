@@ -14,7 +14,10 @@ from .targets import Target
 
 MOST_ROWS = 10
 MOST_CHARACTERS = 2000
-HOSTS = frozenset({"discord.com:443", "discordapp.com:443"})
+HOSTS = frozenset(
+    f"{build}{host}:443" for build in ("", "canary.", "ptb.") for host in ("discord.com", "discordapp.com")
+)
+"""Also those that the Canary and Public Test Build clients copy."""
 _SUPPRESS_EMBEDS = 1 << 2
 _PATH = re.compile(r"/api(?:/v[0-9]{1,2})?/webhooks/[0-9]{1,20}/[A-Za-z0-9_-]{1,100}/?")
 _MARKUP = re.compile(r"([\\*_~`|>\[\]()#<:@-])")

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.domain.base.types import parse_address
+from roundtrip.domain.base.pasted import find_only_word
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.library.checker import Checker
 from roundtrip.services.support.cancel_on_error import at_once
 
@@ -48,7 +49,7 @@ def run_check(arguments: list[str]) -> int:
     """Runs the command; returns the exit code. Raises CallerFault."""
     gc.set_threshold(_GC_THRESHOLD)
     given = read_check().parse_args(arguments)
-    tokens = list(_read_addresses(given.addresses))
+    tokens = list(_read_addresses(given.addresses, given.network.chain_id))
     is_single = len(given.addresses) == 1 and given.addresses != ["-"]
     run = CheckRun(
         Checker(given.rpc or given.network.rpc_url, network=given.network),
@@ -60,17 +61,26 @@ def run_check(arguments: list[str]) -> int:
     return asyncio.run(run.watch() if given.watch else run.once())
 
 
-def _read_addresses(given: list[str]) -> Iterator[str]:
+def _read_addresses(given: list[str], chain_id: int) -> Iterator[str]:
     """The addresses, in order; those of standard input line by line. Raises CallerFault: one is none."""
     for word in given:
         for line in sys.stdin if word == "-" else (word,):
-            address = line.strip()
-            if not address:
-                continue
-            try:
-                yield parse_address(address)
-            except ValueError as error:
-                raise CallerFault("bad_address", f"{address[:80]!r}: {error}.") from None
+            text = line.strip()
+            if text:
+                yield _read_address(text, chain_id)
+
+
+def _read_address(text: str, chain_id: int) -> Address:
+    """The one address in a text. Raises CallerFault: it has none, several, or one of another chain."""
+    pasted = find_only_word(text)
+    try:
+        address = parse_address(text if pasted is None else pasted.word)
+    except ValueError as error:
+        raise CallerFault("bad_address", f"{text[:80]!r}: {error}.") from None
+    if pasted is not None and pasted.chain_id not in (None, chain_id):
+        named = f"{text[:80]!r} names chain {pasted.chain_id}; this checks tokens of chain {chain_id}."
+        raise CallerFault("bad_address", named)
+    return address
 
 
 class CheckRun:

@@ -243,7 +243,7 @@ async def test_a_signature_that_anybody_could_have_made_of_another_is_refused(sh
     signature = person.sign(await text_for(shop, person.address))
     r, s, v = signature[2:66], int(signature[66:130], 16), int(signature[130:], 16)
     twin = f"0x{r}{ORDER - s:064x}{27 + 28 - v:02x}"
-    cut = [signature[:130], signature[:-4], "0x", signature + "00", f"0x{r}{s:064x}{v + 35:02x}"]
+    cut = [signature[:128], signature[:-4], "0x", signature + "00", f"0x{r}{s:064x}{v + 35:02x}"]
     for other in (twin, *cut, "0x" + "00" * 65, "0x" + "ff" * 65, f"0x{'0' * 64}{s:064x}{v:02x}"):
         assert await code_of(shop, person.address, other) == "bad_signature"
     # Refusals burn nothing; v may be written in either way, and hex in either case.

@@ -81,7 +81,7 @@ async def test_the_fullest_stand_first_and_what_took_a_step_is_gone(indexed: Con
         assert built.tokens[key] not in shown
     order = [(-one.fill_bps, one.last_trade_at is None) for one in answer.curves]
     assert [fill for fill, _ in order] == sorted(fill for fill, _ in order)
-    assert answer.text.startswith(f"Closest to filling their curve:\n2. {shown[1]}: ")
+    assert answer.text.startswith(f"Closest to filling their curve:\n1. {shown[1]}: ")
     assert f"Already full, their pool is not open yet:\n1. {shown[0]}\n" in answer.text
     assert shown[3] in answer.text
     assert shown[4] not in answer.text

@@ -106,6 +106,32 @@ async def test_an_address_is_known_however_it_was_copied(
 
 
 @pytest.mark.parametrize(
+    "written",
+    ['"0x{}"', "`0x{}`", "<0x{}>", "is 0x{} safe?", "https://scan.example/token/0x{}?a=1", "eip155:4663:0x{}",
+     "eip155:4663/erc20:0x{}", "ethereum:0x{}@4663", "rhc:0x{}"],
+)  # fmt: skip
+async def test_an_address_is_taken_out_of_what_is_pasted(
+    indexed: Context, built: Built, written: str
+) -> None:
+    plain = built.tokens["plain"]
+    answer = await found(indexed, written.format(plain[2:]))
+    assert (answer.kind, answer.address) == ("token", plain)
+    assert "chain 4663" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "written", ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}"]
+)
+async def test_another_chain_is_named(indexed: Context, built: Built, written: str) -> None:
+    plain = built.tokens["plain"]
+    answer = await found(indexed, written.format(plain))
+    assert answer.address == plain
+    assert answer.text.startswith(
+        "The query names chain 1; this is what is on chain 4663, the one served here."
+    )
+
+
+@pytest.mark.parametrize(
     ("address", "kind", "says"),
     [
         ("0x" + "0" * 40, "nothing", "which has no owner"),
@@ -245,9 +271,11 @@ async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: B
     assert (answer.kind, answer.address, answer.token) == ("nothing", None, None)
     assert "names of wallets" in answer.text
     assert '"nobody\'s"' in answer.text
+    assert "Any token can use any symbol" not in answer.text
     elsewhere = await found(read, "plain")
     assert elsewhere.kind == "nothing"
     assert f"One token from elsewhere has it: {built.tokens['plain']}." in elsewhere.text
+    assert elsewhere.text.endswith("Any token can use any symbol: identify a token by its address.")
     usdg = await found(read, "USDG")
     assert f"The real usdg is {built.contracts['usdg']}." in usdg.text
     half = await found(read, "0x" + "1" * 39)

@@ -5,6 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
 
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.wallet.signatures import hash_text
@@ -38,6 +40,8 @@ LIES = {
     "it reverts": 1, "it burns all gas": 2, "it says one": 3, "the right bytes at the wrong end": 4,
     "something behind the right bytes": 5, "the right bytes and no word": 6, "two words": 7, "nothing": 8,
 }  # fmt: skip
+# Deploys by CREATE2 the code behind the salt that it is called with.
+FACTORY = "0x600f8060095f395ff3" + "5f35602036038060205f375f5ff500"
 CODES = {
     "it stops": "0x00",
     "it is no code": "0xfe",
@@ -106,6 +110,61 @@ async def test_a_contract_wallet_gets_a_key_by_its_owners_signature(
     assert await kept_of(shop, owner.address) == Kept(0, [], 0)
 
 
+async def test_a_contract_wallet_gets_a_key_by_the_plain_message(
+    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+) -> None:
+    """As the specification has it: signed with personal_sign, and sent without a claim."""
+    owner = Person()
+    wallet = wallet_of(rpc, code, owner)
+    shop = await opened(ctx, clock)
+    signature = owner.sign(await text_for(shop, wallet))
+    for wrong in (Person().sign(await text_for(shop, wallet)), signature[:-2], "0x"):
+        assert await code_of(shop, wallet, wrong) == "bad_signature"
+    assert await code_of(shop, wallet, signature) == "ok"
+    assert await code_of(shop, wallet, signature) == "bad_signature"
+
+
+@pytest.mark.parametrize("with_claim", [False, True])
+async def test_a_wallet_that_is_not_deployed_signs_as_it_will(
+    ctx: Context, rpc: SyncRpc, code: str, clock: Clock, with_claim: bool
+) -> None:
+    """EIP-6492, before and after its deployment."""
+    owner, deployer = Person(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
+    factory = deployer.create(FACTORY)
+    init = bytes.fromhex(code.removeprefix("0x")) + encode(["address", "uint256"], [owner.address, HONEST])
+    salt = keccak(owner.address.encode())
+    wallet = Address("0x" + keccak(b"\xff" + bytes.fromhex(factory[2:]) + salt + keccak(init))[12:].hex())
+    rpc.call("evm_mine")
+
+    def wrap(signature: str, data: bytes) -> str:
+        parts = [factory, data, bytes.fromhex(signature[2:])]
+        return "0x" + (encode(["address", "bytes", "bytes"], parts) + bytes.fromhex("6492" * 16)).hex()
+
+    async def text_of(shop: Context) -> tuple[str, dict[str, str]]:
+        text, claim = await claimed_text(shop, wallet)
+        return (text, {"claim": claim}) if with_claim else (await text_for(shop, wallet), {})
+
+    shop = await opened(ctx, clock)
+    text, more = await text_of(shop)
+    good = owner.sign(text)
+    for wrong in (
+        good,
+        wrap(Person().sign(text), salt + init),
+        wrap(good, salt + init[:-1] + b"\1"),
+        wrap(good, b""),
+    ):
+        assert await code_of(shop, wallet, wrong, **more) == "bad_signature"
+    clock.now_s += 579
+    assert await code_of(shop, wallet, wrap(good, salt + init), **more) == "ok"
+    assert rpc.call("eth_getCode", wallet, "latest") == "0x"
+    deployer.send(factory, "0x" + (salt + init).hex())
+    rpc.call("evm_mine")
+    assert rpc.call("eth_getCode", wallet, "latest") != "0x"
+    shop = await opened(ctx, clock)
+    text, more = await text_of(shop)
+    assert await code_of(shop, wallet, wrap(owner.sign(text), salt + init), **more) == "ok"
+
+
 @pytest.mark.parametrize("manner", LIES.values(), ids=LIES)
 async def test_what_only_looks_like_a_yes_is_none(
     ctx: Context, rpc: SyncRpc, code: str, clock: Clock, manner: int
@@ -172,12 +231,12 @@ async def test_without_a_node_wallets_still_get_keys_and_contracts_wait(
         shop = random_context(found, clock)
         text, claim = await claimed_text(shop, person.address)
         assert await code_of(shop, person.address, Person().sign(text), claim=claim) == "upstream"
-        assert await code_of(shop, person.address, Person().sign(text)) == "bad_signature"
+        assert await code_of(shop, person.address, Person().sign(text)) == "upstream"
         plain = await text_for(shop, person.address)
         assert await code_of(shop, person.address, person.sign(plain)) == "ok"
 
 
-async def test_only_a_claim_costs_trips_a_stranger_one_and_a_contract_two(
+async def test_a_stranger_costs_one_trip_and_a_contract_two(
     rpc: SyncRpc, built: Built, ctx: Context, code: str, clock: Clock
 ) -> None:
     owner = Person()
@@ -188,8 +247,9 @@ async def test_only_a_claim_costs_trips_a_stranger_one_and_a_contract_two(
         text = await text_for(shop, owner.address)
         for address, signature, claim, sent in (
             (owner.address, owner.sign(text), None, []),
-            (owner.address, "0x" + "11" * 65, None, []),
-            (wallet, "0x", None, []),
+            (owner.address, "0x" + "11" * 65, None, [["eth_getCode"]]),
+            (wallet, "0x", None, [["eth_getCode"], ["eth_call"] * 10]),
+            (wallet, owner.sign(text), None, [["eth_getCode"], ["eth_call"] * 10]),
             (owner.address, "0x" + "11" * 65, "11" * 32, [["eth_getCode"]]),
             (wallet, "0x", "11" * 32, [["eth_getCode"], ["eth_call"] * 10]),
         ):

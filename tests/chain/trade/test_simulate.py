@@ -21,6 +21,8 @@ from support.wallet import Step, Wallet, calldata
 async def test_plain_eth_is_spent_and_gas_is_told_apart(ctx: Context, wallet: Wallet) -> None:
     said = await simulated(ctx, wallet.address, pay(SOMEBODY, 3 * ETH))
     assert (said.code, said.level) == ("nothing_received", "warn")
+    text = "It goes through, but the wallet gives 3 eth and nothing comes back."
+    assert said.answer["verdict"]["text"] == text
     assert said.answer["spent"] == [{"amount": "3", "raw": str(3 * ETH), "asset": "eth", "symbol": "ETH"}]
     assert said.received() == {}
     assert said.answer["calls"] == [{"ok": True, "gasUsed": 21_000, "reverts": None}]
@@ -56,6 +58,9 @@ async def test_a_transfer_of_a_strangers_token_is_spent(
     await ctx.heads.refresh()
     said = await simulated(ctx, wallet.address, transfer(token, SOMEBODY, 2 * ETH))
     assert (said.code, said.spent()) == ("nothing_received", {token: 2 * ETH})
+    assert (
+        f"the wallet gives 2 of the token {token} and nothing comes back." in said.answer["verdict"]["text"]
+    )
     assert said.answer["spent"][0]["amount"] == "2"
     assert said.answer["spent"][0]["symbol"] == "ODD"
 

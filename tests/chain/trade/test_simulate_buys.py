@@ -257,6 +257,20 @@ async def test_an_allowance_that_was_there_makes_no_trap(
     assert "sold straight back for a loss of 0.60 %" in said.text
 
 
+async def test_more_tokens_than_are_sold_are_the_calls_own_doing(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    few = replace(ctx, policy=replace(ctx.policy, most_received=1))
+    steps = [
+        step
+        for token in ("plain", "six_decimals")
+        for step in wallet.buy_steps(built.tokens[token], Place("weth", 3000), ETH // 10)
+    ]
+    said = await simulated(few, wallet.address, *steps)
+    assert (said.code, said.level) == ("unproven", "unknown")
+    assert said.text == "The calls bring more tokens than one simulation sells. This is not a pass."
+
+
 async def exchanged(
     ctx: Context, built: Built, wallet: Wallet, paid: tuple[str, Place], got: str
 ) -> tuple[Said, int]:

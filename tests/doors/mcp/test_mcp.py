@@ -107,7 +107,7 @@ async def test_an_unknown_argument_is_named_and_its_quotes_are_not_called_strang
     wrong = {"address": "0x" + "1" * 40, "amout": "1"}
     async with session.post(f"{base_url}/mcp", json=call("check_token", wrong)) as response:
         text = (await response.json())["result"]["content"][0]["text"]
-    assert text == 'bad_address: "amout" is not an argument of check_token. It takes address.'
+    assert text == 'bad_input: "amout" is not an argument of check_token. It takes address.'
 
 
 async def test_bad_json_is_an_error_of_the_protocol(base_url: str, session: aiohttp.ClientSession) -> None:
@@ -201,7 +201,7 @@ async def test_what_comes_by_a_query_string_is_no_tools_parameter(
     async with session.post(f"{base_url}/mcp?deep=1", json=request) as response:
         result = (await response.json())["result"]
     assert result["isError"] is True
-    assert result["content"][0]["text"].startswith("bad_address: ")
+    assert result["content"][0]["text"].startswith("bad_input: ")
     assert "deep" in result["content"][0]["text"]
 
 

@@ -6,6 +6,7 @@ import roundtrip.__main__
 from roundtrip.cli import check, judging
 from roundtrip.cli.judging import MODULES, worst_exit
 from roundtrip.cli.main import COMMANDS, command
+from roundtrip.domain.base.errors import CallerFault
 
 TOKEN = "0x" + "1" * 40
 NOWHERE = ("--rpc", "http://127.0.0.1:1")
@@ -77,4 +78,12 @@ def test_several_wrong_checks_are_told_once(capfd: pytest.CaptureFixture[str]) -
 
 def test_addresses_are_read_from_the_input_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", [f" {TOKEN}\n", "\n", "0x" + "A" * 40])
-    assert list(check._read_addresses(["-", TOKEN])) == [TOKEN, "0x" + "a" * 40, TOKEN]
+    assert list(check._read_addresses(["-", TOKEN], 4663)) == [TOKEN, "0x" + "a" * 40, TOKEN]
+
+
+def test_an_address_is_taken_out_of_what_is_pasted() -> None:
+    pasted = [f"https://scan.example/token/{TOKEN}", f"eip155:4663:{TOKEN}", f'"{TOKEN}"']
+    assert list(check._read_addresses(pasted, 4663)) == [TOKEN] * 3
+    for text in (f"eip155:1:{TOKEN}", f"{TOKEN} 0x{'2' * 40}", "0x" + "1" * 64):
+        with pytest.raises(CallerFault):
+            list(check._read_addresses([text], 4663))

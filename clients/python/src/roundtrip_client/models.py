@@ -319,7 +319,7 @@ class KeyParams(Struct, kw_only=True):
     """The wallet's address."""
 
     signature: str
-    """Signature of message (by personal_sign) or of claimMessage, both from POST /v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet signs by EIP-1271."""
+    """Signature of message (by personal_sign) or of claimMessage, both from POST /v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet signs by EIP-1271, one that is not deployed yet by EIP-6492."""
 
     label: str | UnsetType = ''
     """Your name for this key."""
@@ -331,7 +331,7 @@ class KeyParams(Struct, kw_only=True):
     """The agent's name on the league: at most 24 Latin letters, digits and spaces. Used only if agent is true; null: no name."""
 
     claim: str | None | UnsetType = UNSET
-    """The claim that came with the claimMessage you signed. Required for a contract wallet; null if you signed message."""
+    """The claim that came with the claimMessage you signed. Required for a contract wallet whose approvals others can see; null if you signed message."""
 
 
 class Lack(Struct, kw_only=True):
@@ -782,7 +782,7 @@ class TextToSign(Struct, kw_only=True):
     """The text to sign, and how to sign it."""
 
     message: str
-    """The text to sign, unchanged and with every line break. Valid for ten minutes from its Issued At; asking again within that minute returns the same text. A contract wallet signs claimMessage instead."""
+    """The text to sign, unchanged and with every line break. Valid for ten minutes from its Issued At; asking again within that minute returns the same text. A contract wallet whose approvals others can see, such as a Safe, signs claimMessage instead."""
 
     sign: Literal['personal_sign']
     """The wallet method that signs the message."""
@@ -791,7 +791,7 @@ class TextToSign(Struct, kw_only=True):
     """A random value that only you know. Keep it secret until you have the key."""
 
     claim_message: str = field(name='claimMessage')
-    """The text that a contract wallet (EIP-1271) signs instead of message and sends with claim. Any other wallet may sign it too. Each request returns a new one, valid as long as message."""
+    """The text that a contract wallet (EIP-1271) signs instead of message and sends with claim, if others can see its approvals. Any other wallet may sign it too. Each request returns a new one, valid as long as message."""
 
 
 class TokenAnswer(Struct, kw_only=True):

@@ -1,6 +1,6 @@
 """One row of the table of operations."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -62,7 +62,8 @@ class Operation(Generic[P]):
     for each address that the handler returns, and HTTP requests receive one line for each. ``streams``: HTTP
     only; the handler returns the plan of a stream of events, each a ``path_answer``. ``from_replica``: reads
     nothing that its caller may just have written, so a replica may answer. ``has_own_place``: equal requests
-    share one run, which takes no place from others.
+    share one run, which takes no place from others. ``rewrite``: turns another form of a request's parameters
+    into that of ``params``; its second argument is the chain's id, None: any; raises ParamFault.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Operation(Generic[P]):
     each: "AnyOperation | None" = None
     streams: bool = False
     from_replica: bool = False
+    rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]] | None = None
 
     def has_body(self) -> bool:
         """Whether a request carries its parameters in a JSON body, beside those in its path."""
@@ -110,17 +112,14 @@ class Operation(Generic[P]):
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of ``STATUS_BY_CODE``."""
-        codes = {*self.errors, "internal"}
+        # bad_input: at least for an unknown parameter.
+        codes = {*self.errors, "internal", "bad_input"}
         if self.params.__struct_fields__:
             codes.add(self.bad_params)
-        if self.query or self.takes_min_block or self.has_body():
-            codes.add("bad_input")
         if self.has_body():
             codes.add("bad_json")
         if self.key:
             codes |= {"key_needed", "bad_key"}
-        if self.once:
-            codes.add("bad_input")
         if self.counts != "never":
             codes |= {"bad_key", "rate_limited", "busy"}
         if self.counts == "day":
@@ -131,7 +130,7 @@ class Operation(Generic[P]):
         """The tool's description with its error codes; leaves out internal errors, codes that only HTTP
         requests can cause, and those that every tool shares."""
         left_out = {"internal", "bad_json", *COMMON_CODES}
-        if self.query and self.bad_params != "bad_input":
+        if not self.params.__struct_fields__ or self.bad_params != "bad_input":
             left_out.add("bad_input")
         parts = [self.description]
         if self.once:

@@ -9,6 +9,7 @@ from roundtrip.services.trade.prepare import (
 )
 from roundtrip.services.trade.simulate import SimulateParams, simulate
 from roundtrip.services.trade.simulation_answer import Simulation
+from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 
 from .operation import AnyOperation, Operation
 
@@ -32,6 +33,7 @@ TRADES: tuple[AnyOperation, ...] = (
         tool_requires=("to",),
         errors=("budget_spent",),
         needs_one_of=("to", "calls"),
+        rewrite=read_wallet_transaction,
     ),
     Operation(
         name="prepare_buy",

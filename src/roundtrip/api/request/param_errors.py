@@ -60,7 +60,7 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
         "lastEventId": 'must be the id of an event, such as "7.100.3.1760000000.0.9.1760000020"',
         "query": (
             "must be a text of 1 to 80 characters: an address, a transaction's hash or a symbol, "
-            'such as "PEPE"'
+            'such as "PEPE"; of a longer link send the address in it'
         ),
         "rule": 'must be a text of at most 200 characters, such as "any selling over 10 eth"',
         "url": 'must be a text of 1 to 300 characters, such as "https://example.com/alerts"',
@@ -89,6 +89,20 @@ def describe_mismatch(params: type[msgspec.Struct], tool: str, left_out: Sequenc
 def describe_unknown(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str) -> str:
     """The sentence for an argument that the tool does not take."""
     return _describe_unknown(params, tool, left_out, name, "")
+
+
+def describe_unknown_query(tool: str, names: Sequence[str], name: str) -> str:
+    """The sentence for a parameter of a query string that the tool does not take. ``names``: those it
+    takes."""
+    similar = find_similar(name, names)
+    guess = "" if similar is None else f" Did you mean {similar}?"
+    takes = f"It takes {', '.join(names)}." if names else "It takes none."
+    return f"{quote_name(name)} is not a query parameter of {tool}.{guess} {takes}"
+
+
+def is_unknown_field(message: str) -> bool:
+    """Whether a message of ``msgspec.ValidationError`` is about a parameter that is not taken."""
+    return message.startswith("Object contains unknown field")
 
 
 def find_similar(name: str, names: Sequence[str]) -> str | None:

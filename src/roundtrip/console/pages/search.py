@@ -4,6 +4,10 @@ from starlette.responses import Response
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import ParamFault
+from roundtrip.domain.base.names import clean
+from roundtrip.domain.base.pasted import find_only_word, find_words
+from roundtrip.services.lookup.look_up_answer import MOST_CHARACTERS
 from roundtrip.services.lookup.suggest import SuggestParams, TokenSuggestions, shared_as, suggest
 
 _SUGGEST = Operation(
@@ -11,17 +15,22 @@ _SUGGEST = Operation(
     answer=TokenSuggestions, handler=lambda call: suggest(call.ctx, call.params), on_mcp=False,
     shared_by=shared_as, from_replica=True,
 )  # fmt: skip
+MAX_TEXT = 2000
+"""Characters of a search that are read."""
 _PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 
 
 async def search(visit: Visit) -> Response:
     """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
-    query = visit.query.get("q", "").strip()
+    query = _shorten(visit.query.get("q", ""))
     if not query:
         return visit.redirect("/")
     result = await visit.ask("look_up", query=query)
     bearers = result["bearers"]
     result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
+    pasted = find_only_word(query)
+    if pasted is not None and pasted.chain_id not in (None, visit.console.dispatch.ctx.chain_id):
+        return visit.show("found.html", found=result, near=[], page=_PAGE_BY_KIND.get(result["kind"]))
     if result["kind"] in _PAGE_BY_KIND and result["address"] and not result["isAmbiguous"]:
         return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
     if result["kind"] == "transaction" and result["transaction"]:
@@ -32,6 +41,20 @@ async def search(visit: Visit) -> Response:
 
 async def show_suggestions(visit: Visit) -> Response:
     """GET /suggest: tokens that begin as the query does, as a piece of any page."""
-    query = visit.query.get("q", "").strip()
+    query = clean(visit.query.get("q", ""), MAX_TEXT)
+    pasted = find_only_word(query)
+    query = query if pasted is None else pasted.word
     rows = (await visit.ask(_SUGGEST, query=query))["rows"] if query else []
     return visit.show("suggestions_piece.html", near=rows, query=query)
+
+
+def _shorten(text: str) -> str:
+    """The query for ``look_up``: of a text that is too long for it, the one address or hash, with the chain
+    that the text names. Raises ParamFault: the text has several."""
+    query = clean(text, MAX_TEXT)
+    words = find_words(query) if len(query) > MOST_CHARACTERS else ()
+    if len(words) > 1:
+        raise ParamFault(
+            "bad_input", f"The text has {len(words)} different addresses or hashes. Look up one at a time."
+        )
+    return words[0].short() if words else query

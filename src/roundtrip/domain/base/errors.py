@@ -94,7 +94,8 @@ def _describe_fault(why: str, remedy: str) -> str:
         return f"{why[:1].upper()}{why[1:]}: {remedy}."
     if why == TOOK_TOO_LONG:
         return f"{NO_ANSWER} in time."
-    return f"{NO_ANSWER}: {why}."
+    # The message of another fault is a sentence already.
+    return why if why.endswith(".") else f"{NO_ANSWER}: {why}."
 
 
 class ServiceFull(RoundtripError):

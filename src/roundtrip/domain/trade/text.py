@@ -29,16 +29,22 @@ _NOT_THE_TOKENS = frozenset({"WrappedError"})
 
 
 def sentence(
-    outcome: TradeOutcome, ran: RunResult, short: str | None, policy: Policy, tokens: int = 1
+    outcome: TradeOutcome,
+    ran: RunResult,
+    short: str | None,
+    policy: Policy,
+    tokens: int = 1,
+    leaving: str | None = None,
 ) -> str:
     """The result of the calls. ``short``: why the wallet could not pay for them, if so; ``tokens``: how many
-    they bring."""
+    they bring. ``leaving``: the amounts that leave, where nothing comes back; None: not known."""
     if outcome.code == "tx_reverts":
         return short or _reverts(ran)
     if outcome.code == "unproven":
         return unproven(outcome.missing or Missing("node", ""))
     if outcome.code == "nothing_received":
-        return "It goes through, but something leaves the wallet and nothing comes back."
+        leaves = "something leaves the wallet" if leaving is None else f"the wallet gives {leaving}"
+        return f"It goes through, but {leaves} and nothing comes back."
     finding = outcome.decided
     if finding is None:
         return _without_token(outcome, ran)

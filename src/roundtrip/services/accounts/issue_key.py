@@ -52,7 +52,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             max_length=2 + 2 * MOST_SIGNATURE_BYTES,
             description="Signature of message (by personal_sign) or of claimMessage, both from POST "
             "/v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet "
-            "signs by EIP-1271.",
+            "signs by EIP-1271, one that is not deployed yet by EIP-6492.",
         ),
     ]
     label: Annotated[
@@ -74,7 +74,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$")] | None,
         msgspec.Meta(
             description="The claim that came with the claimMessage you signed. Required for a contract "
-            "wallet; null if you signed message."
+            "wallet whose approvals others can see; null if you signed message."
         ),
     ] = None
 
@@ -125,8 +125,8 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
         str,
         msgspec.Meta(
             description="The text to sign, unchanged and with every line break. Valid for ten minutes from "
-            "its Issued At; asking again within that minute returns the same text. A contract wallet "
-            "signs claimMessage instead."
+            "its Issued At; asking again within that minute returns the same text. A contract "
+            "wallet whose approvals others can see, such as a Safe, signs claimMessage instead."
         ),
     ]
     sign: Annotated[
@@ -140,8 +140,8 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
         str,
         msgspec.Meta(
             description="The text that a contract wallet (EIP-1271) signs instead of message and sends with "
-            "claim. Any other wallet may sign it too. Each request returns a new one, valid as long as "
-            "message."
+            "claim, if others can see its approvals. Any other wallet may sign it too. Each request "
+            "returns a new one, valid as long as message."
         ),
     ]
 
@@ -230,8 +230,8 @@ async def verify_signature(
     # still has its key.
     if any(signatures.recover_signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
         return wallet
-    # A contract's approval may be public, so it counts only together with the secret claim of the text.
-    if not claimed or not await _contract_accepts(ctx, wallet.address, claimed, signature, meter):
+    # A contract's approval may be public: then it counts only together with the secret claim of the text.
+    if not await _contract_accepts(ctx, wallet.address, claimed or plain, signature, not claimed, meter):
         raise bad_signature()
     return wallet
 
@@ -266,10 +266,17 @@ def _hashes(texts: Sequence[str]) -> list[bytes]:
 
 
 async def _contract_accepts(
-    ctx: Context, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
+    ctx: Context,
+    wallet: Address,
+    hashes: Sequence[bytes],
+    signature: bytes,
+    must_be_secret: bool,
+    meter: Meter,
 ) -> bool:
     block = ctx.heads.current().block
-    return await signatures.contract_accepts(ctx.node, block, wallet, hashes, signature, meter)
+    return await signatures.contract_accepts(
+        ctx.node, block, wallet, hashes, signature, meter, must_be_secret
+    )
 
 
 async def _store_key(
@@ -327,6 +334,6 @@ def bad_signature() -> CallerFault:
         "bad_signature",
         "This is not the wallet's signature of a valid text. Get a text at POST /v1/keys/nonce, sign it "
         "unchanged, and send the signature within ten minutes. Each signature makes one key. A "
-        "wallet that is "
-        "a contract signs claimMessage instead, and sends the claim of the same answer.",
+        "contract wallet whose approvals others can see, such as a Safe, signs claimMessage instead, and "
+        "sends the claim of the same answer.",
     )

@@ -238,13 +238,9 @@ def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) ->
 def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor: Cursor) -> str:
     lines = ["No launch on a curve was launched or traded within the last day."]
     if shown:
-        rows = list(enumerate(zip(shown, shown_labels, strict=True), 1))
-        filling = [
-            f"{rank}. {quote_token(label)}: {_describe_filling(curve)}."
-            for rank, (curve, label) in rows
-            if curve.fill_bps < BPS
-        ]
-        full = [f"{rank}. {quote_token(label)}" for rank, (curve, label) in rows if curve.fill_bps >= BPS]
+        rows = [(quote_token(label), curve) for curve, label in zip(shown, shown_labels, strict=True)]
+        filling = [f"{name}: {_describe_filling(curve)}." for name, curve in rows if curve.fill_bps < BPS]
+        full = [name for name, curve in rows if curve.fill_bps >= BPS]
         lines = _list_rows("Closest to filling their curve:", filling)
         lines += _list_rows("Already full, their pool is not open yet:", full)
     notes = _describe_caveats(shown, index_cursor)
@@ -264,9 +260,10 @@ def _describe_caveats(shown: list[CurveFilling], index_cursor: Cursor) -> list[s
 
 
 def _list_rows(heading: str, rows: list[str]) -> list[str]:
-    """The heading and the first rows, one a line; empty where there are none."""
+    """The heading and the first rows, numbered from 1, one a line; empty where there are none."""
+    numbered = [f"{number}. {row}" for number, row in enumerate(rows[:MOST_NAMED], 1)]
     rest = [f"The rows hold {len(rows) - MOST_NAMED} more."] if len(rows) > MOST_NAMED else []
-    return [heading, *rows[:MOST_NAMED], *rest] if rows else []
+    return [heading, *numbered, *rest] if rows else []
 
 
 def _describe_filling(curve: CurveFilling) -> str:

@@ -8,6 +8,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
+from roundtrip.domain.base.pasted import PastedWord, find_only_word
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
@@ -37,8 +38,6 @@ from .look_up_answer import (
     read_label,
 )
 
-_WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
-"""An address or thirty-two bytes, as people copy them."""
 _UNREAD = "We have not read the symbols of some new tokens yet."
 _HEX = re.compile(r"0x[0-9a-fA-F]*")
 _LOOKED_FOR = "We looked for symbols, names of wallets, addresses, transaction hashes and pool ids."
@@ -54,17 +53,23 @@ async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer
             "bad_input",
             'query must have visible characters: a symbol, an address or a transaction hash, such as "PEPE".',
         )
-    meter = Meter()
-    ttl_ms, match = ctx.policy.answer_ttl_ms, _WRITTEN.fullmatch(query)
-    hex_word = "" if match is None else "0x" + match["digits"].lower()
-    if len(hex_word) == len(ZERO_ADDRESS):
-        answer = await identify_address(ctx, query, Address(hex_word), meter)
-    elif hex_word:
-        answer, ttl_ms = await _look_up_word(ctx, query, hex_word, meter)
-    else:
+    meter, ttl_ms, pasted = Meter(), ctx.policy.answer_ttl_ms, find_only_word(query)
+    if pasted is None:
         answer = await _look_up_symbol(ctx, query)
+    elif len(pasted.word) == len(ZERO_ADDRESS):
+        answer = await identify_address(ctx, query, Address(pasted.word), meter)
+    else:
+        answer, ttl_ms = await _look_up_word(ctx, query, pasted.word, meter)
     answer = await _add_scam_marks(ctx, await _add_look_alike(ctx, answer, meter))
-    return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
+    return UseCaseAnswer(_add_other_chain(ctx, answer, pasted), ttl_ms=ttl_ms, meter=meter)
+
+
+def _add_other_chain(ctx: Context, answer: LookUpAnswer, pasted: PastedWord | None) -> LookUpAnswer:
+    """Says first that the query names another chain than the one that was read."""
+    if pasted is None or pasted.chain_id in (None, ctx.chain_id):
+        return answer
+    named = f"The query names chain {pasted.chain_id}; this is what is on chain {ctx.chain_id}"
+    return msgspec.structs.replace(answer, text=f"{named}, the one served here. {answer.text}")
 
 
 async def _add_look_alike(ctx: Context, answer: LookUpAnswer, meter: Meter) -> LookUpAnswer:
@@ -183,7 +188,7 @@ def _answer_no_symbol(
     elif count:
         sentences.append(f"{count:,} tokens from elsewhere have it, such as {', '.join(strangers)}.")
     sentences.append(_describe_money(ctx, key))
-    sentences += [_LOOKED_FOR, BY_ADDRESS]
+    sentences += [_LOOKED_FOR, BY_ADDRESS if count else ""]
     return build_answer(ctx, block, query, "nothing", sentences)
 
 

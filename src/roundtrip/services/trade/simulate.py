@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base.errors import NodeFault, ParamFault
-from roundtrip.domain.base.figures import format_eth, format_shortfall
+from roundtrip.domain.base.figures import format_amount, format_eth, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
@@ -43,7 +43,15 @@ from roundtrip.services.check.schema import VerdictAnswer, at
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of
+from roundtrip.services.support.money import (
+    ETH_DECIMALS,
+    USDG_DECIMALS,
+    AssetAmount,
+    amount,
+    is_money,
+    money_wei,
+    symbol_of,
+)
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import (
     TOO_DEAR,
@@ -61,10 +69,18 @@ from roundtrip.services.trade.simulation_answer import (
     Simulation,
     TradeVerdict,
 )
-from roundtrip.services.trade.wallet_run import FullRun, received_tokens, run_calls, run_watched, same_effects
-from roundtrip.venues.base import Call, Contracts
+from roundtrip.services.trade.wallet_run import (
+    TOO_MANY_ASSETS,
+    FullRun,
+    received_tokens,
+    run_calls,
+    run_watched,
+    same_effects,
+)
+from roundtrip.venues.base import Call, Contracts, quote_name
 
 MOST_CALLS = 6
+_MONEY_DECIMALS = {"eth": ETH_DECIMALS, "weth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
 _MOST_WEI = 2**256 - 1
@@ -232,8 +248,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, result)) > case.ctx.policy.most_received:
-        missing = Missing("token", "the calls bring more tokens than one simulation sells")
-        return _JudgedCalls(TradeOutcome("unproven", missing=missing), result)
+        return _JudgedCalls(TradeOutcome("unproven", missing=_TOO_MANY_TOKENS), result)
     return await _run_as_sent(
         case, full_run, result, with_gas_limits(case, full_run.estimated_gas, result, balance_wei)
     )
@@ -290,6 +305,9 @@ async def _run_as_sent(
 
 
 _NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
+_TOO_MANY_TOKENS = Missing("token", "the calls bring more tokens than one simulation sells")
+_OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS)
+"""What the caller's calls cause, and no token."""
 _DIFFERENT_AS_SENT = Missing("token", "with the wallet's own eth and gas the calls do something else")
 
 
@@ -439,9 +457,13 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
             f"The calls use too much gas: all simulations of one request together may use {millions:,} "
             "million gas. This is not a pass."
         )
+    if any(outcome.missing is limit for limit in _OWN_LIMITS) and outcome.missing is not None:
+        why = outcome.missing.why
+        return f"{why[0].upper()}{why[1:]}. This is not a pass."
     if result is None:
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", ""))
-    sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens)]
+    leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
+    sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens, leaving)]
     if judged.short is None:
         spenders = {
             allowance.spender for allowance in result.allowances if _is_known(case, allowance.spender)
@@ -451,6 +473,21 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
     return " ".join(part for part in sentences if part)
+
+
+def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
+    """What leaves the wallet, such as "0.5 eth and 12 of the token 0x…"; None: no balance falls."""
+    texts = []
+    for change in result.moved:
+        decimals, _ = result.metadata.get(change.asset, (None, None))
+        unit = quote_name(change.asset, case.ctx.contracts)
+        if unit in _MONEY_DECIMALS:
+            text = f"{format_amount(-change.raw, _MONEY_DECIMALS[unit])} {unit}"
+        else:
+            units = "" if decimals is not None else " base units"
+            text = f"{format_amount(-change.raw, decimals or 0)}{units} of the token {change.asset}"
+        texts += [text] if change.raw < 0 else []
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
 
 
 def _is_known(case: WalletCase, spender: Address) -> bool:

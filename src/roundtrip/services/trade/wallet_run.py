@@ -31,6 +31,9 @@ _MAX_GUESSED = 2
 """The most tokens named by the calls whose checks start before it is known whether they move."""
 
 
+TOO_MANY_ASSETS = Missing("token", "the calls touch more assets than one simulation reads")
+
+
 @dataclass(frozen=True, slots=True)
 class FullRun:
     """The run with plenty of gas and eth. ``balance_wei``: what the wallet really holds. ``estimated_gas``:
@@ -147,7 +150,7 @@ class SingleRun:
         if isinstance(result, Missing) or result.has_reverted():
             return result
         if look.overlooked or hints.unread:
-            return Missing("token", "the calls touch more assets than one simulation reads")
+            return TOO_MANY_ASSETS
         if not result.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
             return Missing("token", "a token that the calls move returns no balances")
         if not self.unread.isdisjoint(hints.pairs):

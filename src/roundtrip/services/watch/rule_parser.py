@@ -7,7 +7,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Unit, Verb, Who, WhoKind
 
@@ -15,7 +15,6 @@ MOST_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
 """A threshold must be below this number."""
 _SHOWN = 40
-# No quotes around examples: MCP labels quoted text in errors as written by strangers.
 _FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 _WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 _VERB = "a verb (buying, selling, launching, graduating, moving, draining or removing)"
@@ -64,9 +63,9 @@ _EXPECTED = {
 
 
 def parse(text: str) -> Rule:
-    """Parses a rule. Raises CallerFault (bad_input) with the place of the error and what was expected."""
+    """Parses a rule. Raises ParamFault (bad_input) with the place of the error and what was expected."""
     if len(text) > MOST_CHARACTERS:
-        raise CallerFault(
+        raise ParamFault(
             "bad_input",
             f"rule must have at most {MOST_CHARACTERS} characters; this one has {len(text):,}. {_FORM}",
         )
@@ -104,7 +103,7 @@ def _who(part: Tree[Token] | Token) -> Who:
 
 
 def _over(text: str, number: Token, unit: Token) -> Over:
-    """Builds the threshold. Raises CallerFault when it has too many decimals or is too large."""
+    """Builds the threshold. Raises ParamFault when it has too many decimals or is too large."""
     name, at = cast(Unit, str(unit)), int(number.start_pos or 0)
     decimals, (whole, _, fraction) = DECIMALS[name], number.partition(".")
     if len(fraction) > decimals:
@@ -131,10 +130,10 @@ def _expected_text(terminals: set[str]) -> str:
     return " or ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
 
 
-def _refusal_at(text: str, at: int, expected: str) -> CallerFault:
+def _refusal_at(text: str, at: int, expected: str) -> ParamFault:
     """The error at the index ``at`` of the text."""
     message = f"At character {at + 1}: found {_found_word(text[at:])}, expected {expected}. {_FORM}"
-    return CallerFault("bad_input", message)
+    return ParamFault("bad_input", message)
 
 
 def _found_word(rest: str) -> str:

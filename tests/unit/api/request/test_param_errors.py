@@ -97,6 +97,31 @@ def test_a_wrong_parameter_is_named_with_what_it_must_be(
     assert refusal(tool, **given) == message
 
 
+@pytest.mark.parametrize("tool", ["check_token", "token_holders", "key_nonce", "moving_now", "prepare_buy"])
+def test_an_unknown_argument_is_bad_input(tool: str) -> None:
+    with pytest.raises(ParamFault) as refused:
+        read_params(BY_NAME[tool], {"address": ADDRESS, "token": ADDRESS, "junk": 1})
+    assert refused.value.code == "bad_input"
+    assert refused.value.message.startswith(
+        ('"junk" is not an argument', '"address" is not an', '"token" is not')
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "query", "message"),
+    [
+        ("check_token", {"dep": "1"}, "check_token. Did you mean deep? It takes deep, amount."),
+        ("token_holders", {"x": "1"}, "token_holders. It takes none."),
+        ("token_holders", {"address": ADDRESS}, "token_holders. It takes none."),
+    ],
+)
+def test_an_unknown_query_parameter_is_bad_input(tool: str, query: dict[str, str], message: str) -> None:
+    with pytest.raises(ParamFault) as refused:
+        read_params(BY_NAME[tool], {"address": ADDRESS}, query)
+    text = f'"{next(iter(query))}" is not a query parameter of {message}'
+    assert (refused.value.code, refused.value.message) == ("bad_input", text)
+
+
 def wrong_values() -> list[tuple[str, str, Any]]:
     """Each parameter of each operation, with a value of a wrong type."""
     found = []

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.messages import _hash_eip191_message, encode_defunct
 from eth_utils.address import to_checksum_address
@@ -12,9 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.wallet.signatures import contract_accepts, hash_text, recover_signer
+from roundtrip.chain.wallet.signatures import (
+    WrappedSignature,
+    contract_accepts,
+    hash_text,
+    recover_signer,
+    unwrap,
+)
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.abi import checksum_address
 from support.keys import ORDER, Person
 from unit.venues.network import address
@@ -61,12 +68,79 @@ def test_what_is_no_signature() -> None:
     good = signed(person, "text")
     r, s, v = good[:32], good[32:64], good[64:]
     zero, order, most = bytes(32), ORDER.to_bytes(32, "big"), b"\xff" * 32
-    wrong = [b"", good[:64], good[:-2], good + b"\0", r + s + v + v, bytes(65), most + most + v]
+    wrong = [b"", good[:63], good[:-2], good + b"\0", r + s + v + v, bytes(65), most + most + v]
     wrong += [zero + s + v, r + zero + v, order + s + v, r + order + v, most + s + v]
     wrong += [r + s + bytes([other]) for other in (2, 3, 26, 29, 30, 35, 36, 37, 128, 255)]
-    # The compact form of EIP-2098: 64 bytes.
-    wrong += [r + bytes([s[0] | (v[0] - 27) << 7]) + s[1:]]
+    # The compact form of EIP-2098 with s in the upper half.
+    wrong += [r + (ORDER // 2 + 1).to_bytes(32, "big"), r + (2**255 - 1).to_bytes(32, "big"), bytes(64)]
     assert [one.hex() for one in wrong if recover_signer(hashed, one) is not None] == []
+
+
+def test_the_compact_form_of_eip_2098() -> None:
+    for number in range(8):
+        person, text = Person(), f"text {number}"
+        r, s, v = (good := signed(person, text))[:32], good[32:64], good[64] - 27
+        assert recover_signer(hash_text(text), r + bytes([s[0] | v << 7]) + s[1:]) == person.address
+        assert recover_signer(hash_text(text), r + bytes([s[0] | (1 - v) << 7]) + s[1:]) != person.address
+
+
+FACTORY = "0x" + "fa" * 20
+
+
+def wrap(signature: bytes, data: bytes = b"\x01\x02", factory: str = FACTORY) -> bytes:
+    return encode(["address", "bytes", "bytes"], [factory, data, signature]) + bytes.fromhex("6492" * 16)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_a_wrapped_signature_is_unwrapped(signature: bytes, data: bytes) -> None:
+    assert unwrap(wrap(signature, data)) == WrappedSignature(Address(FACTORY), data, signature)
+    assert unwrap(wrap(signature, data)[:-1]) is None
+    assert unwrap(signature) is None
+
+
+@given(st.binary(max_size=200) | st.lists(st.integers(0, 200), max_size=9).map(lambda words: b"".join(
+    word.to_bytes(32, "big") for word in words)))  # fmt: skip
+def test_no_wrapping_breaks_it(body: bytes) -> None:
+    found = unwrap(body + bytes.fromhex("6492" * 16))
+    assert found is None or len(found.signature) + len(found.factory_data) <= 2 * len(body)
+
+
+async def test_a_deployed_wallet_is_asked_for_what_is_wrapped() -> None:
+    node = Told("0x00", YES)
+    assert await contract_accepts(node, BLOCK, address(9), [bytes(32)], wrap(b"\x07"), Meter())
+    asked: Any = node.sent[1][0].params[0]
+    assert asked["data"].endswith(f"{64:064x}{1:064x}" + "07".ljust(64, "0"))
+
+
+async def test_one_that_is_not_deployed_is_deployed_in_one_call() -> None:
+    for said, accepted in ((f"0x{1:064x}", True), (f"0x{0:064x}", False), ("0x", False), (REVERTED, False)):
+        node = Told("0x", said)
+        hashes = [bytes(32), bytes(32)]
+        assert await contract_accepts(node, BLOCK, address(9), hashes, wrap(b"\x07"), Meter()) is accepted
+        ((call,),) = node.sent[1:]
+        asked: Any = call.params[0]
+        assert "to" not in asked
+        assert int(asked["gas"], 16) < 2**24
+        assert asked["from"] not in (ZERO_ADDRESS, address(9))
+
+
+async def test_a_public_approval_is_no_secret() -> None:
+    """After the contract's yes it is asked for no signature, for another one, and whether it is a Safe."""
+    for answers, accepted in (
+        ((NO, NO, REVERTED), True), ((NO, NO, "0x"), True), ((YES, NO, REVERTED), False),
+        ((NO, YES, REVERTED), False), ((NO, NO, f"0x{1:064x}"), False),
+    ):  # fmt: skip
+        node = Told("0x00", YES)
+        node.then = answers
+        kept = await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
+        assert kept is accepted
+    node = Told("0x00", YES)
+    node.then = NO, NO, RpcError(-32603, "internal")
+    with pytest.raises(NodeFault):
+        await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
+    approver = bytes(12) + b"\x11" * 20 + bytes(32) + b"\x01"
+    node = Told("0x00", YES)
+    assert not await contract_accepts(node, BLOCK, address(9), [bytes(32)], approver, Meter(), True)
 
 
 @settings(max_examples=200)
@@ -87,6 +161,7 @@ class Told:
     def __init__(self, code: str | RpcError, *answers: str | RpcError | NodeFault) -> None:
         self._code, self._answers = code, answers
         self.sent: list[list[RpcCall]] = []
+        self.then: Sequence[str | RpcError] = ()
 
     async def batch(
         self,
@@ -96,7 +171,7 @@ class Told:
         budgeted: bool = True,
     ) -> list[Any]:
         self.sent.append(list(calls))
-        said = (self._code,) if len(self.sent) == 1 else self._answers
+        said = ((self._code,), self._answers, self.then)[len(self.sent) - 1]
         for one in said:
             if isinstance(one, NodeFault):
                 raise one

@@ -91,15 +91,15 @@ def filling(fill_bps: int, buys: int = 5, launches: int = 12) -> CurveFilling:
     )  # fmt: skip
 
 
-def test_what_graduates_soon_is_one_row_a_line_with_its_rank() -> None:
+def test_what_graduates_soon_is_one_row_a_line_numbered_from_one() -> None:
     shown = [filling(10_000), filling(9_876), filling(5_000, buys=0, launches=1)]
     block = BlockRef(5, "0x", NOW_S)
     said = graduating_soon._describe(shown, [LABEL] * 3, Cursor(1000, block))
     assert said.split("\n") == [
         "Closest to filling their curve:",
-        f'2. "FR SH" ({TOKEN}): 98.76 % full, 5 buys by 3 wallets in ten minutes; 1 of its deployer\'s '
+        f'1. "FR SH" ({TOKEN}): 98.76 % full, 5 buys by 3 wallets in ten minutes; 1 of its deployer\'s '
         "newest 12 launches graduated.",
-        f'3. "FR SH" ({TOKEN}): 50.00 % full, no buy in ten minutes; no other launch of its deployer is '
+        f'2. "FR SH" ({TOKEN}): 50.00 % full, no buy in ten minutes; no other launch of its deployer is '
         "known.",
         "Already full, their pool is not open yet:",
         f'1. "FR SH" ({TOKEN})',

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import VERBS, Over, Rule, Who
 from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
@@ -122,7 +122,7 @@ def test_every_verb_is_read(verb: str) -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_no_rule_is_refused_with_where_and_why(text: str) -> None:
     at, expected, found = REFUSED[text]
-    with pytest.raises(CallerFault) as caught:
+    with pytest.raises(ParamFault) as caught:
         parse(text)
     assert caught.value.code == "bad_input"
     assert caught.value.message == f"At character {at}: found {found}, expected {expected}. {FORM}"
@@ -130,7 +130,7 @@ def test_what_is_no_rule_is_refused_with_where_and_why(text: str) -> None:
 
 def test_at_most_two_hundred_characters() -> None:
     assert parse("any buying".ljust(MOST_CHARACTERS)).verb == "buying"
-    with pytest.raises(CallerFault, match=r"at most 200 characters; this one has 201\. A rule is <who>"):
+    with pytest.raises(ParamFault, match=r"at most 200 characters; this one has 201\. A rule is <who>"):
         parse("any buying".ljust(MOST_CHARACTERS + 1))
 
 
@@ -183,8 +183,8 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
         assert (rest == "") is (": found the end, " in fault.message)
 
 
-def tried(text: str) -> tuple[Rule | None, CallerFault | None]:
+def tried(text: str) -> tuple[Rule | None, ParamFault | None]:
     try:
         return parse(text), None
-    except CallerFault as fault:
+    except ParamFault as fault:
         return None, fault

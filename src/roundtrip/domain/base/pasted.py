@@ -1,0 +1,81 @@
+"""The address or hash in a text that somebody pasted: a link, an identifier of another standard, a sentence.
+Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_WORD = re.compile(
+    r"(?<![0-9a-z])0x(?P<digits>[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-z])(?:@(?P<chain>[0-9]{1,12})(?![0-9a-z]))?",
+    re.IGNORECASE | re.ASCII,
+)
+_BARE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
+_PUNCTUATION = " .,;:!?()[]{}<>\"'`"
+_CAIP = re.compile(r"eip155:([0-9]{1,12})(?::|/[a-z0-9-]{3,8}:)$", re.IGNORECASE | re.ASCII)
+"""CAIP-10 (an account) or CAIP-19 (an asset), up to the address."""
+_SHORT_NAME = re.compile(r"(?<![0-9a-z.:/_-])([a-z0-9-]{2,16}):$", re.IGNORECASE | re.ASCII)
+"""EIP-3770, up to the address."""
+_MOST_BEFORE = 200
+"""Characters before an address in which its chain is looked for."""
+_HOST = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(?::[0-9]{1,5})?/[^\s]*$", re.IGNORECASE | re.ASCII)
+_BY_SHORT_NAME: Mapping[str, int] = MappingProxyType(
+    {
+        "eth": 1, "oeth": 10, "bnb": 56, "gno": 100, "matic": 137, "base": 8453, "arb1": 42161,
+        "avax": 43114, "sep": 11155111,
+    }
+)  # fmt: skip
+"""Short names of chains, as in the list of EIP-3770."""
+_BY_HOST: Mapping[str, int] = MappingProxyType(
+    {
+        "etherscan.io": 1, "eth.blockscout.com": 1, "sepolia.etherscan.io": 11155111,
+        "optimistic.etherscan.io": 10, "bscscan.com": 56, "gnosisscan.io": 100, "polygonscan.com": 137,
+        "basescan.org": 8453, "base.blockscout.com": 8453, "arbiscan.io": 42161, "snowtrace.io": 43114,
+    }
+)  # fmt: skip
+"""Explorers that show one chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastedWord:
+    """``word``: ``0x`` and 40 or 64 lower-case hex digits: an address, or a hash or pool id. ``chain_id``:
+    the chain that the text names for it; None: it names none."""
+
+    word: str
+    chain_id: int | None = None
+
+    def short(self) -> str:
+        """The same in at most 79 characters; ``find_words`` reads it back."""
+        return self.word if self.chain_id is None else f"{self.word}@{self.chain_id}"
+
+
+def find_words(text: str) -> tuple[PastedWord, ...]:
+    """The different addresses and hashes in a text, in order, each with the first chain named for it. Digits
+    without ``0x`` count only where they are the whole text."""
+    bare = text.strip(_PUNCTUATION)
+    if _BARE.fullmatch(bare):
+        return (PastedWord("0x" + bare.lower()),)
+    chains: dict[str, int | None] = {}
+    for match in _WORD.finditer(text):
+        word = "0x" + match["digits"].lower()
+        chain_id = int(match["chain"]) if match["chain"] else _find_chain(text[: match.start()])
+        if chains.get(word) is None:
+            chains[word] = chain_id
+    return tuple(PastedWord(word, chain_id) for word, chain_id in chains.items())
+
+
+def find_only_word(text: str) -> PastedWord | None:
+    """The one address or hash in a text; None: it has none, or several."""
+    words = find_words(text)
+    return words[0] if len(words) == 1 else None
+
+
+def _find_chain(before: str) -> int | None:
+    """The chain that the text before an address names for it."""
+    before = before[-_MOST_BEFORE:]
+    if caip := _CAIP.search(before):
+        return int(caip[1])
+    if short := _SHORT_NAME.search(before):
+        return _BY_SHORT_NAME.get(short[1].lower())
+    host = _HOST.search(before)
+    return None if host is None else _BY_HOST.get(host[1].lower())

@@ -1,0 +1,94 @@
+"""A transaction as wallets and libraries write it to send it, as parameters of a simulation."""
+
+import re
+from collections.abc import Mapping
+
+from roundtrip.domain.base.errors import ParamFault
+from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
+
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
+_QUANTITIES = ("gas", "nonce", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_KEY = re.compile(r"0x[0-9a-fA-F]{64}")
+_TYPES = (0, 1, 2)
+"""Without those that do more than the call: blobs (3) and authorizations (4)."""
+
+
+def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> Mapping[str, object]:
+    """The parameters with ``input`` as ``data``, without what only the sending needs: gas, nonce, fees, type,
+    access list, chain. Checks their form, and that the chain is ``chain_id`` (None: any); also in each of
+    ``calls``. Raises ParamFault (bad_input)."""
+    read = _read_one(raw, chain_id, "")
+    calls = raw.get("calls")
+    if not isinstance(calls, list):
+        return read
+    numbered = enumerate(calls)
+    return {**read, "calls": [_read_call(call, chain_id, f"calls[{number}].") for number, call in numbered]}
+
+
+def _read_call(call: object, chain_id: int | None, place: str) -> object:
+    return _read_one(call, chain_id, place) if isinstance(call, dict) else call
+
+
+def _read_one(raw: Mapping[str, object], chain_id: int | None, place: str) -> Mapping[str, object]:
+    rest = dict(raw)
+    for name in _QUANTITIES:
+        _read_quantity(rest.pop(name, None), place + name)
+    kind = _read_quantity(rest.pop("type", None), f"{place}type")
+    if kind is not None and kind not in _TYPES:
+        raise ParamFault("bad_input", f'{place}type must be 0, 1 or 2, such as "0x2".')
+    chain = _read_quantity(rest.pop("chainId", None), f"{place}chainId")
+    if None not in (chain, chain_id) and chain != chain_id:
+        raise ParamFault(
+            "bad_input", f'{place}chainId must be {chain_id}, such as "{chain_id:#x}": no other is simulated.'
+        )
+    _check_access_list(rest.pop("accessList", None), f"{place}accessList")
+    return _with_data(rest, place)
+
+
+def _with_data(raw: dict[str, object], place: str) -> Mapping[str, object]:
+    """The parameters with ``input`` as ``data``."""
+    calldata = raw.pop("input", None)
+    if calldata is None:
+        return raw
+    data = raw.get("data")
+    if data is not None and _fold(data) != _fold(calldata):
+        raise ParamFault(
+            "bad_input", f'{place}data and {place}input differ. Give one of them, such as data "0xd0e30db0".'
+        )
+    return {**raw, "data": calldata}
+
+
+def _fold(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _read_quantity(value: object, name: str) -> int | None:
+    """The number; None where it is left out or null."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16 if value.startswith("0x") else 10)
+    raise ParamFault("bad_input", f'{name} must be a whole number, in decimal or hex, such as "0x5208".')
+
+
+def _check_access_list(value: object, name: str) -> None:
+    if value is not None and not (isinstance(value, list) and all(map(_is_access, value))):
+        raise ParamFault(
+            "bad_input",
+            f'{name} must be a list of addresses with their storage keys, such as [{{"address": '
+            f'"{EXAMPLE_ADDRESS}", "storageKeys": []}}].',
+        )
+
+
+def _is_access(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.keys() != {"address", "storageKeys"}:
+        return False
+    address, keys = entry["address"], entry["storageKeys"]
+    return _matches(_ADDRESS, address) and isinstance(keys, list) and all(_matches(_KEY, key) for key in keys)
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None

@@ -1,0 +1,89 @@
+"""A wallet's own transaction object, as parameters of a simulation."""
+
+from typing import Any
+
+import pytest
+
+from roundtrip.api.dispatch import read_params
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.domain.base.errors import ParamFault
+from roundtrip.services.trade.simulate import SimulateParams
+
+A, B = "0x" + "1" * 40, "0x" + "2" * 40
+SIMULATE = next(operation for operation in OPERATIONS if operation.name == "simulate_transaction")
+SENT = {
+    "from": A,
+    "to": B,
+    "gas": "0x186a0",
+    "maxFeePerGas": "0x3b9aca00",
+    "maxPriorityFeePerGas": "0x0",
+    "nonce": "0x1",
+    "chainId": "0x1237",
+    "type": "0x2",
+    "value": "0x0",
+    "accessList": [{"address": B, "storageKeys": ["0x" + "0" * 64]}],
+}
+
+
+def read(**given: Any) -> SimulateParams:
+    params = read_params(SIMULATE, given, chain_id=4663)
+    assert isinstance(params, SimulateParams)
+    return params
+
+
+def test_a_wallets_transaction_is_read() -> None:
+    plain = read(**{"from": A, "to": B, "data": "0xd0e30db0", "value": "0x0"})
+    assert read(**SENT, data="0xd0e30db0") == plain
+    assert read(**SENT, input="0xd0e30db0") == plain
+    assert read(**SENT, data="0xD0E30DB0", input="0xd0e30db0").own_calls() == plain.own_calls()
+    assert (
+        read(**{**SENT, "type": 0, "gasPrice": 7, "chainId": "4663", "nonce": None}, data="0xd0e30db0")
+        == plain
+    )
+    assert read(**{**SENT, "chainId": 4663}, data="0xd0e30db0") == plain
+
+
+def test_so_are_calls() -> None:
+    calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237"}]
+    assert read(**{"from": A, "calls": calls, "chainId": "0x1237"}) == read(
+        **{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"chainId": "0x1"}, "chainId must be 4663"),
+        ({"chainId": 1}, "chainId must be 4663"),
+        ({"chainId": "x"}, "chainId must be"),
+        ({"chainId": True}, "chainId must be"),
+        ({"data": "0x", "input": "0x01"}, "data and input differ"),
+        ({"input": 7}, "data must be"),
+        ({"input": "0x1"}, "data must be"),
+        ({"gas": "-1"}, "gas must be"),
+        ({"gas": -1}, "gas must be"),
+        ({"gas": 1.5}, "gas must be"),
+        ({"nonce": ""}, "nonce must be"),
+        ({"gasPrice": "1e9"}, "gasPrice must be"),
+        ({"maxFeePerGas": "1 gwei"}, "maxFeePerGas must"),
+        ({"maxPriorityFeePerGas": []}, "maxPriorityFeePerGas"),
+        ({"type": "0x4"}, "type must be 0, 1 or 2"),
+        ({"type": 3}, "type must be 0, 1 or 2"),
+        ({"accessList": {}}, "accessList must be"),
+        ({"accessList": [B]}, "accessList must be"),
+        ({"accessList": [{"address": B, "storageKeys": ["0x1"]}]}, "accessList must be"),
+        ({"authorizationList": []}, '"authorizationList" is not an argument'),
+        ({"blobs": []}, '"blobs" is not an argument'),
+        ({"calls": [{"to": B, "chainId": "0x1"}]}, "calls[0].chainId must be 4663"),
+        (
+            {"calls": [{"to": B}, {"to": B, "data": "0x", "input": "0x00"}]},
+            "calls[1].data and calls[1].input",
+        ),
+        ({"calls": [7]}, "calls[0] must be an object"),
+    ],
+)
+def test_what_is_wrong_is_named(given: dict[str, Any], name: str) -> None:
+    with pytest.raises(ParamFault) as refused:
+        read(**{"from": A, "to": B, **given})
+    assert refused.value.code == "bad_input"
+    assert refused.value.message.startswith(name)
