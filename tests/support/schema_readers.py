@@ -9,11 +9,11 @@ _KINDS = {"array", "boolean", "integer", "number", "object", "string"}
 _STRUCTURE = {"type", "properties", "required", "items", "anyOf", "enum", "description", "default"}
 _LENGTHS = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern"}
 GEMINI = _STRUCTURE | _LENGTHS | {"title", "format", "nullable", "minProperties", "maxProperties"}
-"""The fields of ``google.genai.types.Schema`` (3.6.1), which forbids every other. Its converter of a tool also
+"""The fields of ``google.genai.types.Schema`` (3.6.1), which forbids every other. Its converter of a tool
 loads ``JSONSchema``, which has references in addition, and raises on a boolean ``additionalProperties``."""
 OPENAI_STRICT = _STRUCTURE | _LENGTHS | {"additionalProperties", "$ref", "$defs", "title", "format", "const"}
-"""Keywords of OpenAI's structured outputs; ``not``, ``allOf`` and ``oneOf`` are refused, and so is a root that
-is no plain object."""
+"""Keywords of OpenAI's structured outputs; ``not``, ``allOf`` and ``oneOf`` are refused, and so is a root
+that is no plain object."""
 OPENAI_DEPTH = 5
 """Levels of nesting that the oldest model with structured outputs takes."""
 OPENAI_PROPERTIES = 100

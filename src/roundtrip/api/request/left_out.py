@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import msgspec
 from msgspec import inspect
@@ -51,7 +50,7 @@ def _find_struct(described: inspect.Type) -> type[msgspec.Struct] | None:
     """The struct that a field holds, alone or in a list; None: it holds none."""
     match described:
         case inspect.StructType():
-            found: Any = described.cls
+            found: type[msgspec.Struct] = described.cls
             return found
         case inspect.Metadata():
             return _find_struct(described.type)
