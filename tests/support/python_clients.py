@@ -20,7 +20,7 @@ KEY = "rt_key"
 
 def example_of(path: str, method: str = "get") -> Any:
     """The document's example of an answer."""
-    (content,) = DOCUMENT["paths"][path][method]["responses"]["200"]["content"].values()
+    content, *_ = DOCUMENT["paths"][path][method]["responses"]["200"]["content"].values()
     return content["example"]
 
 

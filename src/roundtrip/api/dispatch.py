@@ -17,6 +17,7 @@ from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.request.failure_log import FailureLog
 from roundtrip.api.request.idempotency import read_idempotency_key
+from roundtrip.api.request.left_out import drop_nulls
 from roundtrip.api.request.min_block import read_min_block
 from roundtrip.api.request.param_errors import (
     describe_mismatch,
@@ -344,7 +345,7 @@ def read_params(
 ) -> msgspec.Struct:
     """The parameters as the operation's own type. Parameters that the operation takes from the query string
     are read from ``query`` only, all others from ``raw`` only. ``chain_id``: the chain that a request may
-    name; None: any. Raises ParamFault."""
+    name; None: any. Null is left out. Raises ParamFault."""
     for name in operation.query:
         if name in raw:
             text = describe_unknown(operation.params, operation.name, operation.query, name)
@@ -355,8 +356,9 @@ def read_params(
     if operation.rewrite is not None:
         raw = operation.rewrite(raw, chain_id)
     from_query = {name: query[name] for name in operation.query if name in query}
+    given = _convert_whole_floats(drop_nulls(raw, operation.params))
     try:
-        params: Any = msgspec.convert({**_convert_whole_floats(raw), **from_query}, type=operation.params)
+        params: Any = msgspec.convert({**given, **from_query}, type=operation.params)
     except msgspec.ValidationError as error:
         text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
         code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params

@@ -187,11 +187,10 @@ async def test_the_tool_table_is_the_same_at_both_doors(base_url: str) -> None:
 
 
 @pytest.mark.parametrize("name", [o.name for o in OPERATIONS])
-def test_schemas_are_valid_and_closed(name: str) -> None:
+def test_schemas_are_valid(name: str) -> None:
     for schema in (params_schema(operation(name)), answer_schema(operation(name))):
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
-    assert params_schema(operation(name))["additionalProperties"] is False
     assert operation(name).tool_description().count(". ") < 5
 
 

@@ -180,7 +180,8 @@ def fitting(
         required = {name: fields.pop(name) for name in schema.get("required", ())}
         return st.fixed_dictionaries(required, optional=fields)
     if kind == "number":
-        low, high = schema["exclusiveMinimum"], schema["maximum"]
+        # Published as a minimum; the service takes what is above it.
+        low, high = schema["minimum"], schema["maximum"]
         return st.floats(low, high, exclude_min=True, allow_nan=False) | st.integers(low + 1, high)
     simple: dict[str, st.SearchStrategy[Any]] = {"boolean": st.booleans(), "null": st.none()}
     return simple[kind] if kind in simple else st.integers(schema["minimum"], schema["maximum"])

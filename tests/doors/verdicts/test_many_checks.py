@@ -31,6 +31,24 @@ def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("text/plain", "text/plain"),
+        ("application/json, text/plain, */*", "application/x-ndjson"),
+        ("*/*", "application/x-ndjson"),
+    ],
+)
+async def test_the_lines_are_plain_text_for_clients_that_accept_nothing_else(
+    base_url: str, session: aiohttp.ClientSession, accept: str, content_type: str
+) -> None:
+    body = {"addresses": [NOBODY]}
+    async with session.post(f"{base_url}/v1/checks", json=body, headers={"accept": accept}) as response:
+        assert (response.status, response.content_type) == (200, content_type)
+        (line,) = lines_of(await response.text())
+    assert line["check"]["verdict"]["code"] == "no_contract"
+
+
 async def test_each_token_is_checked_once_and_faults_stand_in_their_lines(
     base_url: str, built: Built, session: aiohttp.ClientSession
 ) -> None:

@@ -16,7 +16,6 @@ BAD: Bad = {
     "league": [
         ({"who": "everybody"}, "bad_input"),
         ({"who": ""}, "bad_input"),
-        ({"who": None}, "bad_input"),
         ({"who": 1}, "bad_input"),
         ({"x": 1}, "bad_input"),
     ],

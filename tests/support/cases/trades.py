@@ -101,7 +101,6 @@ BAD_SIMULATIONS: list[Arguments] = [
     {"from": HERE, "to": HERE, "data": ""},
     {"from": HERE, "to": HERE, "data": "0x\n"},
     {"from": HERE, "to": HERE, "data": "0x12 34"},
-    {"from": HERE, "to": HERE, "data": None},
     {"from": HERE, "to": HERE, "value": "-1"},
     {"from": HERE, "to": HERE, "value": "1.5"},
     {"from": HERE, "to": HERE, "value": "1e18"},
@@ -119,7 +118,6 @@ BAD_SIMULATIONS: list[Arguments] = [
     {"from": HERE, "to": HERE, "value": 1},
     {"from": HERE, "to": HERE, "value": 1.5},
     {"from": HERE, "to": HERE, "value": -1},
-    {"from": HERE, "to": HERE, "value": None},
     {"from": HERE, "to": HERE, "fund": "yes"},
     {"from": HERE, "to": HERE, "fund": 1},
 ]

@@ -327,11 +327,11 @@ class KeyParams(Struct, kw_only=True):
     agent: bool | UnsetType = False
     """true: the account is a program and gets the agent tag on the league."""
 
-    name: str | None | UnsetType = UNSET
-    """The agent's name on the league: at most 24 Latin letters, digits and spaces. Used only if agent is true; null: no name."""
+    name: str | UnsetType = UNSET
+    """The agent's name on the league: at most 24 Latin letters, digits and spaces. Used only if agent is true; left out: no name."""
 
-    claim: str | None | UnsetType = UNSET
-    """The claim that came with the claimMessage you signed. Required for a contract wallet whose approvals others can see; null if you signed message."""
+    claim: str | UnsetType = UNSET
+    """The claim that came with the claimMessage you signed. Required for a contract wallet whose approvals others can see; left out if you signed message."""
 
 
 class Lack(Struct, kw_only=True):
@@ -537,11 +537,11 @@ class PrepareSellParams(Struct, kw_only=True):
     from_: str = field(name='from')
     """The wallet that will sign."""
 
-    amount: str | None | UnsetType = UNSET
-    """How much to sell: all, or whole tokens as a decimal number in quotes, such as "12.5". Give amount or percent; null: percent counts."""
+    amount: str | UnsetType = UNSET
+    """How much to sell: all, or whole tokens as a decimal number in quotes, such as "12.5". Give amount or percent; left out: percent counts."""
 
-    percent: float | None | UnsetType = UNSET
-    """Share of what the wallet holds, above 0 and at most 100. Give amount or percent; null: amount counts."""
+    percent: float | UnsetType = UNSET
+    """Share of what the wallet holds, greater than 0 and at most 100. Give amount or percent; left out: amount counts."""
 
     slippage_bps: int | UnsetType = field(name='slippageBps', default=100)
     """How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %."""
@@ -555,6 +555,73 @@ class PriceAnswer(Struct, kw_only=True):
 
     market_cap_usd: float | None = field(name='marketCapUsd')
     """Price times total supply, in dollars. null: not known."""
+
+
+class Contracts(Struct, kw_only=True):
+    """Addresses of the contracts that the calls go through, by name."""
+
+    weth: str | UnsetType = UNSET
+    """Its address; several are separated by spaces."""
+
+    usdg: str | UnsetType = UNSET
+    """Its address; several are separated by spaces."""
+
+    multicall3: str | UnsetType = UNSET
+    """Its address; several are separated by spaces."""
+
+    permit2: str | UnsetType = UNSET
+    """Its address; several are separated by spaces."""
+
+    v3_factory: str | UnsetType = field(name='v3Factory', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    v3_position_manager: str | UnsetType = field(
+        name='v3PositionManager', default=UNSET
+    )
+    """Its address; several are separated by spaces."""
+
+    swap_router02: str | UnsetType = field(name='swapRouter02', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    quoter_v2: str | UnsetType = field(name='quoterV2', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    v4_pool_manager: str | UnsetType = field(name='v4PoolManager', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    v4_position_manager: str | UnsetType = field(
+        name='v4PositionManager', default=UNSET
+    )
+    """Its address; several are separated by spaces."""
+
+    v4_state_view: str | UnsetType = field(name='v4StateView', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    v4_quoter: str | UnsetType = field(name='v4Quoter', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    universal_router: str | UnsetType = field(name='universalRouter', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    eth_usd_feed: str | UnsetType = field(name='ethUsdFeed', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    launchpad_factory: str | UnsetType = field(name='launchpadFactory', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    launchpad_hook: str | UnsetType = field(name='launchpadHook', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    launchpad_router: str | UnsetType = field(name='launchpadRouter', default=UNSET)
+    """Its address; several are separated by spaces."""
+
+    launchpad_v1_factories: str | UnsetType = field(
+        name='launchpadV1Factories', default=UNSET
+    )
+    """Its address; several are separated by spaces."""
+
+    beside: str | UnsetType = UNSET
+    """Its address; several are separated by spaces."""
 
 
 class ProofBlock(Struct, kw_only=True):
@@ -690,8 +757,8 @@ class SimulateParams(Struct, kw_only=True):
     from_: str = field(name='from')
     """The wallet that would send the calls."""
 
-    to: str | None | UnsetType = UNSET
-    """Address to call. null: give calls instead."""
+    to: str | UnsetType = UNSET
+    """Address to call. Left out: give calls."""
 
     data: str | UnsetType = '0x'
     """Calldata, 0x and an even number of hex digits."""
@@ -699,8 +766,8 @@ class SimulateParams(Struct, kw_only=True):
     value: str | UnsetType = '0'
     """Eth to send along, in wei: a whole number or hex, in quotes."""
 
-    calls: list[CallParams] | None | UnsetType = UNSET
-    """One to six calls in order; they replace to, data and value. null: the one call of to."""
+    calls: list[CallParams] | UnsetType = UNSET
+    """One to six calls in order; they replace to, data and value. Left out: the one call of to."""
 
     fund: bool | UnsetType = False
     """true: run as if the wallet held plenty of eth."""
@@ -1320,7 +1387,7 @@ class Proof(Struct, kw_only=True):
     gas_pool: int | None = field(name='gasPool')
     """The gas that the node gave all calls of one simulation, in which the requests fit; null: any."""
 
-    contracts: dict[str, str]
+    contracts: Contracts
     """Addresses of the contracts that the calls go through, by name."""
 
     verdict: VerdictAnswer

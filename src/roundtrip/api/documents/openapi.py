@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.api.operations.operation import EVENTS, LINES, AnyOperation
+from roundtrip.api.operations.catalog import GROUPS, OPERATIONS, tools
+from roundtrip.api.operations.operation import EVENTS, LINES, TEXT, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.strangers_text import QUOTED
@@ -15,7 +15,7 @@ from roundtrip.services.support.strangers_text import QUOTED
 from .about import INSTRUCTIONS
 from .error_codes import MEANINGS
 from .examples import example_of
-from .tool_schemas import schema_components, tools_json
+from .tool_schemas import answer_components, input_components, tools_json
 
 Json = dict[str, Any]
 
@@ -29,10 +29,19 @@ _HEADERS: dict[str, tuple[str, Json]] = {
     "x-ratelimit-remaining": ("Calls left of those.", {"type": "integer", "minimum": 0}),
     "x-cache": (
         "hit: a shared answer that existed or was already being made. miss: made for this request.",
-        {"enum": ["hit", "miss"]},
+        {"type": "string", "enum": ["hit", "miss"]},
     ),
     "retry-after": ("Seconds to wait before the next request.", {"type": "integer", "minimum": 0}),
 }
+_TAGS = {
+    "tokens": "Checks, holders, liquidity and the stream of events.",
+    "trades": "Simulated and prepared transactions of your own wallet.",
+    "accounts": "Keys and credits.",
+    "watch": "Calendars to subscribe to.",
+    "system": "The service itself.",
+}
+"""The groups of operations that have a path."""
+_TAG_BY_NAME = {row.name: tag for tag in _TAGS for row in GROUPS[tag]}
 _MIN_BLOCK: Json = {
     "name": min_block.NAME,
     "in": "header",
@@ -45,6 +54,7 @@ _ANSWERS = {
     LINES: "The answer: lines, each one JSON object.",
     EVENTS: "The answer: server-sent events; the schema is that of their data.",
 }
+_LINES_AS_TEXT: Json = {"type": "string", "description": "The same lines, if you accept only text/plain."}
 _REASONS = {
     400: "The request is not valid.",
     401: "The key or the signature is not valid, or a key is needed.",
@@ -65,6 +75,7 @@ _ERROR: Json = {
             "description": "What went wrong.",
             "properties": {
                 "code": {
+                    "type": "string",
                     "enum": list(STATUS_BY_CODE),
                     "description": "For programs. Each response lists the codes that it can have.",
                 },
@@ -81,10 +92,13 @@ def openapi_json() -> Json:
     """The body of GET /v1/openapi.json. ``x-tools``: the answers of the tools by name, for which tools/list
     has short schemas only."""
     rows = [row for row in OPERATIONS if row.path is not None]
-    types = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
-    types += [row.answer for row in tools()]
-    refs, schemas = schema_components(types, _REF)
-    refs_by_type = dict(zip(types, refs, strict=True))
+    taken = [row.params for row in rows]
+    answered = [*(row.path_answer or row.answer for row in rows), *(row.answer for row in tools())]
+    input_refs, inputs = input_components(taken, _REF)
+    answer_refs, answers = answer_components(answered, _REF)
+    refs_by_type = dict(zip([*taken, *answered], [*input_refs, *answer_refs], strict=True))
+    schemas = {**answers, **inputs}
+    assert len(schemas) == len(answers) + len(inputs), "a type is both taken and answered"
     paths: dict[str, Json] = {}
     for row in rows:
         assert row.path is not None
@@ -97,6 +111,7 @@ def openapi_json() -> Json:
         "openapi": "3.1.0",
         "info": {"title": "roundtrip", "version": "1", "description": INSTRUCTIONS},
         "servers": [{"url": "/"}],
+        "tags": [{"name": tag, "description": description} for tag, description in _TAGS.items()],
         "paths": paths,
         "x-tools": {row.name: {"answer": refs_by_type[row.answer]} for row in tools()},
         "components": {
@@ -121,11 +136,13 @@ def _build_operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct],
             row.media_type(): {
                 "schema": refs_by_type[row.path_answer or row.answer],
                 "example": example_of(row),
-            }
+            },
+            **({} if row.each is None else {TEXT: {"schema": _LINES_AS_TEXT}}),
         },
     }
     return {
         "operationId": row.name,
+        "tags": [_TAG_BY_NAME[row.name]],
         "summary": row.title,
         "description": row.description,
         "security": _build_security(row),
@@ -155,10 +172,7 @@ def _split_parameters(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[
     if not row.has_body():
         return parameters, None
     if row.needs_one_of:
-        one_of = [
-            {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in row.needs_one_of
-        ]
-        ref = {"allOf": [ref], "anyOf": one_of}
+        ref = {"allOf": [ref], "anyOf": [{"required": [name]} for name in row.needs_one_of]}
     return parameters, {"required": True, "content": {"application/json": {"schema": ref}}}
 
 
@@ -183,7 +197,8 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
 
 def _narrow_error(codes: Iterable[str]) -> Json:
     """The error schema narrowed to some codes."""
-    narrowed = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
+    code = {"type": "string", "enum": list(codes)}
+    narrowed = {"properties": {"error": {"properties": {"code": code}}}}
     return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}
 
 
@@ -246,6 +261,7 @@ def _build_tools_path() -> Json:
     }
     return {
         "operationId": "tools",
+        "tags": ["system"],
         "summary": "The table of tools",
         "description": "Returns every tool of POST /mcp as a plain function definition.",
         "security": [],

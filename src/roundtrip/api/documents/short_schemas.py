@@ -104,17 +104,9 @@ class _Shortener:
         return self._describe({"$ref": schema["$ref"]}, schema)
 
     def _shorten_nullable(self, schema: Json) -> Json:
-        parts = [self._shorten(part) for part in schema["anyOf"] if part != {"type": "null"}]
-        rest = {key: schema[key] for key in ("default",) if key in schema and schema[key] is not None}
-        if len(parts) != 1 or "$ref" in parts[0]:
-            short: Json = {"anyOf": [*parts, {"type": "null"}], **rest}
-        else:
-            short = {**parts[0], **rest}
-            if "enum" in short:
-                short["enum"] = [*short["enum"], None]
-            if "type" in short:
-                short["type"] = [short["type"], "null"]
-        return self._describe(short, schema)
+        parts = [self._shorten(part) for part in schema["anyOf"]]
+        # Of a plain field nothing is left, and so no part says more than that it may be null.
+        return self._describe({"anyOf": parts} if all(parts) else {}, schema)
 
     def _describe(self, short: Json, schema: Json) -> Json:
         text = schema.get("description", "")

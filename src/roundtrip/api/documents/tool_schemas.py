@@ -2,7 +2,7 @@
 docs/verdicts.md."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from roundtrip.domain.check import policy_tables as explanations
 
 from .about import ABOUT
 from .short_schemas import shorten_parameters
+from .wire_profile import publish_answer, publish_input
 
 PUBLISHED_NAMES = {
     "AssetAmount": "Amount",
@@ -30,8 +31,8 @@ PUBLISHED_NAMES = {
 
 
 def params_schema(operation: AnyOperation) -> dict[str, Any]:
-    """The parameters as one self-contained JSON Schema object."""
-    schema = _inline_schema(operation.params)
+    """The parameters of the tool as one self-contained JSON Schema object."""
+    schema = _inline_schema(operation.params, input_components)
     for name in operation.query:
         del schema["properties"][name]
     if operation.tool_requires:
@@ -41,16 +42,16 @@ def params_schema(operation: AnyOperation) -> dict[str, Any]:
 
 def answer_schema(operation: AnyOperation) -> dict[str, Any]:
     """The answer as one self-contained JSON Schema object."""
-    return _inline_schema(operation.answer)
+    return _inline_schema(operation.answer, answer_components)
 
 
 def path_schema(operation: AnyOperation) -> dict[str, Any]:
     """The answer over HTTP as one self-contained JSON Schema object."""
-    return _inline_schema(operation.path_answer or operation.answer)
+    return _inline_schema(operation.path_answer or operation.answer, answer_components)
 
 
-def _inline_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    (schema,), components = schema_components([kind], "#/$defs/{name}")
+def _inline_schema(kind: type[msgspec.Struct], read: "ReadComponents") -> dict[str, Any]:
+    (schema,), components = read([kind], "#/$defs/{name}")
     name = PUBLISHED_NAMES.get(kind.__name__, kind.__name__)
     body: dict[str, Any] = copy.deepcopy(components.pop(name))
     assert schema == {"$ref": f"#/$defs/{name}"}
@@ -60,11 +61,28 @@ def _inline_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return body
 
 
-def schema_components(
-    kinds: Iterable[type[msgspec.Struct]], ref_template: str
-) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-    """References to the types, and their schemas by published name. Descriptions (docstrings) are put on one
-    line: Python 3.13 strips the indentation of docstrings, earlier versions do not."""
+Components = tuple[tuple[dict[str, Any], ...], dict[str, Any]]
+"""References to types, and the types' schemas by published name."""
+ReadComponents = Callable[[Iterable[type[msgspec.Struct]], str], Components]
+
+
+def input_components(kinds: Iterable[type[msgspec.Struct]], ref_template: str) -> Components:
+    """References to types of parameters, and their schemas as they are published."""
+    return _read_components(kinds, ref_template, publish_input)
+
+
+def answer_components(kinds: Iterable[type[msgspec.Struct]], ref_template: str) -> Components:
+    """References to types of answers, and their schemas as they are published."""
+    return _read_components(kinds, ref_template, publish_answer)
+
+
+def _read_components(
+    kinds: Iterable[type[msgspec.Struct]],
+    ref_template: str,
+    publish: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Components:
+    """Descriptions (docstrings) are put on one line: Python 3.13 strips the indentation of docstrings,
+    earlier versions do not."""
     refs, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
     renamed = {
         ref_template.format(name=class_name): ref_template.format(name=name)
@@ -77,7 +95,7 @@ def schema_components(
             schema["title"] = name
         if "description" in schema:
             schema["description"] = " ".join(schema["description"].split())
-        published[name] = _rename_refs(schema, renamed)
+        published[name] = publish(_rename_refs(schema, renamed))
     return tuple(_rename_refs(ref, renamed) for ref in refs), published
 
 
@@ -141,15 +159,16 @@ def policy_tables(policy: Policy) -> str:
     return "\n".join(lines)
 
 
-def _schema_types(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
-    """The titles and types of the schemas that docs/api.md shows of one operation."""
-    parameters = ("Parameters", operation.params)
+def _titled_schemas(operation: AnyOperation) -> list[tuple[str, dict[str, Any]]]:
+    """The schemas that docs/api.md shows of one operation, with their titles."""
+    parameters = ("Parameters", _inline_schema(operation.params, input_components))
     if operation.path_answer is not None and not operation.is_one_answer():
         title = "The data of each event" if operation.streams else "Each line of the answer"
-        return [parameters, (title, operation.path_answer)]
+        return [parameters, (title, path_schema(operation))]
     if operation.path_answer is None:
-        return [parameters, ("Answer", operation.answer)]
-    return [parameters, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
+        return [parameters, ("Answer", answer_schema(operation))]
+    over_http = ("Answer over HTTP", path_schema(operation))
+    return [parameters, over_http, ("The tool's answer", answer_schema(operation))]
 
 
 def _format_codes(operation: AnyOperation) -> str:
@@ -178,7 +197,7 @@ def api_markdown() -> str:
         if operation.takes_min_block:
             lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
         lines += [f"- Errors: {_format_codes(operation)}", ""]
-        for title, kind in _schema_types(operation):
-            schema = msgspec.json.format(msgspec.json.encode(_inline_schema(kind)), indent=1).decode()
-            lines += [f"{title}:", "", "```json", schema, "```", ""]
+        for title, schema in _titled_schemas(operation):
+            text = msgspec.json.format(msgspec.json.encode(schema), indent=1).decode()
+            lines += [f"{title}:", "", "```json", text, "```", ""]
     return "\n".join(lines).rstrip() + "\n"

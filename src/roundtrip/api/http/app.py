@@ -27,7 +27,7 @@ from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.mcp.server import McpDoor
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.operations.operation import LINES, TEXT, AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers, anonymous, is_loopback
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
@@ -43,6 +43,7 @@ from roundtrip.api.server.responses import (
     BodyUnread,
     Document,
     accepts_gzip,
+    accepts_only_text,
     compress_body,
     send_options,
     send_reply,
@@ -193,7 +194,8 @@ class OperationEndpoint:
         async def run(address: str) -> DoorReply:
             return await self.dispatch.run(each, {"address": address}, caller)
 
-        await send_lines(addresses, reply.headers, run, receive, send, _find_ending(scope))
+        media_type = TEXT if accepts_only_text(scope["headers"]) else LINES
+        await send_lines(addresses, reply.headers, run, receive, send, _find_ending(scope), media_type)
 
     async def _send_stream(
         self, reply: DoorReply, caller: CallerRequest, scope: Scope, receive: Receive, send: Send

@@ -37,11 +37,12 @@ async def send_lines(
     receive: Receive,
     send: Send,
     ending: EndlessAnswers,
+    media_type: str = LINES,
 ) -> None:
     """Sends a line for each address. Where the client disconnects, no further run starts. While the service
     shuts down, addresses that have not started get an error that says so, and do not count."""
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    encoded += [(b"content-type", LINES.encode()), NO_STORE, (b"x-accel-buffering", b"no")]
+    encoded += [(b"content-type", media_type.encode()), NO_STORE, (b"x-accel-buffering", b"no")]
     await send({"type": "http.response.start", "status": 200, "headers": encoded})
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     waiting = iter(addresses)

@@ -116,10 +116,10 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
 
 def _names_prompt(params: Mapping[str, Any]) -> bool:
     arguments = params.get("arguments")
-    return isinstance(params.get("name"), str) and (
-        arguments is None
-        or (isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()))
-    )
+    if not isinstance(arguments, dict | None):
+        return False
+    values = (arguments or {}).values()
+    return isinstance(params.get("name"), str) and all(isinstance(value, str | None) for value in values)
 
 
 def _check_envelope(message: dict[str, Any]) -> Envelope:

@@ -131,6 +131,10 @@ class McpDoor:
                 scope, _replay_body(msgspec.json.encode({**message.whole, "params": params}), receive), send
             )
             return
+        if message.method == "prompts/get" and isinstance(arguments, dict):
+            given = {name: value for name, value in arguments.items() if value is not None}
+            params = {**message.params, "arguments": given}
+            body = msgspec.json.encode({**message.whole, "params": params})
         plain, replay = read_plain_request(headers, message), _replay_body(body, receive)
         if plain is None:
             await self._app(scope, replay, send)

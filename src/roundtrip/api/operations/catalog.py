@@ -1,5 +1,8 @@
 """The table of all operations. Routes, tools, documents and tests loop over it."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from .accounts import ACCOUNTS
 from .bag import BAG
 from .boards import BOARDS
@@ -15,10 +18,28 @@ from .trades import TRADES
 from .wallets import WALLETS
 from .watch import WATCH
 
-OPERATIONS: tuple[AnyOperation, ...] = (
-    *TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *WATCH, *CHANNELS, *PRACTICE, *LEAGUE,
-    *MARKS, *BAG, *SYSTEM,
-)  # fmt: skip
+GROUPS: Mapping[str, tuple[AnyOperation, ...]] = MappingProxyType(
+    {
+        "tokens": TOKENS,
+        "wallets": WALLETS,
+        "lookups": LOOKUPS,
+        "boards": BOARDS,
+        "trades": TRADES,
+        "accounts": ACCOUNTS,
+        "watch": WATCH,
+        "channels": CHANNELS,
+        "practice": PRACTICE,
+        "league": LEAGUE,
+        "marks": MARKS,
+        "bag": BAG,
+        "system": SYSTEM,
+    }
+)
+"""The operations by what they are about."""
+
+OPERATIONS: tuple[AnyOperation, ...] = tuple(
+    operation for operations in GROUPS.values() for operation in operations
+)
 
 
 def tools() -> tuple[AnyOperation, ...]:

@@ -15,6 +15,8 @@ P = TypeVar("P", bound=msgspec.Struct)
 Method = Literal["GET", "POST", "DELETE"]
 LINES = "application/x-ndjson"
 """The media type of one JSON object a line."""
+TEXT = "text/plain"
+"""The media type of the same lines for clients that accept only it: generators of clients know it."""
 EVENTS = "text/event-stream"
 
 ONCE = (

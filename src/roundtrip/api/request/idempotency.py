@@ -14,7 +14,7 @@ _UNFIT = f"idempotency-key must be 1 to {MOST} printable characters, such as buy
 def shown_idempotency_keys(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
     """Every idempotency key that a request carries, unvalidated. ``meta``: the envelope's ``_meta``."""
     keys: list[object] = [value for name, value in headers if name == HEADER]
-    if isinstance(meta, Mapping) and META in meta:
+    if isinstance(meta, Mapping) and meta.get(META) is not None:
         in_meta: Any = meta[META]
         keys.append(in_meta)
     return tuple(keys)

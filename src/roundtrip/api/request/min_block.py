@@ -17,7 +17,7 @@ _UNFIT = f"{NAME} must be the number of a block in decimal digits, such as 1527.
 def shown_min_blocks(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
     """Every minimum block that a request carries, unvalidated. ``meta``: the envelope's ``_meta``."""
     shown: list[object] = [value for name, value in headers if name == HEADER]
-    if isinstance(meta, Mapping) and META in meta:
+    if isinstance(meta, Mapping) and meta.get(META) is not None:
         shown.append(meta[META])
     return tuple(shown)
 

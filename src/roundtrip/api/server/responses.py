@@ -92,6 +92,12 @@ def accepts_json(accepted: bytes) -> bool:
     return not ranges or not ranges.isdisjoint(_JSON_RANGES)
 
 
+def accepts_only_text(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the request headers accept plain text and no other type."""
+    accepted = b",".join(value for name, value in headers if name == b"accept")
+    return {part.split(b";")[0].strip().lower() for part in accepted.split(b",")} - {b""} == {b"text/plain"}
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A constant answer as an ASGI application for GET, HEAD and OPTIONS. ``cors``: any web page may read

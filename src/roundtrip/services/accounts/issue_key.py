@@ -67,14 +67,14 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
         msgspec.Meta(
             description="The agent's name on the league: at most 24 Latin letters, digits and spaces. "
-            "Used only if agent is true; null: no name."
+            "Used only if agent is true; left out: no name."
         ),
     ] = None
     claim: Annotated[
         Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$")] | None,
         msgspec.Meta(
             description="The claim that came with the claimMessage you signed. Required for a contract "
-            "wallet whose approvals others can see; null if you signed message."
+            "wallet whose approvals others can see; left out if you signed message."
         ),
     ] = None
 

@@ -29,6 +29,13 @@ class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: Annotated[msgspec.Raw, msgspec.Meta(description="Parameters of the method, a list.")]
 
 
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
+
+
+_CONTRACT = {"type": "string", "description": "Its address; several are separated by spaces."}
+
+
 class ProofBlock(msgspec.Struct, frozen=True):
     """The block that all of it was asked of."""
 
@@ -68,7 +75,10 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     ]
     contracts: Annotated[
         dict[str, str],
-        msgspec.Meta(description="Addresses of the contracts that the calls go through, by name."),
+        msgspec.Meta(
+            description="Addresses of the contracts that the calls go through, by name.",
+            extra_json_schema={"properties": {_camel(field.name): _CONTRACT for field in fields(Contracts)}},
+        ),
     ]
     verdict: Annotated[VerdictAnswer, msgspec.Meta(description="The verdict that follows from the evidence.")]
     begun: Annotated[
@@ -108,10 +118,6 @@ def name_contracts(contracts: Contracts) -> dict[str, str]:
     """The existing contracts by their names in ``devnet.json``."""
     addresses = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
     return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in addresses.items() if at}
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
 def encode_proof_inputs(

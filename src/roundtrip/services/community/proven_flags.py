@@ -41,7 +41,7 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     address: Annotated[
         AddressText | None,
-        msgspec.Meta(description="The token's address. Left out or null: the latest flags of all tokens."),
+        msgspec.Meta(description="The token's address. Left out: the latest flags of all tokens."),
     ] = None
 
     def token(self) -> Address | None:

@@ -23,7 +23,7 @@ class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
         msgspec.Meta(
             description="The agent's public name: at most 24 Latin letters, digits and spaces. Left "
-            "out or null: the name stays."
+            "out: the name stays."
         ),
     ] = None
     off: Annotated[bool, msgspec.Meta(description="true: removes the tag and the agent's name.")] = False

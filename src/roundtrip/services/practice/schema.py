@@ -42,7 +42,7 @@ class PracticeSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         msgspec.Meta(
             gt=0,
             le=100,
-            description="Share of the position to sell, above 0 and at most 100; left out: all of it.",
+            description="Share of the position to sell, greater than 0 and at most 100; left out: all of it.",
         ),
     ] = 100
 

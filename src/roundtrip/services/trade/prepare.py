@@ -105,14 +105,14 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         | None,
         msgspec.Meta(
             description="How much to sell: all, or whole tokens as a decimal number in quotes, such as "
-            '"12.5". Give amount or percent; null: percent counts.'
+            '"12.5". Give amount or percent; left out: percent counts.'
         ),
     ] = None
     percent: Annotated[
         Annotated[float, msgspec.Meta(gt=0, le=100)] | None,
         msgspec.Meta(
-            description="Share of what the wallet holds, above 0 and at most 100. Give amount or "
-            "percent; null: amount counts."
+            description="Share of what the wallet holds, greater than 0 and at most 100. Give amount or "
+            "percent; left out: amount counts."
         ),
     ] = None
     slippage_bps: Slippage = 100

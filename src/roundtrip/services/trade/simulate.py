@@ -116,15 +116,15 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sender: Annotated[AddressField, msgspec.Meta(description="The wallet that would send the calls.")] = (
         msgspec.field(name="from")
     )
-    to: Annotated[
-        AddressField | None, msgspec.Meta(description="Address to call. null: give calls instead.")
-    ] = None
+    to: Annotated[AddressField | None, msgspec.Meta(description="Address to call. Left out: give calls.")] = (
+        None
+    )
     data: DataField = "0x"
     value: ValueField = "0"
     calls: Annotated[
         Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MOST_CALLS)] | None,
         msgspec.Meta(
-            description="One to six calls in order; they replace to, data and value. null: the one "
+            description="One to six calls in order; they replace to, data and value. Left out: the one "
             "call of to."
         ),
     ] = None

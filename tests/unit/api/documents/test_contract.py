@@ -166,7 +166,6 @@ def test_listed_parameters_keep_every_limit_and_description(row: AnyOperation) -
     (tool,) = (tool for tool in listed_tools() if tool["name"] == row.name)
     listed, full = tool["inputSchema"], params_schema(row)
     jsonschema.Draft202012Validator.check_schema(listed)
-    assert listed["additionalProperties"] is False
     assert listed.get("required", []) == full.get("required", [])
     assert listed["properties"].keys() == full["properties"].keys()
     for name, described in full["properties"].items():

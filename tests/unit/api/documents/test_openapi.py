@@ -47,6 +47,14 @@ def test_every_operation_with_a_path_is_in_it_and_nothing_else() -> None:
     assert found == {(row.method, row.path) for row in WITH_PATH} | {("GET", "/v1/tools.json")}
 
 
+def test_every_operation_has_a_tag_that_is_described() -> None:
+    used = [operation["tags"] for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    assert {len(tags) for tags in used} == {1}
+    described = {tag["name"]: tag["description"] for tag in DOCUMENT["tags"]}
+    assert {tag for tags in used for tag in tags} == described.keys()
+    assert all(described.values())
+
+
 def test_every_reference_leads_somewhere_and_every_part_is_used() -> None:
     refs: set[str] = set()
 

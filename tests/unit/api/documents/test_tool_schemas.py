@@ -117,8 +117,7 @@ def test_asking_twice_gives_a_schema_of_its_own(row: AnyOperation) -> None:
 
 
 @ROWS
-def test_parameters_are_closed_and_answers_are_complete(row: AnyOperation) -> None:
-    assert params_schema(row)["additionalProperties"] is False
+def test_answers_are_complete(row: AnyOperation) -> None:
     answer = answer_schema(row)
     for part in (answer, *answer.get("$defs", {}).values()):
         if part.get("type") == "object":
