@@ -9,6 +9,9 @@ import pytest
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.chain.rpc.client import Node
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import ContractDeployer, put_token
+from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
@@ -19,6 +22,7 @@ from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
+from support.fixtures import PROJECT
 from support.mining import by_hand
 from support.wallet import Step, Wallet
 
@@ -342,3 +346,25 @@ async def test_a_faulty_node_turns_nothing_into_something_else(
             except NodeFault:
                 continue
             assert answer == sound
+
+
+# --- what the newest block made ----------------------------------------------------------------------
+
+
+async def test_a_token_of_the_newest_block_is_no_wallet_and_perhaps_launched(
+    indexed: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """Neither a poll nor the index has seen that block. The answer is shared until the next one only."""
+    before = await find(indexed, LookUpParams(NOBODY))
+    assert (before.answer.kind, before.is_absence) == ("wallet", True)
+    owner = ContractDeployer(rpc, built.accounts[0])
+    story = Story("late", "", "tokens/plain.vy", "Late", "LATE")
+    source = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(owner, built.contracts, story, source)
+    owner.check_receipts()
+    after = await find(indexed, LookUpParams(token))
+    assert (after.answer.kind, after.is_absence) == ("token", True)
+    assert "is a token. We know of no launch of it on the launchpad; we have read" in after.answer.text
+    assert after.block is not None
+    assert before.block is not None
+    assert after.block > before.block

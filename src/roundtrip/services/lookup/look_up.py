@@ -61,7 +61,18 @@ async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer
     else:
         answer, ttl_ms = await _look_up_word(ctx, query, pasted.word, meter)
     answer = await _add_scam_marks(ctx, await _add_look_alike(ctx, answer, meter))
-    return UseCaseAnswer(_add_other_chain(ctx, answer, pasted), ttl_ms=ttl_ms, meter=meter)
+    return UseCaseAnswer(
+        _add_other_chain(ctx, answer, pasted),
+        ttl_ms=ttl_ms,
+        meter=meter,
+        block=ctx.heads.current().block.number,
+        is_absence=_is_absence(answer),
+    )
+
+
+def _is_absence(answer: LookUpAnswer) -> bool:
+    """Whether the next block may make something else of it: a launch, or a first trade."""
+    return answer.kind in ("nothing", "wallet") or (answer.kind == "token" and answer.launch is None)
 
 
 def _add_other_chain(ctx: Context, answer: LookUpAnswer, pasted: PastedWord | None) -> LookUpAnswer:

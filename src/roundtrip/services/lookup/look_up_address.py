@@ -69,7 +69,8 @@ class _AddressRecord:
 async def identify_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
     """Finds out what the address is. Raises NodeFault or ServiceFull when that cannot be read."""
     record = await _read_address(ctx, address)
-    head, limit = ctx.heads.current().block, ctx.policy.read_gas_limit
+    # The address may have been launched since the last poll.
+    head, limit = (await ctx.heads.read_now()).block, ctx.policy.read_gas_limit
     entities = KnownEntities()
     question = build_token_question(address, entities, head, limit)
     code_call = RpcCall("eth_getCode", [address, {"blockHash": head.hash}])
@@ -100,7 +101,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         return build_answer(ctx, record.at, query, "contract", sentences, address)
     if label.decimals is not None and label.supply_raw is not None:
         sentences = [
-            f"{describe_asset(ctx, label)} is a token that was not launched on the launchpad.",
+            _describe_no_launch(describe_asset(ctx, label), record.at, head),
             BY_ADDRESS,
             _describe_removals(record.removals),
         ]
@@ -171,6 +172,14 @@ def _answer_launch(
         launch=present_launch(ctx, launch, record.record),
         removals=[present_removal(removal) for removal in record.removals],
     )
+
+
+def _describe_no_launch(asset: str, indexed: BlockRef, head: BlockRef) -> str:
+    """Only an index that has read the whole chain knows that there was no launch."""
+    if indexed.number >= head.number:
+        return f"{asset} is a token that was not launched on the launchpad."
+    read = f"we have read the chain up to block {indexed.number:,}"
+    return f"{asset} is a token. We know of no launch of it on the launchpad; {read}."
 
 
 def _describe_removals(removals: Sequence[Removal]) -> str:
