@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, DoorReply
+from roundtrip.api.dispatch import NODE_RETRY_S, Dispatch, DoorReply
 from roundtrip.api.http.app import MOST_BODY_BYTES, OperationEndpoint
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import CallerRequest, Callers
@@ -245,7 +245,8 @@ async def test_an_error_of_ours_keeps_its_code_and_its_words(
         assert (event["code"], event["said"]) == (error.code, error.message)
         assert (event["operation"], event["door"]) == ("double", "http")
     assert error_in(reply.body) == (error.code, said)
-    assert reply.headers.get("retry-after") == (str(error.retry_after_s) if error.retry_after_s else None)
+    wait_s = error.retry_after_s or (NODE_RETRY_S if error.code == "upstream" else None)
+    assert reply.headers.get("retry-after") == (None if wait_s is None else str(wait_s))
     assert "x-cache" not in reply.headers
 
 
