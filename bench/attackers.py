@@ -318,7 +318,7 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
             *(
                 (
                     f"an account, {count} checks of burning tokens in flight",
-                    [Attacker(accounts[1], count, KEY_PER_MINUTE, burning=burning)],
+                    [Attacker(accounts[count // 8], count, KEY_PER_MINUTE, burning=burning)],
                 )
                 for count in (8, 16)
             ),

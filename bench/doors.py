@@ -123,6 +123,7 @@ def _now_ms() -> int:
 
 class _Nowhere:
     public_url = "http://127.0.0.1"
+    chain_id = 4663
     measures = Measures()
 
 
