@@ -162,10 +162,14 @@ class Heads:
         now_s = self._clock()
         if self._head is None or now_s - self._answered_s > self._stale_s:
             raise self._fault
-        if self._unanswered_s is not None and now_s - self._unanswered_s > _SILENT_S:
-            silent = NodeFault(f"the node has not answered for {int(now_s - self._unanswered_s)} s")
+        if self._is_silent():
+            silent_s = int(now_s - (self._unanswered_s or now_s))
+            silent = NodeFault(f"the node has not answered for {silent_s} s")
             raise self._fault if self._is_failing else silent
         return self._head
+
+    def _is_silent(self) -> bool:
+        return self._unanswered_s is not None and self._clock() - self._unanswered_s > _SILENT_S
 
     async def read_now(self) -> ChainHead:
         """The node's newest block, read now: for answers about a wallet, which may know of a later block than
@@ -210,9 +214,9 @@ class Heads:
         """For a request that will ask the node: reads the newest block where polls had become slow, and
         makes them fast for a while. Never raises: ``current`` does, where the node does not answer."""
         self._asked_s = self._clock()
-        # Requests that come at the same time share the read.
+        # Requests that come at the same time share the read. None waits for a node that is silent already.
         is_old = self._clock() - self._answered_s > _OLD_POLLS * self._poll_s
-        if self._idle_s is not None and self._is_following and is_old:
+        if self._idle_s is not None and self._is_following and is_old and not self._is_silent():
             self._woken.set()
             with contextlib.suppress(RoundtripError):
                 await self.refresh()
