@@ -222,14 +222,26 @@ _POOL_USED_BPS = 8000
 
 def crowd_parts(run: CheckSession, main: CompletedBuy, wallets: Sequence[CrowdWallet]) -> int:
     """In how many simulations the crowd trades, so that each fits the gas that a node gives a simulation, by
-    the gas that the main wallet's buy and approvals used. One for ordinary tokens."""
+    the gas that the main wallet's buy and approvals used, of which no wallet of the crowd may use more than
+    its limit. One for ordinary tokens."""
     small_gas = _SMALL_CALLS * max(_SMALL_GAS, main.approve_gas)
+    trade_gas = min(main.gas, run.means.policy.crowd_gas_limit + data_gas(run))
     gas = 0
     for wallet in wallets:
         sells_count = run.means.policy.pieces if wallet.way == "pieces" else 1
-        gas += main.gas * (sells_count + (2 if wallet.again_wei else 1)) + small_gas
+        gas += trade_gas * (sells_count + (2 if wallet.again_wei else 1)) + small_gas
     room = pool_gas(run) * _POOL_USED_BPS // BPS - main.gas - small_gas
     return min(max(1, len(wallets)), -(-gas // max(1, room)))
+
+
+def data_gas(run: CheckSession) -> int:
+    """What a trade's data costs in gas, or more."""
+    fee = run.head.known_dialect().data_fee
+    return fee.gas(_TRADE_DATA, run.environments[0].base_fee_wei)
+
+
+_TRADE_DATA = "0x" + "ff" * 300
+"""As many bytes as are not zero in the calldata of a sale on a v4 pool."""
 
 
 def pool_gas(run: CheckSession) -> int:

@@ -27,7 +27,7 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.sales import Sale
 
-from .crowd import doubt_balance, member_trader, quote_crowd_buys, room_raw
+from .crowd import data_gas, doubt_balance, member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
 
 _LEAST_BUY_GAS, _LEAST_SELL_GAS = 300_000, 400_000
@@ -81,8 +81,10 @@ def choose_sellers(
 
 
 def limits_gas(run: CheckSession, sells: CrowdSells) -> int:
-    """The gas limits of all its buys and sells together."""
-    return sum(_limits_gas(run.means.policy, member, member.sell_gas) for member in sells.members)
+    """The gas limits of all its buys and sells together, and what their data costs."""
+    policy, more_gas = run.means.policy, data_gas(run)
+    with_data = [replace(member, buy_gas=member.buy_gas + more_gas) for member in sells.members]
+    return sum(_limits_gas(policy, member, member.sell_gas + more_gas) for member in with_data)
 
 
 def _limits_gas(policy: Policy, member: Member, sell_gas: int) -> int:

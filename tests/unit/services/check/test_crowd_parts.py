@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc.dialect import GETH
+from roundtrip.chain.rpc.data_fee import DataFee
+from roundtrip.chain.rpc.dialect import GETH, NITRO
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.services.check.crowd import WHOLE_CROWD, crowd_parts
+from unit.chain.samples import ENVIRONMENT
 from unit.services.check.crowds import HEAD, bought_on, drawn, measured, session
 
 
@@ -25,13 +27,21 @@ def buy(gas: int, approve_gas: int = 46_000) -> CompletedBuy:
         (220_000, 70_000, 1),
         (300_000, 160_000, 2),
         (980_000, 46_000, 3),
-        (2_650_000, 46_000, 6),
-        (1_300_000, 1_200_000, 14),
+        (2_650_000, 46_000, 3),
+        (16_000_000, 46_000, 4),
     ],
-    ids=["ordinary", "a fee for data", "five times that fee", "0.85 M a transfer", "2.5 M", "a large fee"],
+    ids=["ordinary", "a fee for data", "five times that fee", "0.85 M a transfer", "2.5 M", "all it may"],
 )
 def test_the_parts_follow_the_gas_that_the_main_wallet_used(gas: int, approve_gas: int, parts: int) -> None:
     assert crowd_parts(session(), buy(gas, approve_gas), drawn()) == parts
+
+
+def test_what_data_costs_is_beyond_the_limit_of_a_trade() -> None:
+    fee = DataFee(1_139_000 * ENVIRONMENT.base_fee_wei)
+    dear = replace(HEAD, dialect=replace(NITRO, data_fee=fee))
+    main = buy(4_000_000, 1_200_000)
+    assert crowd_parts(session(), main, drawn()) == 15
+    assert crowd_parts(replace(session(), head=dear), main, drawn()) == 23
 
 
 def test_a_node_with_a_smaller_pool_gets_more_parts() -> None:
