@@ -219,7 +219,8 @@ class Dispatch:
         try:
             admitted = await self.gate.admit(caller, operation.counts, operation.key)
             given = raw if isinstance(raw, Mapping) else await raw()
-            params = read_params(operation, given, query, self.ctx.chain_id)
+            chain_id = None if operation.rewrite is None else self.ctx.chain_id
+            params = read_params(operation, given, query, chain_id)
             key = read_idempotency_key(idempotency_keys) if operation.once else None
             min_block_number = read_min_block(min_block) if operation.takes_min_block else 0
             if min_block_number:

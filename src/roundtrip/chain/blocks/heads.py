@@ -216,10 +216,11 @@ class Heads:
         self._asked_s = self._clock()
         # Requests that come at the same time share the read. None waits for a node that is silent already.
         is_old = self._clock() - self._answered_s > _OLD_POLLS * self._poll_s
-        if self._idle_s is not None and self._is_following and is_old and not self._is_silent():
+        if self._idle_s is not None and self._is_following and is_old:
             self._woken.set()
-            with contextlib.suppress(RoundtripError):
-                await self.refresh()
+            if not self._is_silent():
+                with contextlib.suppress(RoundtripError):
+                    await self.refresh()
 
     def _is_idle(self) -> bool:
         return self._idle_s is not None and self._clock() - self._asked_s > _BUSY_S
@@ -281,7 +282,7 @@ class Heads:
             raise explain_other_chain(quantity(chain), self._chain_id).fault()
         header = read_header(latest)
         self._check_age(header.block())
-        answered_s = self._clock()
+        answered_s, self._unanswered_s = self._clock(), None
         block = header.block()
         if self._head is not None and self._head.block.hash == block.hash:
             self._check_moves()
@@ -330,7 +331,7 @@ class Heads:
         where a fee that changes was measured."""
         if self._dialect is None:
             return _PROBE_AGAIN_S
-        return _FEE_AGE_S if self._dialect.data_fee.wei else math.inf
+        return _FEE_AGE_S if self._dialect.drops_tips or self._dialect.data_fee.wei else math.inf
 
     def _check_age(self, block: BlockRef) -> None:
         age_s = int(self._wall()) - block.timestamp_s

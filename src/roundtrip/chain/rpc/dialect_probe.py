@@ -37,8 +37,12 @@ _GAS = 10_000_000
 """Far above the intrinsic gas, which on nitro has the fee for the data in it."""
 _MAX_WEI = 10**30
 _SECONDS_LATER, _NUMBERS_LATER = 36, 3
-_SMALL_POOL, _LARGE_POOL = 30_000_000, 60_000_000
-"""Between these a call's gas is not taken for the pool: nitro gives one call 32 M."""
+_NITRO_POOL, _LARGE_POOL = 30_000_000, 60_000_000
+"""Nitro gives one call at most 32 M, so from there on a call's gas does not show the pool."""
+_USED_BEFORE = 100_000
+"""More than a call uses before it reads the gas that is left."""
+MIN_POOL = 20_000_000
+"""With less, no sale under the highest gas limit can be run."""
 
 
 class _Error(msgspec.Struct):
@@ -147,12 +151,20 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei:
         dialect = GETH if own_numbers else NITRO
     else:
         raise explain_unknown_form(_describe_end(reverted), _describe_end(starved)).fault()
-    pool = dialect.gas_pool
-    if pool is not None and not _SMALL_POOL < (given := abi.uint_at(called, 2) or GAS_POOL) < _LARGE_POOL:
-        pool = given
+    pool = None if dialect.gas_pool is None else _read_pool(dialect, abi.uint_at(called, 2))
     fee = DataFee(data_gas * base_fee_wei, base_fee_wei)
     measured = replace(dialect, gas_pool=pool, data_fee=fee)
     return ProbedDialect(measured, number, time_s, len(blocks) > 2)
+
+
+def _read_pool(dialect: Dialect, given: int | None) -> int | None:
+    """The pool, by the gas that a plain call got. Raises NodeFault where it is too small for one trade."""
+    lowest = _NITRO_POOL if dialect == NITRO else GAS_POOL - _USED_BEFORE
+    pool = GAS_POOL if given is None or lowest < given < _LARGE_POOL else given // 10**6 * 10**6
+    if pool < MIN_POOL:
+        why = f"the node gives one request {pool:,} gas, and a check needs {MIN_POOL:,}"
+        raise NodeFault(why, "raise its rpc.gascap, or use another node")
+    return pool
 
 
 def _decode_words(call: _ProbeCall) -> tuple[int | None, int | None]:
@@ -190,4 +202,4 @@ async def speaks_dialect(
         probed = read_probe(answer, on_chain, pinned, base_fee_wei).dialect
     except NodeFault as fault:
         return False if dialect is not None else fault
-    return dialect is None or probed.name == dialect.name
+    return dialect is None or probed == dialect

@@ -84,7 +84,10 @@ async def contract_accepts(
     pinned, wrapped = {"blockHash": at.hash}, unwrap(signature)
     (code,) = await node.batch([RpcCall("eth_getCode", [wallet, pinned])], meter)
     if not hex_bytes(code):
-        return wrapped is not None and await _deployed_accepts(node, pinned, wallet, hashes, wrapped, meter)
+        if wrapped is None or must_be_secret:
+            # Whether others may know the approval cannot be asked of a contract that is not there yet.
+            return False
+        return await _deployed_accepts(node, pinned, wallet, hashes, wrapped, meter)
     inner = signature if wrapped is None else wrapped.signature
     calls = [_validity_call(wallet, hashed, inner, pinned) for hashed in hashes]
     answers = await _ask_contract(node, calls, meter)

@@ -36,7 +36,7 @@ async def search(visit: Visit) -> Response:
     if result["kind"] == "transaction" and result["transaction"]:
         return visit.redirect(f"/transaction/{result['transaction']['hash']}")
     near = [] if result["kind"] != "nothing" else (await visit.ask(_SUGGEST, query=query))["rows"]
-    return visit.show("found.html", found=result, near=near)
+    return visit.show("found.html", found=result, near=near, page=None)
 
 
 async def show_suggestions(visit: Visit) -> Response:

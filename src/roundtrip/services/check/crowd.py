@@ -214,8 +214,12 @@ class CrowdPart:
 
 
 WHOLE_CROWD = CrowdPart()
-_SMALL_CALLS, _SMALL_GAS = 9, 60_000
-"""A wallet's approvals, reads and swaps of money, and what each uses at least."""
+MAX_PARTS = 3
+"""So every wallet trades in the company of eight others at least: some tokens refuse whoever sells after
+others. A token that uses so much gas that this does not do is not judged. What data costs is not the token's
+doing, and adds parts."""
+_SMALL_CALLS, _SMALL_GAS = 8, 60_000
+"""A wallet's calls beside its trades and its approval of the token, and what each uses."""
 _POOL_USED_BPS = 8000
 """The share of a node's gas pool that plans count on: sells use other gas than buys."""
 
@@ -223,21 +227,35 @@ _POOL_USED_BPS = 8000
 def crowd_parts(run: CheckSession, main: CompletedBuy, wallets: Sequence[CrowdWallet]) -> int:
     """In how many simulations the crowd trades, so that each fits the gas that a node gives a simulation, by
     the gas that the main wallet's buy and approvals used, of which no wallet of the crowd may use more than
-    its limit. One for ordinary tokens."""
-    small_gas = _SMALL_CALLS * max(_SMALL_GAS, main.approve_gas)
+    its limit. One for ordinary tokens. 0: no number of parts that the crowd may be split into does."""
     trade_gas = min(main.gas, run.means.policy.crowd_gas_limit + data_gas(run))
+    small_gas = _SMALL_CALLS * (_SMALL_GAS + data_gas(run, "0x")) + main.approve_gas
+    parts = min(max(1, len(wallets)), _count_parts(run, wallets, main.gas, trade_gas, small_gas))
+    return parts if parts <= most_parts(run, wallets) else 0
+
+
+def most_parts(run: CheckSession, wallets: Sequence[CrowdWallet]) -> int:
+    """Into how many parts the crowd may be split."""
+    trade_gas, small_gas = data_gas(run), _SMALL_CALLS * data_gas(run, "0x")
+    of_data = _count_parts(run, wallets, trade_gas, trade_gas, small_gas) if trade_gas else 0
+    return min(max(1, len(wallets)), MAX_PARTS + of_data)
+
+
+def _count_parts(
+    run: CheckSession, wallets: Sequence[CrowdWallet], main_gas: int, trade_gas: int, small_gas: int
+) -> int:
     gas = 0
     for wallet in wallets:
         sells_count = run.means.policy.pieces if wallet.way == "pieces" else 1
         gas += trade_gas * (sells_count + (2 if wallet.again_wei else 1)) + small_gas
-    room = pool_gas(run) * _POOL_USED_BPS // BPS - main.gas - small_gas
-    return min(max(1, len(wallets)), -(-gas // max(1, room)))
+    room = pool_gas(run) * _POOL_USED_BPS // BPS - main_gas - small_gas
+    return -(-gas // max(1, room))
 
 
-def data_gas(run: CheckSession) -> int:
-    """What a trade's data costs in gas, or more."""
+def data_gas(run: CheckSession, calldata: str = "") -> int:
+    """What a call's data costs in gas, or more; without ``calldata`` that of a trade."""
     fee = run.head.known_dialect().data_fee
-    return fee.gas(_TRADE_DATA, run.environments[0].base_fee_wei)
+    return fee.gas(calldata or _TRADE_DATA, run.environments[0].base_fee_wei)
 
 
 _TRADE_DATA = "0x" + "ff" * 300

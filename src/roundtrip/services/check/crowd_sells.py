@@ -80,11 +80,12 @@ def choose_sellers(
     return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused), left_out), 0)
 
 
-def limits_gas(run: CheckSession, sells: CrowdSells) -> int:
-    """The gas limits of all its buys and sells together, and what their data costs."""
+def limits_gas(run: CheckSession, sells: CrowdSells, main: CompletedBuy) -> int:
+    """The gas limits of all its buys, approvals and sells together, and what their data costs."""
     policy, more_gas = run.means.policy, data_gas(run)
+    approve_gas = max(policy.approve_gas_limit, main.approve_gas * 3 // 2) + more_gas
     with_data = [replace(member, buy_gas=member.buy_gas + more_gas) for member in sells.members]
-    return sum(_limits_gas(policy, member, member.sell_gas + more_gas) for member in with_data)
+    return sum(_limits_gas(policy, member, member.sell_gas + more_gas) + approve_gas for member in with_data)
 
 
 def _limits_gas(policy: Policy, member: Member, sell_gas: int) -> int:

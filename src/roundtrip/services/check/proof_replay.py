@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.recorder import CallComparer
@@ -128,6 +128,8 @@ async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
         if await _state_is_gone(claim, node):
             raise CannotReplayHere(f"your node no longer has the state of block {block.number}")
         probed = await probe(node, block, claim.evidence.block_base_fee_wei)
+        if isinstance(node, Node):
+            node.note_data_fee(probed.dialect.data_fee)
         if probed.dialect.name != claim.proof.dialect:
             raise CannotReplayHere(
                 f"your node is of kind {probed.dialect.name}, and the check was made on one of kind "
@@ -141,10 +143,15 @@ async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
 
 def _check_data_fee(claim: Claim, dialect: Dialect) -> None:
     """Checks that the file's fee for data, measured some seconds before its block, is near the block's own:
-    it raises every gas limit. Raises NodeContradicts."""
+    it raises every gas limit. Checks that the node gives a request as much gas as the check's: requests are
+    planned by it. Raises NodeContradicts, CannotReplayHere."""
     claimed, actual = claim.proof.data_fee_wei, dialect.data_fee.wei
-    if not actual <= 2 * claimed <= 4 * actual:
+    if not actual <= claimed * 3 // 2 <= 3 * actual:
         raise NodeContradicts(f"a call's data cost {claimed} wei by the file and {actual} wei on the chain")
+    if claim.proof.gas_pool != dialect.gas_pool:
+        raise CannotReplayHere(
+            f"your node gives a request {dialect.gas_pool} gas, and the check's gave {claim.proof.gas_pool}"
+        )
 
 
 async def _check_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:

@@ -29,7 +29,7 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
-from .crowd import WHOLE_CROWD, CrowdPart, pool_gas
+from .crowd import WHOLE_CROWD, CrowdPart, most_parts, pool_gas
 from .crowd_sells import (
     CrowdSells,
     Isolation,
@@ -124,6 +124,7 @@ _Sell = _ProbeSell | _HandOver | _Pull | _CrossSell | _CrowdSell | _CompanySell 
 _Plans = dict[_Sell, Plan]
 _SellResults = dict[_Sell, PlanResult]
 _Crowds = dict[_CrowdSell, CrowdSells | Missing]
+_Sellers = dict[_CrowdSell, CrowdSells]
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
@@ -172,8 +173,10 @@ async def ask_sell_round(
     groups = _plan_sells(run, trials, crowds)
     results = await _send_groups(run, trials, groups)
     venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
-    crowds, short = _split_crowds(run, trials, launch, crowds, results)
-    short |= _crowds_that_got_less(run, trials, crowds, results)
+    crowds, split = _split_crowds(run, trials, launch, crowds, results)
+    if split:
+        results |= await _send_groups(run, trials, _plan_crowds(run, trials, split))
+    short = _crowds_that_got_less(run, trials, crowds, results)
     crowds |= short
     short |= _crowds_short_of_gas(run, trials, crowds, results)
     crowds |= short
@@ -183,11 +186,9 @@ async def ask_sell_round(
         for sell, plan in group.items()
         if len(group) > 1 and (isinstance(results[sell], Missing) or _brought_less(venues, sell))
     ]
-    repeated += [
-        {sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in short.items() if sells.members
-    ]
-    # A crowd of which no wallet has enough gas is sent no more: it is read again as one that did not trade.
-    if repeated or short:
+    repeated += _plan_crowds(run, trials, short)
+    # A crowd of which no wallet has enough gas is sent no more: it counts as one that did not trade.
+    if repeated or short or split:
         results |= await _send_groups(run, trials, repeated)
         venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
     again = _plan_isolation(run, trials, venues, crowds, launch)
@@ -216,6 +217,8 @@ def _choose_crowds(
     for number, trial in enumerate(trials):
         main = trial.completed_buy("probe")
         if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
+            if not trial.crowd_parts:
+                crowds[_CrowdSell(number)] = GAS_POOL_SPENT
             for part in WHOLE_CROWD.split(trial.crowd_parts):
                 crowds[_CrowdSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
             recalled = choose_recalled(run, trial, launch, main) if trial.recalled_wallets else None
@@ -265,6 +268,11 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: _Crowds) ->
     return groups
 
 
+def _plan_crowds(run: CheckSession, trials: list[VenueTrial], crowds: _Sellers) -> list[_Plans]:
+    trading = ((sell, sells) for sell, sells in crowds.items() if sells.members)
+    return [{sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in trading]
+
+
 def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan:
     amount_raw, main = amount_of_size(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
     assert main is not None
@@ -277,16 +285,16 @@ def _split_crowds(
     launch: AnyLaunch | Missing | None,
     crowds: _Crowds,
     results: _SellResults,
-) -> tuple[_Crowds, dict[_CrowdSell, CrowdSells]]:
-    """The crowds, with each that used up the node's gas pool in smaller parts, and these parts. They fit even
-    where each trade uses up its limit."""
-    kept, again = dict(crowds), dict[_CrowdSell, CrowdSells]()
+) -> tuple[_Crowds, _Sellers]:
+    """The crowds, each that used up the node's gas pool in parts that fit by their limits; and these parts."""
+    kept, again = dict(crowds), _Sellers()
     for sell, sells in crowds.items():
         trial, main = trials[sell.venue], trials[sell.venue].completed_buy("probe")
         if isinstance(sells, Missing) or main is None or results.get(sell) != GAS_POOL_SPENT or sell.recalled:
             continue
-        parts = min(len(sells.members), 1 + 2 * limits_gas(run, sells) // pool_gas(run))
-        if parts < 2:
+        room = pool_gas(run) - main.gas * 3 // 2
+        parts = max(2, 1 + limits_gas(run, sells, main) // max(1, room))
+        if sell.part.step * parts > most_parts(run, trial.crowd_wallets):
             continue
         del kept[sell]
         for part in sell.part.split(parts):
@@ -299,7 +307,7 @@ def _split_crowds(
 
 def _crowds_that_got_less(
     run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
-) -> dict[_CrowdSell, CrowdSells]:
+) -> _Sellers:
     """The crowds again, each wallet with what its buys brought, where the venue gave less than its formula
     says."""
     again = {}
@@ -316,7 +324,7 @@ def _crowds_that_got_less(
 
 def _crowds_short_of_gas(
     run: CheckSession, trials: list[VenueTrial], crowds: _Crowds, results: _SellResults
-) -> dict[_CrowdSell, CrowdSells]:
+) -> _Sellers:
     """The crowds again, fewer of them and each with as much gas for a sell as the main wallet took, where
     some sell failed that had less. A crowd may be left with no wallet: then it counts as one that did not
     trade."""

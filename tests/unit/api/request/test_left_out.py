@@ -76,8 +76,8 @@ def test_null_is_left_out_within_calls() -> None:
     assert read_params(simulate, nulls) == plain
     with pytest.raises(ParamFault, match=r"calls\[0\].to"):
         read_params(simulate, {"from": ADDRESS, "calls": [{"to": None}]})
-    with pytest.raises(ParamFault, match='"gas" is not an argument of calls'):
-        read_params(simulate, {"from": ADDRESS, "calls": [{**call, "gas": None}]})
+    with pytest.raises(ParamFault, match='"tip" is not an argument of calls'):
+        read_params(simulate, {"from": ADDRESS, "calls": [{**call, "tip": None}]})
 
 
 def test_inner_objects_alone_and_in_lists() -> None:

@@ -150,11 +150,26 @@ def test_the_fee_for_data_is_what_a_call_uses_beyond_its_instructions(
 
 
 @pytest.mark.parametrize(
-    ("given", "pool"),
-    [(49_978_000, POOL), (31_977_220, POOL), (24_000_000, 24_000_000), (2**63 - 1, 2**63 - 1)],
-    ids=["the usual", "nitro's most for a call", "less", "no limit"],
+    ("dialect", "given", "pool"),
+    [
+        (GETH, 49_978_000, POOL),
+        (GETH, 39_978_000, 39_000_000),
+        (GETH, 24_000_000, 24_000_000),
+        (GETH, 2**63 - 1, (2**63 - 1) // 10**6 * 10**6),
+        (NITRO, 31_977_220, POOL),
+        (NITRO, 24_300_000, 24_000_000),
+    ],
 )
-def test_the_pool_is_the_usual_one_unless_a_plain_call_has_other_gas(given: int, pool: int) -> None:
-    on_chain = raw(words(PINNED.number, TIME_S, given))
-    assert probed(raw(GETHS), on_chain).dialect.gas_pool == pool
-    assert probed(raw(ANVILS), on_chain).dialect.gas_pool is None
+def test_the_pool_is_the_usual_one_unless_a_plain_call_has_other_gas(
+    dialect: Any, given: int, pool: int
+) -> None:
+    """Nitro gives one call 32 M at most."""
+    number, sample = (PARENT, NITROS) if dialect is NITRO else (PINNED.number, GETHS)
+    on_chain = raw(words(number, TIME_S, given))
+    assert probed(raw(sample), on_chain).dialect.gas_pool == pool
+    assert probed(raw(ANVILS), HERE).dialect.gas_pool is None
+
+
+def test_a_node_whose_pool_is_too_small_for_a_trade_is_refused() -> None:
+    with pytest.raises(NodeFault, match="gives one request 12,000,000 gas, and a check needs 20,000,000"):
+        probed(raw(GETHS), raw(words(PINNED.number, TIME_S, 12_300_000)))

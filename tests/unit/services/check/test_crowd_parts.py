@@ -24,24 +24,34 @@ def buy(gas: int, approve_gas: int = 46_000) -> CompletedBuy:
     ("gas", "approve_gas", "parts"),
     [
         (150_000, 46_000, 1),
-        (220_000, 70_000, 1),
-        (300_000, 160_000, 2),
+        (150_000, 1_200_000, 2),
+        (300_000, 160_000, 1),
         (980_000, 46_000, 3),
         (2_650_000, 46_000, 3),
-        (16_000_000, 46_000, 4),
+        (16_000_000, 46_000, 0),
     ],
-    ids=["ordinary", "a fee for data", "five times that fee", "0.85 M a transfer", "2.5 M", "all it may"],
+    ids=["ordinary", "a dear approval", "some gas", "0.85 M a transfer", "2.5 M", "all it may"],
 )
 def test_the_parts_follow_the_gas_that_the_main_wallet_used(gas: int, approve_gas: int, parts: int) -> None:
     assert crowd_parts(session(), buy(gas, approve_gas), drawn()) == parts
 
 
-def test_what_data_costs_is_beyond_the_limit_of_a_trade() -> None:
-    fee = DataFee(1_139_000 * ENVIRONMENT.base_fee_wei)
-    dear = replace(HEAD, dialect=replace(NITRO, data_fee=fee))
-    main = buy(4_000_000, 1_200_000)
-    assert crowd_parts(session(), main, drawn()) == 15
-    assert crowd_parts(replace(session(), head=dear), main, drawn()) == 23
+@pytest.mark.parametrize(
+    ("data_gas", "gas", "approve_gas", "parts"),
+    [
+        (22_780, 220_000, 70_000, 1),
+        (22_780, 16_000_000, 2_000_000, 0),
+        (1_139_000, 1_300_000, 1_200_000, 22),
+        (1_139_000, 4_000_000, 1_200_000, 27),
+    ],
+)
+def test_what_data_costs_adds_parts_and_what_the_token_does_none_beyond_three(
+    data_gas: int, gas: int, approve_gas: int, parts: int
+) -> None:
+    """So a token cannot have each wallet trade alone."""
+    fee = DataFee(data_gas * ENVIRONMENT.base_fee_wei)
+    run = replace(session(), head=replace(HEAD, dialect=replace(NITRO, data_fee=fee)))
+    assert crowd_parts(run, buy(gas, approve_gas), drawn()) == parts
 
 
 def test_a_node_with_a_smaller_pool_gets_more_parts() -> None:
