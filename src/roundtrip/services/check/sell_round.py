@@ -286,7 +286,7 @@ def _split_crowds(
     crowds: _Crowds,
     results: _SellResults,
 ) -> tuple[_Crowds, _Sellers]:
-    """The crowds, each that used up the node's gas pool in parts that fit by their limits; and these parts."""
+    """The crowds, each that used up the node's gas pool in parts that fit by their limits; and the parts."""
     kept, again = dict(crowds), _Sellers()
     for sell, sells in crowds.items():
         trial, main = trials[sell.venue], trials[sell.venue].completed_buy("probe")
