@@ -249,7 +249,7 @@ async def test_more_tokens_than_there_are(
 # --- what can be traded ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("slippage", [0, -1, 5001, 1.5, "100", None, True])
+@pytest.mark.parametrize("slippage", [0, -1, 5001, 1.5, "100", True])
 async def test_slippage_out_of_bounds(ctx: Context, built: Built, wallet: Signer, slippage: object) -> None:
     for side in ("buy", "sell"):
         given = {"amount": "0.1", "slippageBps": slippage}

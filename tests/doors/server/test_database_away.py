@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.sharing.places import MAX_LINE
 from roundtrip.devnet import world
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
@@ -89,8 +90,14 @@ class Service:
         return bool((await self.health())["ok"])
 
     async def all(self) -> list[Came]:
-        """Everything at once."""
-        came = await asyncio.gather(*(self.ask(*one) for one in self.asked))
+        """Everything, as much at once as the line of one caller holds."""
+        line = asyncio.Semaphore(MAX_LINE)
+
+        async def ask_in_line(name: str, arguments: dict[str, Any]) -> Came:
+            async with line:
+                return await self.ask(name, arguments)
+
+        came = await asyncio.gather(*(ask_in_line(*asked) for asked in self.asked))
         self.came += came
         return came
 

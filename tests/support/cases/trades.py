@@ -93,7 +93,7 @@ BAD_SIMULATIONS: list[Arguments] = [
     {"from": 5, "to": HERE},
     {"from": HERE, "to": "vitalik.eth"},
     {"from": HERE, "to": HERE[2:]},
-    {"from": HERE, "to": HERE, "gas": "1"},
+    {"from": HERE, "to": HERE, "gas": "none"},
     {"from": HERE, "to": HERE, "sender": HERE},
     {"from": HERE, "to": HERE, "data": "0x1"},
     {"from": HERE, "to": HERE, "data": "0xzz"},

@@ -33,12 +33,13 @@ BAD_ADDRESSES: list[Arguments] = [
     {"address": 5},
     {"address": None},
     {"address": [HERE]},
-    {"address": HERE, "x": 1},
 ]
+STRANGER: Arguments = {"address": HERE, "x": 1}
+"""An unknown argument, which is bad_input everywhere."""
 
 GOOD: Good = {"wallet_history": WALLETS, "linked_wallets": WALLETS}
 
 BAD: Bad = {
-    name: [(arguments, "bad_address") for arguments in BAD_ADDRESSES]
+    name: [*((arguments, "bad_address") for arguments in BAD_ADDRESSES), (STRANGER, "bad_input")]
     for name in ("wallet_history", "linked_wallets")
 }
