@@ -193,7 +193,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection if its request head is too large, its request is late, it pipelines too many
     requests, its client does not read the answer, or it has no place in ``places``. A connection of an
     address that was told to come later is not read until then. ``starts``: starts the requests. ``name``:
-    whose a request is."""
+    names the caller of a request."""
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ MAX_STARTS = 16
 
 
 class FairStarts:
-    """Lets a crowd wait behind itself. Refuses nobody: a warm answer costs what a refusal costs. The length
-    of a turn is fixed. ``call_soon``: calls in the next turn."""
+    """Starts the requests of each name in turn. It refuses none: a warm answer costs what a refusal costs.
+    The length of a turn is fixed. ``call_soon``: calls in the next turn."""
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> None:
         self._call_soon = call_soon

@@ -57,8 +57,8 @@ NOBODY = FlightCaller()
 
 
 class RunPlace:
-    """The place of one run. While the run waits for a lane of the node, somebody else may have the place;
-    then the run goes on at once, beyond the number of places if need be: a lane has few of its own."""
+    """The place of one run. While the run waits for a lane of the node, another run may take the place.
+    After the lane it goes on at once, even if all places are taken: a lane admits few runs."""
 
     def __init__(self, places: "RunPlaces", caller: FlightCaller) -> None:
         self._places = places
@@ -116,7 +116,7 @@ class RunPlaces:
     _in_lanes: int = 0
     _under_way: Counter[str] = field(default_factory=Counter)
     _lines: OrderedDict[str, deque[Turn]] = field(default_factory=OrderedDict)
-    """The line whose turn it is comes first."""
+    """In the order of their turns."""
     _waiting: int = 0
     _waiting_bytes: int = 0
 
@@ -133,7 +133,7 @@ class RunPlaces:
         return max(1, self.places // 3)
 
     def take_now(self, caller: FlightCaller) -> RunPlace | None:
-        """A place, if the run may start at once: nobody before it could start."""
+        """A place if the run may start at once. None: it has to wait, or its caller has others that wait."""
         if caller.name in self._lines or not self._may_start(caller):
             return None
         return self._start(caller)
@@ -210,7 +210,7 @@ class RunPlaces:
         self._serve()
 
     def _displace(self, length: int) -> bool:
-        """Refuses the newest of the longest line for somebody whose line is shorter by more than one."""
+        """Refuses the newest run of the longest line, if that line is longer by more than one."""
         longest = max(self._lines.values(), key=len, default=deque[Turn]())
         if len(longest) <= length + 1:
             return False
