@@ -13,6 +13,7 @@ from .sales import Sale
 from .venue_code import enough, fee_like_bps, parts, sells_by_second_route_only, sells_in_pieces_only
 from .venue_reading import VenueReading
 
+NO_POOL = "No v3 or v4 pool trades this token."
 _STANDARD_ONLY = "Only the standard pools were checked."
 
 _NODE_FAULT_LENGTH = 240
@@ -67,7 +68,7 @@ def _venue_sentence(
     policy: Policy,
 ) -> str:
     if code == "no_pool":
-        return _closed_text(evidence, policy) or "No pool trades this token."
+        return _closed_text(evidence, policy) or NO_POOL
     count = sum(reading.status != "absent" for reading in readings)
     pools = "Its only pool" if count == 1 else f"None of its {count} pools"
     if code == "empty_pool":

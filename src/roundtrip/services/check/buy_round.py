@@ -23,6 +23,7 @@ from roundtrip.chain.simulate.request import (
 )
 from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
@@ -76,7 +77,6 @@ from .session import (
 
 Role = Literal["token", "weth", "usdg"]
 
-_OUT_OF_GAS = "out of gas"
 _SMALLER_SIZES: tuple[Size, ...] = ("tenth", "hundredth")
 """Tried where a venue does not fill the main buy."""
 
@@ -349,7 +349,8 @@ async def _with_more_buys(
 ) -> list[VenueTrial]:
     """The venues with the buys that the first batch makes necessary, each in a simulation of its own. Sends
     one batch, or none."""
-    trials = [trial for venue in venues if venue.exists() for trial in _more_buys(venue)]
+    policy = run.means.policy
+    trials = [trial for venue in venues if venue.exists() for trial in _more_buys(venue, policy)]
     plans: dict[_CrowdBuy | BuyTrial, Plan | Missing] = {trial: _buy_plan(run, trial) for trial in trials}
     measured = [venue for venue in venues if _is_to_measure(run, venue, launch)]
     for venue in measured:
@@ -421,18 +422,25 @@ def _crowd_buy_plan(run: CheckSession, venue: VenueTrial) -> Plan | Missing:
     return probe_plans.buy_plan(venue.place, run.setting, env, "probe", amount_raw, blocks)
 
 
-def _more_buys(venue: VenueTrial) -> Iterator[BuyTrial]:
+def _more_buys(venue: VenueTrial, policy: Policy) -> Iterator[BuyTrial]:
     """Smaller buys where the main one was not filled, and side buys that ran out of gas, or were not run
     because their simulation did."""
     by_size = {buy.size: buy.outcome for buy in venue.buys}
     main = by_size.get("probe")
     if not isinstance(main, CompletedBuy) or not is_filled(main):
         yield from (BuyTrial(venue.place, size) for size in _SMALLER_SIZES)
+    main_gas = main.gas if isinstance(main, CompletedBuy) else 0
     for size in SIDE_SIZES:
         outcome = by_size.get(size)
-        is_starved = isinstance(outcome, RefusedCall) and outcome.reason == _OUT_OF_GAS
+        is_starved = isinstance(outcome, RefusedCall) and _is_starved(max(outcome.gas, main_gas), policy)
         if is_starved or outcome == GAS_POOL_SPENT:
             yield BuyTrial(venue.place, size)
+
+
+def _is_starved(gas: int, policy: Policy) -> bool:
+    """True where a side buy had too little gas, if it needs as much as this. Its reason does not say so: a
+    pool gives its own where the token in it runs out of gas, and keeps a part for itself."""
+    return 4 * gas >= 3 * policy.side_buy_gas_limit
 
 
 # --- contracts that may read the block number ------------------------------------------------------

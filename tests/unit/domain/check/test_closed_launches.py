@@ -64,8 +64,8 @@ WORDS: tuple[tuple[str, LaunchRecord, str], ...] = (
     ("swept at no known time", gone("swept"), UNTIL),
     ("rescued", gone("rescued", NOW_S - 90_000),
      "The launchpad cancelled this launch and emptied its curve: you cannot trade it."),
-    ("pooled, and gone", gone("pooled", NOW_S - 9), "No pool trades this token."),
-    ("on its curve", launch(), "No pool trades this token."),
+    ("pooled, and gone", gone("pooled", NOW_S - 9), "No v3 or v4 pool trades this token."),
+    ("on its curve", launch(), "No v3 or v4 pool trades this token."),
 )  # fmt: skip
 
 
