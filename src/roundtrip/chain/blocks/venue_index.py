@@ -6,12 +6,13 @@ few calls and changes no verdict.
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.domain.base.types import Address, parse_address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import MOST_OTHERS_NAMED, OtherPool, Venue
 from roundtrip.venues import LISTINGS, abi
 from roundtrip.venues.base import Contracts, Log
 
@@ -50,7 +51,7 @@ class VenueIndex:
         self._span = MOST_BLOCKS_A_CALL
         self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
         self._token_at: dict[str, Address] = {}
-        self._others: OrderedDict[Address, set[str]] = OrderedDict()
+        self._others: OrderedDict[Address, dict[str, Address]] = OrderedDict()
         self._crowded: set[Address] = set()
         self._with_history: set[Address] = set()
         self._forgot = False
@@ -63,14 +64,14 @@ class VenueIndex:
         return self._start != 0 and token not in self._with_history
 
     def add_history(
-        self, token: Address, venues: Iterable[Venue], others: Iterable[str], complete_to: int | None
+        self, token: Address, venues: Iterable[Venue], others: Iterable[OtherPool], complete_to: int | None
     ) -> None:
         """Adds what the database knows of ``token``: its venues, oldest first, and its pools against a quote
         that is no money. ``complete_to``: the database has every venue up to that block; None: it has not."""
         known = self._venues.pop(token, [])
         for venue in (*venues, *known):
             self._add_venue(token, venue)
-        self._others.setdefault(token, set()).update(others)
+        self._others.setdefault(token, {}).update({pool.at: pool.against for pool in others})
         if complete_to is not None and self._start is not None and complete_to >= self._start - 1:
             self._with_history.add(token)
 
@@ -135,6 +136,11 @@ class VenueIndex:
         """How many further pools of the token were skipped because their quote is not money."""
         return len(self._others.get(token, ()))
 
+    def other_pools(self, token: Address) -> tuple[OtherPool, ...]:
+        """The first of these pools."""
+        known = self._others.get(token, {}).items()
+        return tuple(OtherPool(at, against) for at, against in islice(known, MOST_OTHERS_NAMED))
+
     def add(self, token: Address, venues: Iterable[Venue]) -> None:
         """Adds venues that were found another way."""
         for venue in venues:
@@ -184,9 +190,9 @@ class VenueIndex:
         return any(curve.quote_address == venue.quote_address for curve in curves)
 
     def _count(self, token: Address, venue: Venue) -> None:
-        seen = self._others.setdefault(token, set())
+        seen = self._others.setdefault(token, {})
         if len(seen) < MOST_COUNTED:
-            seen.add(venue.pool or venue.pool_id or "")
+            seen[venue.at() or ""] = venue.quote_address
         if len(self._others) > MOST_TOKENS:
             self._others.popitem(last=False)
 

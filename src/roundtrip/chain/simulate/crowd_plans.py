@@ -16,7 +16,17 @@ from roundtrip.domain.check.price import quote_raw
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Call
 
-from .legs import Setting, VenuePlace, piece_amounts, quote_read, route_to, slot_of, token_read
+from .legs import (
+    Setting,
+    VenuePlace,
+    little_buy,
+    nearly_all_amounts,
+    piece_amounts,
+    quote_read,
+    route_to,
+    slot_of,
+    token_read,
+)
 from .probe_plans import buy_block
 from .request import Plan, PlannedBlock, SimulatedStep
 
@@ -31,13 +41,15 @@ _DEPOSIT = "0xd0e30db0"
 @dataclass(frozen=True, slots=True)
 class Member:
     """A wallet of the crowd that sells. ``number``: its place in the crowd. ``held_raw``: what it can sell.
-    ``buy_gas`` and ``sell_gas``: the gas limits of its trades."""
+    ``buy_gas`` and ``sell_gas``: the gas limits of its trades. ``tries_part``: where all of it does not sell,
+    it tries nearly all."""
 
     number: int
     wallet: CrowdWallet
     held_raw: int
     buy_gas: int
     sell_gas: int
+    tries_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +279,22 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` the buy: the first that succeeds counts."""
+    """A sell that is tried ``after_s`` the buy: the first that succeeds counts. ``gas``: its limit; 0: that
+    of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
 
     after_s: int
     raw: int
+    gas: int = 0
+    others_buy: bool = False
+
+
+def part_attempts(after_s: int, raw: int, policy: Policy) -> tuple[Attempt, ...]:
+    """Attempts to sell nearly all of an amount, as a probe of nearly all makes them."""
+    return tuple(
+        Attempt(after_s, part_raw, policy.nearly_gas_limit, bool(number) and not nth)
+        for number in range(policy.nearly_rounds)
+        for nth, part_raw in enumerate(nearly_all_amounts(raw, policy))
+    )
 
 
 def isolated_plan(
@@ -321,7 +345,7 @@ def isolated_plan(
         passed_s -= BUY_GAP_S
     for number, attempt in enumerate(attempts):
         delay_s = max(1, attempt.after_s - passed_s)
-        blocks.append(PlannedBlock(delay_s, _attempt_steps(trader, attempts, number, sell_gas)))
+        blocks.append(_attempt_block(trader, attempts, number, sell_gas, delay_s))
         passed_s += delay_s
     return Plan(environment, tuple(blocks))
 
@@ -337,18 +361,25 @@ def _approvals(trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int) 
     return [trader.step(f"{prefix}-{n}", call, limit) for n, call in enumerate(approvals)]
 
 
-def _attempt_steps(
-    trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int, sell_gas: int
-) -> tuple[SimulatedStep, ...]:
+def _attempt_block(
+    trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int, sell_gas: int, delay_s: int
+) -> PlannedBlock:
     """A sell, between reads of the seller's balances, and the approvals for the next one."""
-    return (
+    attempt, setting, env = attempts[number], trader.setting, trader.environment
+    first: list[SimulatedStep] = []
+    if attempt.others_buy:
+        name, wei = f"{trader.label}-between-{number}", setting.policy.probe_wei
+        first = little_buy(trader.place, setting, env, env.receiver, name, wei)
+    steps = (
+        *first,
         _quote_read(trader, f"before-{number}"),
         _held_read(trader, f"had-{number}"),
-        trader.step(f"sell-{number}", sell_calls(trader, attempts[number].raw)[-1], sell_gas),
+        trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], attempt.gas or sell_gas),
         _quote_read(trader, f"after-{number}"),
         _held_read(trader, f"left-{number}"),
         *_approvals(trader, attempts, number + 1),
     )
+    return PlannedBlock(delay_s, steps, ((env.receiver, WEI_PER_ETH),) if first else ())
 
 
 def company_plan(
@@ -363,21 +394,21 @@ def company_plan(
     """Isolation round: the crowd buys as in the sell round, and then only these of it try to sell all they
     have, each in blocks of its own: a wallet may be marked by the block of its buy."""
     first = buy_block(place, setting, environment, "probe", amount_raw, bought.gas)
-    tries_count = len(company_attempts(0, setting.policy))
-    gas = {seller.number: tries_count * seller.sell_gas for seller in sellers}
+    tries = {member: company_attempts(member, setting.policy) for member in sellers}
+    gas = {seller.number: len(tries[seller]) * seller.sell_gas for seller in sellers}
     funded = [replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
     *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
-    tries = {member: company_attempts(member.held_raw, setting.policy) for member in sellers}
     approving = [step for member, trader in traders.items() for step in _approvals(trader, tries[member], 0)]
     held = [replace(_token_read(trader), label=f"{trader.label}-held") for trader in traders.values()]
     plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
     passed_s = 0
-    for number in range(tries_count):
+    for number in range(max(map(len, tries.values()))):
         for member, trader in traders.items():
-            delay_s = max(1, tries[member][number].after_s - passed_s)
-            plan.append(PlannedBlock(delay_s, _attempt_steps(trader, tries[member], number, member.sell_gas)))
-            passed_s += delay_s
+            if number < len(tries[member]):
+                delay_s = max(1, tries[member][number].after_s - passed_s)
+                plan.append(_attempt_block(trader, tries[member], number, member.sell_gas, delay_s))
+                passed_s += delay_s
     return Plan(environment, tuple(plan))
 
 
@@ -389,14 +420,15 @@ def company_trader(
     return CrowdTrader(place, setting, environment, wallet, f"m{member.number}")
 
 
-def company_attempts(raw: int, policy: Policy) -> tuple[Attempt, ...]:
+def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
     """Soon, after an hour and after a day. Half of it once: others' buys may bring an honest cap below the
     whole."""
-    whole_raw, half_raw = max(1, raw), max(1, raw // 2)
+    whole_raw, half_raw = max(1, member.held_raw), max(1, member.held_raw // 2)
     return (
         Attempt(policy.later_s, whole_raw),
         Attempt(policy.hour_s, half_raw),
         Attempt(policy.day_s, whole_raw),
+        *(part_attempts(policy.day_s, whole_raw, policy) if member.tries_part else ()),
     )
 
 

@@ -156,6 +156,8 @@ def exit_blocks(
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
     if probe.seller == "pieces":
         return _sell_in_pieces_blocks(out, setting, environment, planned_raw, approvals)
+    if probe.seller == "nearly all":
+        sells = _nearly_all_steps(out, setting, environment, probe, planned_raw)
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
@@ -180,16 +182,29 @@ def _add_other_buys(
     others = (environment.receiver, cast(environment, "company").receiver)
     steps: list[SimulatedStep] = []
     for number, other in enumerate(others):
-        name = f"company-{number}"
-        if not place.pays_eth():
-            route = route_to(place.venue.quote, setting)
-            fund = amm_v3.plan_eth_to(setting.contracts, route, half_raw, environment.gas_float_wei)
-            steps.append(SimulatedStep(f"{name}-fund", other, fund, limit))
-        calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, half_raw, other)
-        steps += [SimulatedStep(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
+        steps += _other_buy(place, setting, environment, other, f"company-{number}", half_raw, limit)
     budget_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
     balances = tuple((other, budget_wei + gas_float(setting.policy, environment)) for other in others)
     return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
+
+
+def _other_buy(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    other: Address,
+    name: str,
+    paid_raw: int,
+    limit: int,
+) -> list[SimulatedStep]:
+    """Another wallet's buy for ``paid_raw`` of the quote, which it buys first where it is not eth."""
+    steps = []
+    if not place.pays_eth():
+        route = route_to(place.venue.quote, setting)
+        fund = amm_v3.plan_eth_to(setting.contracts, route, paid_raw, environment.gas_float_wei)
+        steps.append(SimulatedStep(f"{name}-fund", other, fund, limit))
+    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, paid_raw, other)
+    return steps + [SimulatedStep(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
 
 
 def _transfer_and_sell_blocks(
@@ -205,6 +220,43 @@ def _transfer_and_sell_blocks(
     after = token_read("after-token", setting, environment, receiver)
     sell_block = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
     return PlannedBlock(probe.delay_s, (transfer,)), sell_block
+
+
+def _nearly_all_steps(
+    place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, held_raw: int
+) -> list[SimulatedStep]:
+    """Attempts to sell nearly all, the largest amount first, each with a read of the seller's balance after
+    it. Between the rounds another wallet buys a little."""
+    policy, buyer, contracts = setting.policy, environment.buyer, setting.contracts
+    amounts, steps = nearly_all_amounts(held_raw, policy), list[SimulatedStep]()
+    for number in range(policy.nearly_rounds):
+        if number:
+            size = size_wei(probe.size, policy)
+            steps += little_buy(place, setting, environment, environment.receiver, f"between-{number}", size)
+        for n, raw in enumerate(amounts, number * len(amounts)):
+            *_, sell = place.file.plan_sell(place.venue, setting.token, contracts, raw, buyer)
+            steps.append(SimulatedStep(f"sell-{n}", buyer, sell, policy.nearly_gas_limit))
+            steps.append(quote_read(f"after-{n}", place, setting, environment, buyer))
+    return steps
+
+
+def little_buy(
+    place: VenuePlace, setting: Setting, environment: Environment, other: Address, name: str, wei: int
+) -> list[SimulatedStep]:
+    """A buy by another wallet for a thousandth of ``wei``: it changes what the pool holds. None on curves, as
+    in ``_add_other_buys``."""
+    policy = setting.policy
+    paid_raw = quote_raw(wei // policy.fee_divisor, place.venue.quote, setting.market)
+    if place.venue.is_curve or slot_of(place.venue, setting) or not paid_raw:
+        return []
+    return _other_buy(place, setting, environment, other, name, paid_raw, policy.company_gas_limit)
+
+
+def nearly_all_amounts(held_raw: int, policy: Policy) -> list[int]:
+    """The amounts of one round of a probe of nearly all, the largest first."""
+    shares_bps = (*policy.nearly_bps, policy.half_bps)
+    amounts = [held_raw - policy.nearly_kept_raw, *(held_raw * bps // BPS for bps in shares_bps)]
+    return sorted({raw for raw in amounts if raw > 0}, reverse=True) or [held_raw]
 
 
 def _sell_in_pieces_blocks(

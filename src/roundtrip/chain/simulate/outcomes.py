@@ -19,9 +19,10 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
     Sold,
 )
+from roundtrip.domain.check.refusals import NOTHING_ARRIVED
 from roundtrip.venues import abi
 
-from .legs import VenuePlace, planned_sell_raw, sellable
+from .legs import VenuePlace, nearly_all_amounts, planned_sell_raw, sellable
 from .request import Results, StepResult
 
 NO_ROUTE = "no route to the money side"
@@ -76,7 +77,7 @@ def read_buy(
         return RefusedCall("buy", "the buy cost nothing, which no real trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     if received <= 0 and paid * 100 >= amount_raw * 99:
-        return RefusedCall("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
+        return RefusedCall("arrive", NOTHING_ARRIVED, results["buy"].gas_used)
     approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
     return CompletedBuy(
@@ -110,10 +111,8 @@ def read_sell(
     if paid <= 0:
         return RefusedCall("buy", "the buy cost nothing, which no real trade does", results["buy"].gas_used)
     held = sellable(bought, probe, policy)
-    buy_gas = results["buy"].gas_used
-    return read_exit(
-        results, sell_at or place, environment, probe, SellStart(paid, held, buy_gas, handed_raw)
-    )
+    start = SellStart(paid, held, results["buy"].gas_used, handed_raw).of(probe, policy)
+    return read_exit(results, sell_at or place, environment, probe, start)
 
 
 def read_measured_trip(
@@ -155,13 +154,21 @@ def read_measured_trip(
 @dataclass(frozen=True, slots=True)
 class SellStart:
     """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
-    amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale."""
+    amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale.
+    ``attempts_raw``: the amounts of one round, where nearly all is sold."""
 
     paid_raw: int
     held_raw: int
     buy_gas: int
     handed_raw: int | None = None
     prior_raw: int = 0
+    attempts_raw: tuple[int, ...] = ()
+
+    def of(self, probe: Probe, policy: Policy) -> "SellStart":
+        """The state before this probe's sell."""
+        if probe.seller != "nearly all":
+            return self
+        return replace(self, attempts_raw=tuple(nearly_all_amounts(self.held_raw, policy)))
 
 
 def read_exit(
@@ -182,6 +189,8 @@ def read_exit(
     held = start.held_raw
     pieces = probe.seller == "pieces"
     planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
+    if start.attempts_raw:
+        planned_raw = start.attempts_raw[completed[0] % len(start.attempts_raw)]
     before = _quote_at(results, "handed" if receiver else "held")
     after = _quote_at(results, "after" if pieces else f"after-{completed[0]}")
     remaining = _tokens_at(results, "after")
@@ -204,7 +213,7 @@ def read_exit(
     # Of a sell, the attempts up to the first that succeeded; of pieces, all.
     counted = range(len(sells) if pieces else completed[0] + 1)
     labels = tuple(f"sell-{number}" for number in counted)
-    gas = ("approve", *labels) if receiver else labels
+    gas = ("approve-", *labels) if receiver else labels
     return Sold(
         paid_raw=start.paid_raw,
         held_raw=held,
@@ -243,6 +252,16 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
     return None if result.ok else RefusedCall(leg, result.reason(), result.gas_used)
 
 
+def read_short(results: Results | Missing, moved_raw: int) -> int | None:
+    """How much less than ``moved_raw`` arrived when it was sent to a v3 pool; None: not measured, or
+    refused."""
+    if isinstance(results, Missing) or "pool-after" not in results or not results["pull"].ok:
+        return None
+    reads = [results[f"pool-{moment}"] for moment in ("before", "after")]
+    before, after = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
+    return None if before is None or after is None else moved_raw - (after - before)
+
+
 def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | RefusedCall | Missing:
     """The amounts that arrived when ``moved_raw`` tokens were transferred outside the pool."""
     if isinstance(results, Missing):
@@ -271,10 +290,13 @@ def _first_refused_call(results: Results, legs: tuple[tuple[str, _Leg], ...]) ->
 
 
 def _gas_between(
-    results: Results, prefixes: tuple[str, ...], place: VenuePlace, environment: Environment
+    results: Results, labels: tuple[str, ...], place: VenuePlace, environment: Environment
 ) -> int:
-    """The wei that the wallet paid for gas in these calls; 0 where the venue is not paid in eth."""
+    """The wei that the wallet paid for gas in these calls; 0 where the venue is not paid in eth. A label that
+    ends in a hyphen stands for all that begin with it."""
     if not place.pays_eth():
         return 0
     price = min(environment.max_fee_wei, environment.base_fee_wei + environment.tip_wei)
-    return price * sum(result.gas_used for label, result in results.items() if label.startswith(prefixes))
+    exact, prefixes = frozenset(labels), tuple(label for label in labels if label.endswith("-"))
+    counted = (name for name in results if name in exact or name.startswith(prefixes))
+    return price * sum(results[name].gas_used for name in counted)

@@ -172,7 +172,7 @@ def pull_plan(
     reason.
 
     Where a hook takes part in swaps the plan also reads what arrives of the pull, and of the same amount paid
-    out: what a swap takes beyond that is the pool's own fee.
+    out: what a swap takes beyond that is the pool's own fee. Of a v3 pool it reads what arrives of the pull.
     """
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
     bought_raw = max(1, bought.received_raw)
@@ -197,6 +197,10 @@ def pull_plan(
             received,
         ]
         payers.append((payer, WEI_PER_ETH))
+    elif place.venue.kind == amm_v3.KIND and place.venue.pool is not None:
+        pool = place.venue.pool
+        before, after = (token_read(f"pool-{n}", setting, environment, pool) for n in ("before", "after"))
+        steps += [before, pull_step, after]
     else:
         steps.append(pull_step)
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)

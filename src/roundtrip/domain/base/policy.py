@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-10"
+    version: str = "2026-11-28"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -28,6 +28,16 @@ class Policy:
     most_bps: int = 9800
     """The share that a round trip sells after others in the same simulation: they change what its buy brings,
     and its sell is planned before."""
+    nearly_kept_raw: int = 10
+    nearly_bps: tuple[int, ...] = (9900, 9800, 9500, 9000)
+    """Where a sale of all is refused: all but so many base units is tried, then these shares and half of it.
+    The first that sells counts. Some tokens want a rest kept, some take a tax on top, and some arrive a unit
+    short."""
+    nearly_rounds: int = 4
+    """How often these are tried. Another wallet buys a little between: whether an amount arrives short by a
+    unit depends on what the pool holds."""
+    nearly_gas_limit: int = 1_200_000
+    """For each of these sales: together they stay below the gas that nodes allow one simulation."""
     pieces: int = 10
     """Equal sales, spread over the day, that are tried where no single sale sells enough. Texts say "ten"."""
 

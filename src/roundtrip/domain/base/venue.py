@@ -82,6 +82,19 @@ class PoolFacts:
     quote_reserve_raw: int
 
 
+@dataclass(frozen=True, slots=True)
+class OtherPool:
+    """A pool of a token that no check trades in: ``at`` its address or id, ``against`` what is not money."""
+
+    wire: ClassVar[str] = "OtherPool"
+
+    at: str
+    against: Address
+
+
+MOST_OTHERS_NAMED = 3
+"""Anybody can make pools against a token of their own: so many are named, and the rest are counted."""
+
 DYNAMIC_FEE_FLAG = 0x800000
 """A pool key with this fee has its hook set the fee (LPFeeLibrary, v4-core 1.0.2)."""
 

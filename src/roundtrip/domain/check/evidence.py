@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
-from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.base.venue import OtherPool, PoolFacts, Venue
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Environment:
     Environments differ in what a contract can see of a wallet, as real wallets do: ``gas_float_wei`` held
     beyond the trade, ``size_bps`` of the nominal size, approvals of everything or of exactly the sold amount,
     ``approved_s`` before the sell, the approvals' gas limit (0: 1.5 times the measured gas), ``late_s``
-    beyond the nominal delay, and the gas limits that a sell is tried with in turn (none: the policy's).
+    beyond the nominal delay, the gas limits that a sell is tried with in turn (none: the policy's),
+    ``own_usdg_raw`` bought before, and in ``company``: other wallets buy between the buy and the sell.
     """
 
     wire: ClassVar[str] = "Environment"
@@ -50,9 +51,7 @@ class Environment:
     late_s: int = 0
     sell_gas_ladder: tuple[int, ...] = ()
     own_usdg_raw: int = 0
-    """Usdg that the wallet bought before, in its units: it also holds other money."""
     company: bool = False
-    """Other wallets buy between the buy and the sell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +280,7 @@ class EnvironmentBuy:
 class Probe:
     """One point of the grid: the size, the delay, the share that is sold, and the seller. ``pieces``: the
     buyer sells the share in equal sales, the last of them after the delay. ``second route``: it sells by the
-    venue's second route."""
+    venue's second route. ``nearly all``: the largest part that sells, of those that the policy tries."""
 
     wire: ClassVar[str] = "Probe"
 
@@ -289,7 +288,7 @@ class Probe:
     delay_s: int
     share_bps: int
     environment: int
-    seller: Literal["buyer", "receiver", "pieces", "second route"] = "buyer"
+    seller: Literal["buyer", "receiver", "pieces", "second route", "nearly all"] = "buyer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +410,8 @@ class VenueEvidence:
     transfer behind a buy or a sell, because routers and pools swallow its reason. None: it did not refuse, or
     was not tried. ``carried`` is tried where a hook takes part in swaps; RefusedCall: the token refused the
     transfer. ``crossed``: the outcome of selling here what was bought on the cheapest venue, paid in that
-    venue's quote; None: this venue is the cheapest, or nothing was bought elsewhere."""
+    venue's quote; None: this venue is the cheapest, or nothing was bought elsewhere. ``short_raw``: how much
+    less than all arrived at a v3 pool when all was sent to it; None: not measured."""
 
     wire: ClassVar[str] = "VenueEvidence"
 
@@ -425,6 +425,7 @@ class VenueEvidence:
     crossed: CellOutcome | None = None
     crowd: Crowd | Missing | None = None
     """None: no crowd traded here."""
+    short_raw: int | None = field(default=None, metadata={"added": True})
 
 
 Caller = Literal[
@@ -560,7 +561,10 @@ class Evidence:
     """All evidence of one check: judging this document again gives the same verdict.
 
     ``pools_found`` counts every pool; ``venues`` are the best of them by the amount bought, and every
-    candidate whose state or buy is not known.
+    candidate whose state or buy is not known. ``candidates_complete``: False where only the standard pools
+    were read (no index). ``left_out``: known pools that were not read, because there are too many.
+    ``launch`` None: not launched on a launchpad, or the network has none. ``given``: quotes with a balance
+    set in storage, because no swap brought them. ``deployer`` None: not known; requires an index.
     """
 
     wire: ClassVar[str] = "Evidence"
@@ -577,16 +581,11 @@ class Evidence:
     environments: tuple[Environment, ...] = ()
     venues: tuple[VenueEvidence, ...] = ()
     candidates_complete: bool = False
-    """False where only the standard pools were read (no index)."""
     pools_found: int = 0
     left_out: int = 0
-    """Known pools that were not read, because there are too many."""
     launch: AnyLaunch | Missing | None = None
-    """None: not launched on a launchpad, or the network has none."""
     given: tuple[Address, ...] = ()
-    """Quotes with a balance set in storage, because no swap brought them."""
     deployer: DeployerRecord | None = None
-    """None: not known; requires an index."""
     owner_calls: OwnerCalls | Missing | None = None
     """None: not tried, or there is no owner, or nothing sells."""
     holder_sells: HolderSells | Missing | None = None
@@ -597,3 +596,5 @@ class Evidence:
     """None: not tried, or the owner is not known."""
     numbers: NumberSubstitution | None = field(default=None, metadata={"added": True})
     """None: block numbers passed by themselves, or nothing of a trade reads them."""
+    other_pools: tuple[OtherPool, ...] = field(default=(), metadata={"added": True})
+    """Some of the pools that no check trades in, for their quote is not money."""

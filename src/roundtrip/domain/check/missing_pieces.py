@@ -32,7 +32,8 @@ from .venue_reading import Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
 _LEAST_LOSS = -BPS * BPS
-_SELLS = ("full", "hour", "day", "half", "pieces", "route")
+_NEARLY = ("nearly", "nearly_hour", "nearly_day")
+_SELLS = ("full", "hour", "day", "half", "pieces", "route", *_NEARLY)
 """The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
@@ -58,7 +59,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
         pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
         pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps]
-        pieces += [reading.half, reading.pieces, reading.route]
+        pieces += [*reading.nearly_sells(), reading.half, reading.pieces, reading.route]
         pieces += [reading.pool_fee_bps, reading.first_tax_bps, reading.cross_venue_loss_bps]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
@@ -101,7 +102,8 @@ def _combine(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
     }
     silent = [{outlook.status for outlook in outlooks if outlook.rank is None} for outlooks in outcomes]
     for status, code in (
-        ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("refused", "cannot_buy"), ("dry", "empty_pool")
+        ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("rounds", "unproven"), ("refused", "cannot_buy"),
+        ("dry", "empty_pool"),
     ):  # fmt: skip
         if all(silent) and any(status in statuses for statuses in silent):
             codes.add(code)
@@ -230,7 +232,9 @@ class _Venue:
             _choices(sell, (Sale(_LEAST_LOSS, BPS, True), _REFUSED))
             for sell in (reading.pieces, reading.route)
         )
-        return product(self._full_sells(), hours, days, halves, pieces, routes)
+        parts = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, self._policy.half_bps, True), _REFUSED)
+        nearly = (_choices(sell, parts) for sell in reading.nearly_sells())
+        return product(self._full_sells(), hours, days, halves, pieces, routes, *nearly)
 
     def _full_sells(self) -> list[SellResult]:
         reading = self._reading
@@ -260,8 +264,8 @@ class _Venue:
 
     def _counting(self, completed: VenueReading) -> list[str]:
         """The sells that ``fee_like_bps`` counts."""
-        names = ["full", "hour", "day"]
-        if not enough(completed.full, self._policy):
+        names = ["full", "hour", "day", *_NEARLY]
+        if not (enough(completed.full, self._policy) or enough(completed.nearly, self._policy)):
             names.append("half")
         if not any(enough(getattr(completed, name), self._policy) for name in names):
             names += ["pieces", "route"]

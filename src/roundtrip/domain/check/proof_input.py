@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import OtherPool, Venue
 
 from .evidence import DeployerRecord
 
@@ -49,8 +49,9 @@ class RecalledWallet:
 class ProofInputs:
     """``seed``: 32 bytes as ``0x`` hex, from which the wallets were drawn. ``venues``: known and possible
     venues of the token, in the order of the reads, also those that do not exist. ``others``: the number of
-    known pools that were not read, because no check trades for their quote. ``deep``: the check also tried
-    owner calls, and sells of ``indexed.holders``. ``recalled``: the newest first."""
+    known pools that were not read, because no check trades for their quote; ``other_pools``: some of them.
+    ``deep``: the check also tried owner calls, and sells of ``indexed.holders``. ``recalled``: the newest
+    first."""
 
     wire: ClassVar[str] = "Begun"
 
@@ -60,3 +61,4 @@ class ProofInputs:
     deep: bool = False
     indexed: IndexInputs = NOTHING
     recalled: tuple[RecalledWallet, ...] = field(default=(), metadata={"added": True})
+    other_pools: tuple[OtherPool, ...] = field(default=(), metadata={"added": True})

@@ -17,3 +17,10 @@ ROUTER_REASONS = frozenset(
     }
 )
 """Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
+
+NOTHING_ARRIVED = "nothing arrived for what was paid"
+POOL_GAVE_NOTHING = "the pool gave nothing for what was paid"
+"""Reasons of a buy that was paid for and brought nothing: the second where the pool's own event says so."""
+
+POOL_GOT_LESS = frozenset({"IIA"})
+"""Revert reasons of a v3 pool that received less than was sent to it."""

@@ -20,8 +20,34 @@ def enough(result: SellResult, policy: Policy) -> bool:
 
 
 def takes_sells(reading: VenueReading, policy: Policy) -> bool:
-    """True when some probe sold enough within a day, and equal blocks gave equal results."""
-    return reading.inconsistent is not True and any(enough(sell, policy) for sell in reading.sells())
+    """True when some probe sold enough within a day, equal blocks gave equal results, and sales do not end
+    within the hour."""
+    return (
+        reading.inconsistent is not True
+        and not stops_selling(reading, policy)
+        and any(enough(sell, policy) for sell in reading.sells())
+    )
+
+
+def stops_selling(reading: VenueReading, policy: Policy) -> bool:
+    """True where enough of it sells at once, and not enough after an hour nor after a day: who holds it
+    loses it. A result that is missing, or was not tried, is no refusal."""
+    soon, *laters = zip(reading.whole_sells(), reading.nearly_sells(), strict=True)
+    return (
+        any(enough(sell, policy) for sell in soon)
+        and all(
+            isinstance(whole, Sale | RefusedCall)
+            and not isinstance(nearly, Missing)
+            and not (enough(whole, policy) or enough(nearly, policy))
+            for whole, nearly in laters
+        )
+        and not enough(reading.pieces, policy)
+    )
+
+
+def sells_nearly_all(sell: SellResult, policy: Policy) -> bool:
+    """True for a sell of at least the smallest share that counts as nearly all."""
+    return isinstance(sell, Sale) and sell.share_bps >= policy.nearly_bps[-1]
 
 
 def needs_pieces(reading: VenueReading, policy: Policy) -> bool:
@@ -50,12 +76,12 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     """The largest loss that is not price impact: of the small round trip, a launch's first tax, and the sells
     that count.
 
-    These are the sells of all at once, after an hour and after a day, and of half where not enough sells at
-    once. Pieces and the second route count where none of these sells enough. What a wallet of the crowd loses
-    for what it is, or for what others do, counts always.
+    These are the sells of all and of nearly all at once, after an hour and after a day, and of half where not
+    enough sells at once. Pieces and the second route count where none of these sells enough. What a wallet of
+    the crowd loses for what it is, or for what others do, counts always.
     """
-    counted: list[SellResult] = [reading.full, reading.hour, reading.day]
-    if not enough(reading.full, policy):
+    counted: list[SellResult] = [*reading.whole_sells(), *reading.nearly_sells()]
+    if not (enough(reading.full, policy) or enough(reading.nearly, policy)):
         counted.append(reading.half)
     if not any(enough(sell, policy) for sell in counted):
         counted += [reading.pieces, reading.route]
@@ -132,7 +158,7 @@ def code_of_parts(parts: LossParts, policy: Policy) -> tuple[str, Level]:
 def group_of(reading: VenueReading, policy: Policy) -> int:
     """The ranking group. 0: all of it sold at once, after an hour and after a day. 1: most of it at once. 2:
     only a part, or only later."""
-    if not enough(reading.full, policy):
+    if not (enough(reading.full, policy) or sells_nearly_all(reading.nearly, policy)):
         return 2
     later = (reading.full, reading.hour, reading.day)
     return 0 if all(isinstance(sell, Sale) and sell.whole for sell in later) else 1

@@ -23,13 +23,14 @@ from .evidence import (
     Sold,
     VenueEvidence,
 )
+from .refusals import POOL_GAVE_NOTHING
 from .sales import Sale, SellResult, loss_bps, sell_result
 
 MAIN_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
 """The sizes a venue may be judged at, best first."""
 
 
-Status = Literal["absent", "dry", "refused", "keeps", "bought"]
+Status = Literal["absent", "dry", "refused", "rounds", "keeps", "bought"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,19 @@ class VenueReading:
     """The results of one venue. ``status`` Missing: one of ``may_be`` holds, but it is not known which.
 
     absent: no such pool. dry: the pool lacks liquidity to fill a buy. refused: it refuses buys. keeps: it
-    takes the payment and gives nothing. ``brought_raw``: the amount that a buy of the probe's size brings.
+    takes the payment and gives nothing. rounds: the same, and the pool itself gave nothing, because one base
+    unit costs more. ``brought_raw``: the amount that a buy of the probe's size brings.
     ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
     the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
     that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
     environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
     of it in equal sales over a day; ``route``: all of it by the venue's second route; both are tried only
-    where no single sale sold enough. ``first_tax_bps``: what a curve takes of a fresh wallet's buy at the
-    pinned block, in a launch's first seconds. ``inconsistent``: it sold in one environment and was refused in
-    the other. ``refused_elsewhere``: one environment bought, and this is why the other did not. ``crowd``:
-    what the crowd met; where it shows a trap, the reading is inconsistent, too.
+    where no single sale sold enough. ``nearly``, ``nearly_hour``, ``nearly_day``: the largest part of those
+    that the policy tries, each only where a sale of all was refused at that moment. ``first_tax_bps``: what a
+    curve takes of a fresh wallet's buy at the pinned block, in a launch's first seconds. ``inconsistent``: it
+    sold in one environment and was refused in the other. ``refused_elsewhere``: one environment bought, and
+    this is why the other did not. ``crowd``: what the crowd met; where it shows a trap, the reading is
+    inconsistent, too.
     """
 
     status: Status | Missing
@@ -67,6 +71,9 @@ class VenueReading:
     day: SellResult = None
     half: SellResult = None
     sliver: SellResult = None
+    nearly: SellResult = None
+    nearly_hour: SellResult = None
+    nearly_day: SellResult = None
     pieces: SellResult = None
     route: SellResult = None
     handed_on: SellResult = None
@@ -83,7 +90,15 @@ class VenueReading:
 
     def single_sells(self) -> tuple[SellResult, ...]:
         """Those of them that are one sale."""
-        return (self.full, self.hour, self.day, self.half, self.sliver)
+        return (*self.whole_sells(), *self.nearly_sells(), self.half, self.sliver)
+
+    def whole_sells(self) -> tuple[SellResult, SellResult, SellResult]:
+        """The sells of all of it: soon, after an hour and after a day."""
+        return self.full, self.hour, self.day
+
+    def nearly_sells(self) -> tuple[SellResult, SellResult, SellResult]:
+        """The sells of nearly all of it, at the same moments."""
+        return self.nearly, self.nearly_hour, self.nearly_day
 
 
 def pool_keep_bps(fee_pips: int) -> int:
@@ -127,11 +142,7 @@ def read_venue(
         pool_fee_bps=_pool_fee(venue, measured, _worst(full)),
         rival_hook=venue.venue.rival_hook(),
         brought_raw=brought_raw(venue),
-        closing=any(
-            isinstance(buy.outcome, CompletedBuy) and buy.outcome.closes
-            for buy in venue.buys
-            if buy.size in MAIN_SIZES
-        ),
+        closing=_is_closing(venue),
         size=size,
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
@@ -142,6 +153,9 @@ def read_venue(
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
+        nearly=_worst(results(policy.later_s, BPS, "nearly all")),
+        nearly_hour=_worst(results(policy.hour_s, BPS, "nearly all")),
+        nearly_day=_worst(results(policy.day_s, BPS, "nearly all")),
         pieces=_worst(results(policy.day_s, BPS, "pieces")),
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
@@ -154,6 +168,11 @@ def read_venue(
     )
 
 
+def _is_closing(venue: VenueEvidence) -> bool:
+    buys = (buy.outcome for buy in venue.buys if buy.size in MAIN_SIZES)
+    return any(isinstance(buy, CompletedBuy) and buy.closes for buy in buys)
+
+
 def _read_without_buy(
     venue: VenueEvidence, status: Status | Missing, may_be: frozenset[Status]
 ) -> VenueReading:
@@ -163,7 +182,7 @@ def _read_without_buy(
         may_be=may_be,
         pool_fee_bps=0 if venue.venue.keeps_by_hook() else _plain_pool_fee(venue.venue),
         rival_hook=venue.venue.rival_hook(),
-        buy_refusal=None if status == "keeps" else next(refusals, None),
+        buy_refusal=None if status in ("keeps", "rounds") else next(refusals, None),
     )
 
 
@@ -271,11 +290,12 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
         and not any(isinstance(buy, CompletedBuy) for buy in outcomes)
         and any(map(_brought_nothing, outcomes))
     ):
-        return "keeps", frozenset(), None
+        is_rounded = all(_is_rounded(buy) for buy in outcomes if _brought_nothing(buy))
+        return ("rounds" if is_rounded else "keeps"), frozenset(), None
     if not isinstance(facts, Missing) and not facts.exists:
         return "absent", frozenset(), None
     if size is not None:
-        return size, frozenset({"absent", "dry", "refused", "keeps", "bought"}), None
+        return size, frozenset({"absent", "dry", "refused", "rounds", "keeps", "bought"}), None
     if any(isinstance(buy, CompletedBuy) for buy in outcomes):
         return "dry", frozenset(), None
     if isinstance(facts, Missing):
@@ -287,6 +307,17 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
 def _brought_nothing(buy: BuyOutcome | None) -> bool:
     """True for a buy that was paid for and brought nothing."""
     return isinstance(buy, RefusedCall) and buy.step == "arrive"
+
+
+def _is_rounded(buy: BuyOutcome | None) -> bool:
+    """True where the pool gave nothing for a buy."""
+    return isinstance(buy, RefusedCall) and buy.reason == POOL_GAVE_NOTHING
+
+
+def largest_rounded(venue: VenueEvidence) -> Size | None:
+    """The largest buy for which the pool gave nothing."""
+    sizes: tuple[Size, ...] = ("large", *MAIN_SIZES)
+    return next((size for size in sizes if _is_rounded(_buy(venue, size))), None)
 
 
 def _worst(results: list[SellResult]) -> SellResult:

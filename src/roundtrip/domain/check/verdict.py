@@ -90,8 +90,11 @@ def shown_index(judgement: Judgement) -> int | None:
     """The venue that an answer shows: the one that decided, else the first that is known to exist."""
     if judgement.best is not None:
         return judgement.best
-    shown = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
+    shown = (i for i, r in enumerate(judgement.readings) if r.status in _EXISTING)
     return next(shown, None)
+
+
+_EXISTING = ("dry", "refused", "rounds", "keeps", "bought")
 
 
 def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _VerdictFinding:
@@ -117,8 +120,14 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
         return _VerdictFinding(*code_of(readings[best], policy), best)
     if "keeps" in statuses:
         return _VerdictFinding("heavy_fees", "danger")
+    if "rounds" in statuses:
+        # What a unit sells for is not known: no buy that a check makes brings one.
+        return _VerdictFinding("unproven", "unknown")
     if "refused" in statuses:
         return _VerdictFinding("cannot_buy", "warn")
+    if "dry" not in statuses and evidence.other_pools and not verdict_text.is_between_venues(evidence):
+        # It has pools, and no check trades in them.
+        return _VerdictFinding("unproven", "unknown")
     return _VerdictFinding("empty_pool" if "dry" in statuses else "no_pool", "warn")
 
 

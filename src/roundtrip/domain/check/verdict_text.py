@@ -5,13 +5,21 @@ from roundtrip.domain.base.errors import NO_ANSWER
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import OtherPool
 
 from .crowd_text import differing_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
-from .refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from .refusals import NO_REASON, POOL_GOT_LESS, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
-from .venue_code import enough, fee_like_bps, parts, sells_by_second_route_only, sells_in_pieces_only
-from .venue_reading import VenueReading
+from .venue_code import (
+    enough,
+    fee_like_bps,
+    parts,
+    sells_by_second_route_only,
+    sells_in_pieces_only,
+    sells_nearly_all,
+)
+from .venue_reading import VenueReading, largest_rounded
 
 NO_POOL = "No v3 or v4 pool trades this token."
 _STANDARD_ONLY = "Only the standard pools were checked."
@@ -19,9 +27,6 @@ _STANDARD_ONLY = "Only the standard pools were checked."
 _NODE_FAULT_LENGTH = 240
 """A fault of the node, with its words and what helps."""
 _OUT_OF_GAS = "out of gas"
-
-POOL_GOT_LESS = frozenset({"IIA"})
-"""Revert reasons of a v3 pool that received less than was sent to it."""
 
 
 def unproven(missing: Missing) -> str:
@@ -82,6 +87,11 @@ def _venue_sentence(
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = buy_refusal_text(evidence.venues[refused], readings[refused])
         return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
+    if code == "unproven" and any(reading.status == "rounds" for reading in readings):
+        return _rounded_text(evidence, readings, policy)
+    if code == "unproven":
+        others = other_pools_text(evidence.other_pools, evidence.pools_found - evidence.left_out)
+        return f"{others} So no sell could be tested: this is not a pass."
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
@@ -97,6 +107,34 @@ def _venue_sentence(
     return f"{_cost_text(code, evidence, venue, reading, policy)}{besides}.{smaller}"
 
 
+def is_between_venues(evidence: Evidence) -> bool:
+    """True for a launch between its curve and its pool, or called off."""
+    return isinstance(evidence.launch, LaunchRecord) and evidence.launch.is_between_venues()
+
+
+def other_pools_text(pools: tuple[OtherPool, ...], count: int) -> str:
+    """The pools of a token that has none against money, in a sentence. ``count``: of all of them."""
+    if count == 1:
+        return f"Its only pool is against a token that we do not trade through: {_other_pool(pools[0])}."
+    against = "against tokens that we do not trade through"
+    named = " and ".join(filter(None, (", ".join(map(_other_pool, pools[:-1])), _other_pool(pools[-1]))))
+    such = "" if count == len(pools) else "such as "
+    return f"Its {count:,} pools are {against}: {such}{named}."
+
+
+def _other_pool(pool: OtherPool) -> str:
+    return f"{pool.at} against {pool.against}"
+
+
+def _rounded_text(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> str:
+    """For a token of which one base unit costs more than a check pays."""
+    rounding = (v for v, r in zip(evidence.venues, readings, strict=True) if r.status == "rounds")
+    is_large = any(largest_rounded(venue) == "large" for venue in rounding)
+    paid = format_eth(policy.large_wei if is_large else policy.probe_wei)
+    buys = f"{paid} buys less than one unit of this token: the pool rounds it to zero, and you get nothing"
+    return f"{buys}. So no sell could be tested: this is not a pass."
+
+
 def _is_curve(venue: VenueEvidence) -> bool:
     return venue.venue.is_curve
 
@@ -107,7 +145,7 @@ RESCUED = "The launchpad cancelled this launch and emptied its curve: you cannot
 def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
     """The text for a launch between its curve and its pool, which is no trap; None for others."""
     launch = evidence.launch
-    if not isinstance(launch, LaunchRecord) or not launch.is_between_venues():
+    if not isinstance(launch, LaunchRecord) or not is_between_venues(evidence):
         return None
     if launch.phase == "rescued":
         return RESCUED
@@ -252,6 +290,8 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
         return f"{_sells_at_once_text(reading.full, reading)}{_crowd_clause(venue, reading)}"
     why = sell_refusal_clause(venue, reading)
+    if isinstance(reading.nearly, Sale) and sells_nearly_all(reading.nearly, policy):
+        return _nearly_all_text(reading.nearly, reading, why, policy)
     if enough(reading.half, policy):
         share = _supply_share(evidence, reading)
         return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
@@ -262,6 +302,27 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
         return f"The usual sell is refused{why}; a sell through {route} went through for a loss of {loss}"
     when = "an hour" if enough(reading.hour, policy) else "a day"
     return f"You cannot sell it at once{why}; you can after {when}"
+
+
+def _nearly_all_text(nearly: Sale, reading: VenueReading, why: str, policy: Policy) -> str:
+    """The largest part that sells at once, with its loss, and when it no longer does. ``why``: the reason why
+    all of it does not, in brackets."""
+    part = nearly_all_of(nearly, "it")
+    text = f"{part[0].upper()}{part[1:]} sells at once for a loss of {format_percent(nearly.loss_bps)}"
+    for when, sells in (
+        ("an hour", (reading.hour, reading.nearly_hour)),
+        ("a day", (reading.day, reading.nearly_day)),
+    ):
+        if not any(enough(sell, policy) for sell in sells):
+            return f"{text}, but not after {when}"
+    return f"{text}, but not all of it{why}"
+
+
+def nearly_all_of(nearly: Sale, what: str) -> str:
+    """``98 % of it``; where its share rounds up to all, ``all but a few base units of it``. ``what``: ``it``,
+    or what a trade buys."""
+    share = "all but a few base units" if nearly.share_bps >= BPS else f"{nearly.share_bps / 100:g} %"
+    return f"{share} of {what}"
 
 
 def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:

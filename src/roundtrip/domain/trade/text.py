@@ -8,12 +8,11 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_text import trap_text
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import NO_REASON, POOL_GOT_LESS, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.sales import Sale, SellResult
 from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
-    POOL_GOT_LESS,
     pieces_text,
     sell_refusal_clause,
     sell_refusal_text,

@@ -41,6 +41,7 @@ from roundtrip.domain.check.evidence import (
     TokenFacts,
 )
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs, RecalledWallet
+from roundtrip.domain.check.refusals import POOL_GAVE_NOTHING
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
@@ -104,7 +105,9 @@ class CheckInputs:
         """The inputs as a proof stores them; its evidence has the head and the token."""
         known = self.candidates
         seed = "0x" + self.seed.hex()
-        return ProofInputs(seed, known.venues, known.others, self.deep, self.indexed, self.recalled)
+        return ProofInputs(
+            seed, known.venues, known.others, self.deep, self.indexed, self.recalled, known.other_pools
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,6 +544,10 @@ def _read_buy(
     amount_raw = legs.size_raw(trial.size, trial.place, run.setting, env)
     assert isinstance(amount_raw, int)
     outcome = outcomes.read_buy(result, trial.place, env, amount_raw)
+    if isinstance(outcome, RefusedCall) and outcome.step == "arrive":
+        amounts = venue_amounts(result["buy"], trial.place, run.setting)
+        is_rounded = amounts is not None and amounts.token_raw == 0
+        return replace(outcome, reason=POOL_GAVE_NOTHING) if is_rounded else outcome
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     if (
         not trial.place.venue.is_curve

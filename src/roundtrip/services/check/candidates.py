@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import OtherPool, Venue
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
 from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
@@ -12,23 +12,25 @@ from roundtrip.venues.base import Contracts
 @dataclass(frozen=True, slots=True)
 class KnownVenues:
     """The venues known before the node is asked. ``others``: the number of pools with a quote
-    that is not money. ``complete``: no pool is unknown."""
+    that is not money; ``other_pools``: some of them. ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...] = ()
     others: int = 0
     complete: bool = False
+    other_pools: tuple[OtherPool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """``venues``: those that a check tries. ``others``: further known pools that are not tried, because
-    anybody can make a pool against a token of their own. ``left_out``: venues beyond the bound. ``complete``:
-    no pool is unknown."""
+    anybody can make a pool against a token of their own; ``other_pools``: some of them. ``left_out``: venues
+    beyond the bound. ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...]
     others: int
     left_out: int
     complete: bool
+    other_pools: tuple[OtherPool, ...] = ()
 
 
 def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, most: int) -> Candidates:
@@ -39,7 +41,7 @@ def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, mo
     left_out = {*hooked[most:], *plain[most:]}
     standard = () if known.complete else standard_venues(contracts, token)
     listed = (venue for venue in known.venues if venue not in left_out and venue not in standard)
-    return Candidates((*standard, *listed), known.others, len(left_out), known.complete)
+    return Candidates((*standard, *listed), known.others, len(left_out), known.complete, known.other_pools)
 
 
 def standard_venues(contracts: Contracts, token: Address) -> tuple[Venue, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
-from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member
+from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member, part_attempts
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import Plan, Results
@@ -25,6 +25,7 @@ from roundtrip.domain.check.evidence import (
     Missing,
     RefusedCall,
 )
+from roundtrip.domain.check.refusals import POOL_GOT_LESS
 from roundtrip.domain.check.sales import Sale
 
 from .crowd import data_gas, doubt_balance, member_trader, quote_crowd_buys, room_raw
@@ -334,7 +335,9 @@ def _isolations_of(
 
     def tries(part_bps: int) -> tuple[Attempt, ...]:
         amounts = _main_amounts(main, main_sells, policy)
-        return tuple(Attempt(at_s, max(1, raw * part_bps // BPS)) for at_s, raw in amounts.items())
+        whole = tuple(Attempt(at_s, max(1, raw * part_bps // BPS)) for at_s, raw in amounts.items())
+        last = whole[-1]
+        return whole + (part_attempts(last.after_s, last.raw, policy) if _arrives_short(trade) else ())
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
     after_s = wallet.after_s + (0 if member is None else crowd_plans.late_s(member, policy))
@@ -376,6 +379,12 @@ def _isolations_of(
             yield Isolation(of, choice, other, (attempt,))
 
 
+def _arrives_short(trade: CrowdTrade) -> bool:
+    """True where the pool refused a sell because less arrived than was sent: that may be a unit, and only at
+    this amount."""
+    return isinstance(trade.outcome, RefusedCall) and trade.outcome.reason in POOL_GOT_LESS
+
+
 def company_sellers(
     run: CheckSession, crowd: Crowd, sells: CrowdSells, main_sells: MainSells
 ) -> dict[int, Member]:
@@ -386,7 +395,7 @@ def company_sellers(
     numbers = _most_different(crowd, differing(crowd, main_sells, policy), policy)[: policy.most_isolated]
     wallets = {number: crowd.trades[number].wallet.wallet for number in numbers}
     return {
-        number: replace(by_wallet[wallet], sell_gas=most_gas)
+        number: replace(by_wallet[wallet], sell_gas=most_gas, tries_part=_arrives_short(crowd.trades[number]))
         for number, wallet in wallets.items()
         if wallet in by_wallet
     }
@@ -420,7 +429,7 @@ def read_company(
             outcome = result
         else:
             trader = crowd_plans.company_trader(place, run.setting, run.environments[0], member)
-            attempts = crowd_plans.company_attempts(member.held_raw, run.means.policy)
+            attempts = crowd_plans.company_attempts(member, run.means.policy)
             outcome = crowd_outcomes.read_company(result, trader, attempts)
         trades.append(IsolatedTrade(number, "in company", outcome))
     return trades

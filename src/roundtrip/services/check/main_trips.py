@@ -8,6 +8,8 @@ from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, ProbeCell, RefusedCall, Size
+from roundtrip.domain.check.venue_code import enough, stops_selling
+from roundtrip.domain.check.venue_reading import VenueReading
 
 from .session import CheckSession, PlanResult, VenueTrial
 
@@ -39,6 +41,19 @@ def part_probes(policy: Policy, size: Size) -> list[Probe]:
         probe
         for probe in standard_probes(policy, size)
         if probe.environment == 0 and (probe.share_bps != BPS or probe.seller == "receiver")
+    ]
+
+
+def nearly_all_probes(policy: Policy, size: Size, reading: VenueReading) -> list[Probe]:
+    """The probes of nearly all, at each moment where a sell of all was refused; none where all sells at once
+    and not all is refused later."""
+    if enough(reading.full, policy) and not stops_selling(reading, policy):
+        return []
+    sells = zip((policy.later_s, policy.hour_s, policy.day_s), reading.whole_sells(), strict=True)
+    return [
+        Probe(size, delay_s, BPS, 0, "nearly all")
+        for delay_s, sell in sells
+        if isinstance(sell, RefusedCall) and sell.step == "sell"
     ]
 
 

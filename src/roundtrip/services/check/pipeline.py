@@ -83,7 +83,8 @@ def known_venues(book: VenueIndex | None, token: Address) -> KnownVenues:
     """The token's venues in the venue index now."""
     if book is None:
         return KnownVenues()
-    return KnownVenues(book.venues_of(token), book.others(token), book.complete(token))
+    others = book.others(token)
+    return KnownVenues(book.venues_of(token), others, book.complete(token), book.other_pools(token))
 
 
 async def _complete_from_database(

@@ -248,6 +248,7 @@ _SELLERS = {
     "receiver": ", send it to a second wallet, which sells {}",
     "pieces": ", sell {} in ten sales over a day",
     "second route": ", sell {} by the venue’s second route",
+    "nearly all": ", sell nearly {}",
 }
 
 

@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.dialect import BY_NAME, Dialect
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import MOST_OTHERS_NAMED, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, PoolLaunch, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import MAIN_WALLET, ProofInputs, RecalledWallet
@@ -80,7 +80,13 @@ class Claim:
             dialect=self.dialect(),
         )
         inputs = self.inputs
-        candidates = Candidates(inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete)
+        candidates = Candidates(
+            inputs.venues,
+            inputs.others,
+            evidence.left_out,
+            evidence.candidates_complete,
+            inputs.other_pools,
+        )
         return CheckInputs(
             head,
             evidence.token,
@@ -250,6 +256,8 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
         return "the wallets were not drawn from the seed"
     if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it tries more venues than a check does"
+    if len(inputs.candidates.other_pools) > min(MOST_OTHERS_NAMED, inputs.candidates.others):
+        return "it names more pools than a check does"
     if not _is_recallable(inputs.recalled, policy):
         return "it recalls wallets that no check keeps"
     holders = inputs.indexed.holders

@@ -4,7 +4,7 @@ sells in company. The isolation round after it tries alone what deviated."""
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
-from roundtrip.chain.simulate import outcomes, probe_plans
+from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.code_signs import code_signs
 from roundtrip.chain.simulate.crowd_plans import Member
 from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, join_plans, results_of
@@ -12,7 +12,6 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
-    CellOutcome,
     Crowd,
     DeployerRecord,
     Evidence,
@@ -29,6 +28,7 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
+from .cross_sells import cheapest_of, cross_plan, read_crossed
 from .crowd import WHOLE_CROWD, CrowdPart, most_parts, pool_gas
 from .crowd_sells import (
     CrowdSells,
@@ -50,8 +50,8 @@ from .crowd_sells import (
 from .main_trips import (
     OTHER_SIZES,
     amount_of_size,
-    buy_of_probe,
     hand_over_plan,
+    nearly_all_probes,
     part_probes,
     pieces_probe,
     probe_plan,
@@ -153,6 +153,7 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
         deployer=_deployer_record(bought),
         code_signs=code_signs(data.code) if isinstance(data.code, bytes) else (),
         numbers=data.numbers,
+        other_pools=candidates.other_pools,
     )
 
 
@@ -379,6 +380,8 @@ def _plan_isolation(
             plans[_Pull(number)] = pull_plan(run, trial, size)
             for probe in part_probes(policy, size):
                 plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        for probe in nearly_all_probes(policy, size, reading):
+            plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         if needs_pieces(reading, policy):
             plans |= _pieces(run, trial, number, size)
             if trial.place.venue.traits.second_route:
@@ -420,7 +423,7 @@ def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> _P
 
 def _cross_plans(run: CheckSession, trials: list[VenueTrial], readings: list[VenueReading]) -> _Plans:
     """Sells on every other venue of what the cheapest one brings, where that may not take it back."""
-    cheapest = _cheapest(trials)
+    cheapest = cheapest_of(trials)
     if cheapest is None:
         return {}
     reading = readings[trials.index(cheapest)]
@@ -428,7 +431,7 @@ def _cross_plans(run: CheckSession, trials: list[VenueTrial], readings: list[Ven
     if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
         return {}
     return {
-        _CrossSell(number): _cross_plan(run, cheapest, trial)
+        _CrossSell(number): cross_plan(run, cheapest, trial)
         for number, trial in enumerate(trials)
         if trial is not cheapest and trial.main_size() is not None
     }
@@ -494,8 +497,9 @@ def _read_venue(
         cells=cells,
         told_on_sell=outcomes.read_told(pulled, "pull") if is_pulled else pulled,  # type: ignore[arg-type]
         carried=carried,
-        crossed=None if crossed is None else _read_crossed(run, venues, venue, crossed),
+        crossed=None if crossed is None else read_crossed(run, venues, venue, crossed),
         crowd=_read_crowd(run, venue, number, results, crowds),
+        short_raw=_read_short(venue, pulled),
     )
 
 
@@ -551,6 +555,14 @@ def _read_isolated(
     return IsolatedTrade(isolation.of, isolation.difference, outcome)
 
 
+def _read_short(venue: VenueTrial, result: PlanResult | None) -> int | None:
+    size = venue.main_size()
+    bought = venue.completed_buy(size) if size is not None else None
+    if result is None or isinstance(result, RefusedCall) or bought is None:
+        return None
+    return outcomes.read_short(result, max(1, bought.received_raw))
+
+
 def _read_carried(
     venue: VenueTrial, result: PlanResult, size: Size | None = None
 ) -> HookCarry | RefusedCall | Missing | None:
@@ -562,39 +574,3 @@ def _read_carried(
     size = size or venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
     return outcomes.read_carried(result, 0 if bought is None else max(1, bought.received_raw))
-
-
-# --- bought on one venue, sold on another ----------------------------------------------------------
-
-
-def _cheapest(venues: list[VenueTrial]) -> VenueTrial | None:
-    """The venue where a buy brings most; None where nothing was bought."""
-    buying = [venue for venue in venues if venue.main_size() is not None]
-    return max(buying, key=bought_raw, default=None)
-
-
-def _whole(run: CheckSession, size: Size) -> Probe:
-    return Probe(size, run.means.policy.later_s, BPS, 0)
-
-
-def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Plan:
-    """Plans a buy on the cheapest venue and its sell on this one."""
-    size = cheapest.main_size()
-    assert size is not None
-    env, probe = run.environments[0], _whole(run, size)
-    amount, bought = amount_of_size(run, cheapest, size, env), buy_of_probe(cheapest, probe)
-    return probe_plans.sell_plan(cheapest.place, run.setting, env, probe, amount, bought, venue.place)
-
-
-def _read_crossed(
-    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, result: PlanResult
-) -> CellOutcome:
-    cheapest = _cheapest(venues)
-    assert cheapest is not None
-    size = cheapest.main_size()
-    assert size is not None
-    if isinstance(result, RefusedCall):
-        return replace(result, step="sell")
-    env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
-    bought = buy_of_probe(cheapest, probe)
-    return outcomes.read_sell(result, cheapest.place, env, probe, bought, policy, venue.place)

@@ -9,6 +9,7 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.verdict_text import other_pools_text
 from roundtrip.domain.liquidity.depth import (
     HeldBy,
     HeldPosition,
@@ -41,8 +42,9 @@ class LiquidityFindings:
     exit_after: ExitAfterWithdrawal | None
 
     def has_all_pools(self) -> bool:
-        """Whether every pool could be read. One that could not may be the largest."""
-        return not _has_unread_pool(self.bought)
+        """Whether every pool was read. One that could not be, or that is against other money, may be the
+        largest."""
+        return not (_has_unread_pool(self.bought) or self.bought.candidates.others)
 
 
 async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> LiquidityFindings:
@@ -84,6 +86,9 @@ def describe_absence(bought: BuyRoundResult) -> str:
     read = (facts.code_bytes, facts.balance_answers, facts.total_supply_raw, bought.data.launch)
     if any(isinstance(one, Missing) for one in (*read, *(trial.facts for trial in bought.data.venues))):
         return "We could not find out in which pools it trades: this is no pass."
+    others = bought.candidates
+    if others.other_pools:
+        return f"{other_pools_text(others.other_pools, others.others)} We did not read who can withdraw them."
     if not bought.candidates.complete:
         return "It trades in no pool of the standard kinds. We do not know whether it has others: no pass."
     return ""

@@ -16,7 +16,7 @@ from roundtrip.domain.check.refusals import ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED
+from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
@@ -56,6 +56,9 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
     if isinstance(launch, LaunchRecord) and launch.is_between_venues():
         why = "Its curve is closed and its pool has not opened: you cannot trade it until it opens."
         raise CallerFault("no_route", why)
+    others = token.candidates
+    if others.other_pools and not existing:
+        raise CallerFault("no_route", other_pools_text(others.other_pools, others.others))
     raise CallerFault("no_route", NO_POOL)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace, Price, Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import OtherPool, VenueKind
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
 from roundtrip.store.server.rows import (
@@ -82,6 +82,11 @@ class _BlockRow(NamedTuple):
     number: int
     hash: bytes
     at_s: int
+
+
+class _UnpaidPlaceRow(NamedTuple):
+    at: bytes
+    against: bytes
 
 
 class _PoolPlaceRow(NamedTuple):
@@ -374,18 +379,21 @@ async def may_trade_beyond(connection: Connection, token: Address, places: Itera
     return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MOST_BEYOND))
 
 
-async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[str]:
+async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[OtherPool]:
     """At most ``most`` pools of ``token`` against a currency that is not money, or where it is the money."""
-    places = await fetch_values(
+    rows = await fetch(
         connection,
-        bytes,
-        "SELECT at FROM facts.pool WHERE quote_id = (SELECT id FROM facts.address WHERE address = $1)"
-        " OR (in_money_from IS NULL AND token_id = (SELECT id FROM facts.address WHERE address = $1))"
+        _UnpaidPlaceRow,
+        "SELECT pool.at, against.address AS against FROM facts.pool AS pool"
+        " JOIN facts.address AS token ON token.address = $1"
+        " JOIN facts.address AS against"
+        " ON against.id = CASE WHEN pool.quote_id = token.id THEN pool.token_id ELSE pool.quote_id END"
+        " WHERE pool.quote_id = token.id OR (pool.in_money_from IS NULL AND pool.token_id = token.id)"
         " LIMIT $2",
         as_bytes(token),
         most,
     )
-    return [as_text(at) for at in places]
+    return [OtherPool(as_text(row.at), as_address(row.against)) for row in rows]
 
 
 def _read_pools(rows: Iterable[_PoolPlaceRow], ids: Ids) -> list[PoolPlace]:
