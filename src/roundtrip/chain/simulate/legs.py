@@ -156,14 +156,16 @@ def exit_blocks(
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
     if probe.seller == "pieces":
         return _sell_in_pieces_blocks(out, setting, environment, planned_raw, approvals)
+    funds: tuple[tuple[Address, int], ...] = ()
     if probe.seller == "nearly all":
         sells = _nearly_all_steps(out, setting, environment, probe, planned_raw)
+        funds = ((environment.receiver, start_wei(setting, environment, probe.size)),)
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
     return (
         _add_other_buys(bought_on, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
-        PlannedBlock(environment.approved_s, (held, *sells, after)),
+        PlannedBlock(environment.approved_s, (held, *sells, after), funds),
     )
 
 

@@ -134,6 +134,13 @@ def read_venue(
         for delay_s in (policy.hour_s, policy.day_s)
     )
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
+    nearly = [
+        _worst(results(at_s, BPS, "nearly all")) for at_s in (policy.later_s, policy.hour_s, policy.day_s)
+    ]
+    # Where all was refused and nearly all sells, the amount decided, and not the wallet.
+    unequal = [
+        whole for whole, part in zip((full, hour, day), nearly, strict=True) if not isinstance(part, Sale)
+    ]
     measured = small if isinstance(small, Missing) else _fees(small_round_trip)
     main = MainSells(_worst(full), _worst(hour), _worst(day), _grown_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
@@ -147,15 +154,15 @@ def read_venue(
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
         full_at_best=_at_best(full),
-        inconsistent=_is_trap(_is_any_inconsistent([full, hour, day]), crowd),
+        inconsistent=_is_trap(_is_any_inconsistent(unequal), crowd),
         refused_elsewhere=elsewhere,
         hour=_worst(hour) or _NOT_ASKED,
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
-        nearly=_worst(results(policy.later_s, BPS, "nearly all")),
-        nearly_hour=_worst(results(policy.hour_s, BPS, "nearly all")),
-        nearly_day=_worst(results(policy.day_s, BPS, "nearly all")),
+        nearly=nearly[0],
+        nearly_hour=nearly[1],
+        nearly_day=nearly[2],
         pieces=_worst(results(policy.day_s, BPS, "pieces")),
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),

@@ -18,6 +18,7 @@ from .venue_code import (
     sells_by_second_route_only,
     sells_in_pieces_only,
     sells_nearly_all,
+    stops_selling,
 )
 from .venue_reading import VenueReading, largest_rounded
 
@@ -96,7 +97,7 @@ def _venue_sentence(
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        text = _cannot_sell_text(venue, reading)
+        text = _cannot_sell_text(venue, reading, policy)
         return f"{text.removesuffix('.')}{_handed_on_text(reading, policy)}."
     smaller = (
         "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
@@ -171,26 +172,63 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
-def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     if reading.crowd is not None and (trap := trap_text(reading.crowd)):
         return f"{trap}.{trap_reason(reading.crowd)}"
     refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
         return f"The same sell worked in one simulated block and failed in another.{refusal}"
+    if stops_selling(reading, policy):
+        return f"Y{stops_text(reading, 'it')[1:]}.{_as_sentence(stop_refusal(reading))}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
         return f"You can buy it, but within a day you can sell at most {format_percent(sold)} of it."
     if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
-        return (
-            "You can buy it but not sell it: the token takes a cut of every sell, "
-            "and its pool rejects a sell that arrives short."
-        )
+        return f"You can buy it but not sell it: {short_arrival_text(venue)}."
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
+
+
+_FEW_UNITS = 10
+"""So much less arrives by rounding, and more is a cut."""
+
+
+def short_arrival_text(venue: VenueEvidence) -> str:
+    """Why a v3 pool refuses every sell of a token that arrives short."""
+    rejects = "its pool rejects a sell that arrives short"
+    if venue.short_raw is None or venue.short_raw > _FEW_UNITS:
+        return f"the token takes a cut of every sell, and {rejects}"
+    return f"it arrives {format_count(max(1, venue.short_raw), 'base unit')} short, and {rejects}"
+
+
+def stops_text(reading: VenueReading, what: str) -> str:
+    """For a token that sells at once and no longer within the day. ``what``: ``it``, or what a trade buys."""
+    soon = reading.full if isinstance(reading.full, Sale) else reading.nearly
+    assert isinstance(soon, Sale)
+    laters = (reading.hour, reading.day, reading.nearly_hour, reading.nearly_day)
+    left = max((sell.share_bps for sell in laters if isinstance(sell, Sale)), default=0)
+    most = f"more than {format_percent(left)} of it " if left else ""
+    part = what if soon is reading.full else nearly_all_of(soon, what)
+    loss = format_percent(soon.loss_bps)
+    return f"you can sell {part} now for a loss of {loss}, but not {most}after an hour or a day"
+
+
+def stop_refusal(reading: VenueReading) -> str:
+    """Why it no longer sells, as its code says it: ``the sell fails with "closed"``; empty where no reason
+    is known."""
+    # Of nearly all first: all of it may be refused for another reason.
+    laters = (reading.nearly_hour, reading.nearly_day, reading.hour, reading.day)
+    refused = next((sell for sell in laters if isinstance(sell, RefusedCall)), None)
+    reason = "" if refused is None else names.reason(refused.reason or "")
+    if reason in ROUTER_REASONS:
+        return TRANSFER_REFUSED
+    return f'the sell fails with "{reason}"' if reason else ""
 
 
 def _handed_on_text(reading: VenueReading, policy: Policy) -> str:
     """The end of a sentence where another wallet can sell what the buyer cannot; else empty."""
     sells = reading.inconsistent is not True and enough(reading.handed_on, policy)
+    if stops_selling(reading, policy):
+        return ""
     return "; a wallet that you send it to can sell it" if sells else ""
 
 
@@ -233,6 +271,9 @@ def sell_refusal_text(venue: VenueEvidence, reading: VenueReading) -> str:
 def sell_refusal_clause(venue: VenueEvidence, reading: VenueReading) -> str:
     """The same in brackets, for the middle of a sentence: `` (the token says "paused")``."""
     refusal = _refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell)
+    is_short = isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS
+    if is_short and venue.short_raw is not None and 0 < venue.short_raw <= _FEW_UNITS:
+        refusal = f"it arrives {format_count(venue.short_raw, 'base unit')} short, which the pool rejects"
     return f" ({refusal})" if refusal else ""
 
 

@@ -7,15 +7,19 @@ from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_text import trap_text
-from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.domain.check.evidence import Missing, RefusedCall, VenueEvidence
 from roundtrip.domain.check.refusals import NO_REASON, POOL_GOT_LESS, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.sales import Sale, SellResult
-from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
+from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only, sells_nearly_all, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
+    nearly_all_of,
     pieces_text,
     sell_refusal_clause,
     sell_refusal_text,
+    short_arrival_text,
+    stop_refusal,
+    stops_text,
     unproven,
 )
 
@@ -63,7 +67,7 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
         decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
         return f"It goes through. {decides}: {sell_text}{size}.{why}"
     is_small_loss = finding.impact_bps() < policy.warn_loss_bps
-    is_good = finding.exit.free or (finding.sold_straight_back() and is_small_loss)
+    is_good = finding.exit.free or (finding.sells_all() and is_small_loss)
     return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
@@ -130,24 +134,26 @@ def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
     assert finding.venue is not None
     assert finding.reading is not None
     if code == "cannot_sell":
-        return _cannot_sell_text(finding.reading, policy)
+        return _cannot_sell_text(finding.venue, finding.reading, policy)
     clause = sell_refusal_clause(finding.venue, finding.reading)
     return f"{_sell_cost_text(finding, finding.reading, clause, policy)}{_opening_text(finding)}"
 
 
-def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
+def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     trap = trap_text(reading.crowd) if reading.crowd is not None else ""
     if trap:
         return trap[0].lower() + trap[1:]
     if reading.inconsistent is True:
         return "the same sell worked in one simulated block and failed in another"
+    if stops_selling(reading, policy):
+        refusal = stop_refusal(reading)
+        return f"{stops_text(reading, 'what it buys')}{f' ({refusal})' if refusal else ''}"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
     if sold_bps:
         return f"you can sell at most {format_percent(sold_bps)} of what it buys within a day{handed_on}"
     if _pool_got_less(reading):
-        cut = "the token takes a cut of every sell, and its pool rejects a sell that arrives short"
-        return f"you cannot sell what it buys: {cut}{handed_on}"
+        return f"you cannot sell what it buys: {short_arrival_text(venue)}{handed_on}"
     return f"you cannot sell what it buys: not now, not within a day{handed_on}"
 
 
@@ -185,6 +191,9 @@ def _laters(reading: VenueReading) -> tuple[tuple[str, SellResult], ...]:
 def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: Policy) -> str:
     """Where not enough of it sells straight back, or that is not known."""
     is_unknown = isinstance(reading.full, Missing)
+    if isinstance(reading.nearly, Sale) and sells_nearly_all(reading.nearly, policy):
+        part = nearly_all_of(reading.nearly, "it")
+        return f"not all of what it buys sells at once{clause}; {part} does, for {lost}"
     if enough(reading.half, policy):
         whole = "not all of what it buys sells at once"
         if is_unknown:

@@ -7,7 +7,15 @@ from roundtrip.chain.simulate import legs, outcomes, probe_plans
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, ProbeCell, RefusedCall, Size
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Environment,
+    Probe,
+    ProbeCell,
+    RefusedCall,
+    Size,
+    VenueEvidence,
+)
 from roundtrip.domain.check.venue_code import enough, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 
@@ -44,16 +52,18 @@ def part_probes(policy: Policy, size: Size) -> list[Probe]:
     ]
 
 
-def nearly_all_probes(policy: Policy, size: Size, reading: VenueReading) -> list[Probe]:
-    """The probes of nearly all, at each moment where a sell of all was refused; none where all sells at once
-    and not all is refused later."""
+def nearly_all_probes(policy: Policy, size: Size, venue: VenueEvidence, reading: VenueReading) -> list[Probe]:
+    """The probes of nearly all, of each wallet at each moment where its sell of all was refused; none where
+    all sells at once and not all is refused later."""
     if enough(reading.full, policy) and not stops_selling(reading, policy):
         return []
-    sells = zip((policy.later_s, policy.hour_s, policy.day_s), reading.whole_sells(), strict=True)
     return [
-        Probe(size, delay_s, BPS, 0, "nearly all")
-        for delay_s, sell in sells
-        if isinstance(sell, RefusedCall) and sell.step == "sell"
+        replace(cell.probe, share_bps=BPS, seller="nearly all")
+        for cell in venue.cells
+        if (cell.probe.size, cell.probe.seller) == (size, "buyer")
+        and cell.probe.share_bps >= policy.most_bps
+        and isinstance(cell.outcome, RefusedCall)
+        and cell.outcome.step == "sell"
     ]
 
 

@@ -380,7 +380,7 @@ def _plan_isolation(
             plans[_Pull(number)] = pull_plan(run, trial, size)
             for probe in part_probes(policy, size):
                 plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
-        for probe in nearly_all_probes(policy, size, reading):
+        for probe in nearly_all_probes(policy, size, venue, reading):
             plans[_ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         if needs_pieces(reading, policy):
             plans |= _pieces(run, trial, number, size)

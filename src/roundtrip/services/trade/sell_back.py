@@ -32,11 +32,11 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.price import quote_in_wei, quote_raw
-from roundtrip.domain.check.venue_code import needs_pieces, takes_sells
+from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import MAIN_SIZES, read_venue
 from roundtrip.domain.trade.judge import BalanceChange, Exit
 from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.main_trips import pieces_probe, standard_probes
+from roundtrip.services.check.main_trips import nearly_all_probes, pieces_probe, standard_probes
 from roundtrip.services.check.session import CheckSession, PlanResult, VenueTrial, bought_raw
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
@@ -124,17 +124,24 @@ class SellBackResult:
             tuple(ProbeCell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
         )
 
-    def ways_for_pieces(self) -> list[SellWay]:
-        """The ways to sell on in pieces; none where some way took a single sale."""
-        policy = _policy(self.brought)
-        readings = [(way, read_venue(self._venue(way, cells, 0), policy)) for way, cells in self.ways]
-        if any(takes_sells(reading, policy) for _, reading in readings):
+    def more_probes(self) -> list[tuple[SellWay, Probe]]:
+        """What a second batch sells: nearly all where all was refused, unless some way took a sale of all;
+        and in pieces, unless some way took a single sale."""
+        policy, probes = _policy(self.brought), list[tuple[SellWay, Probe]]()
+        venues = [(way, self._venue(way, cells, 0)) for way, cells in self.ways]
+        readings = [(way, venue, read_venue(venue, policy)) for way, venue in venues]
+        taking = [reading for _, _, reading in readings if takes_sells(reading, policy)]
+        if any(enough(reading.full, policy) for reading in taking):
             return []
-        return [way for way, reading in readings if needs_pieces(reading, policy)]
+        for way, venue, reading in readings:
+            probes += [(way, probe) for probe in nearly_all_probes(policy, "probe", venue, reading)]
+            if not taking and needs_pieces(reading, policy):
+                probes.append((way, pieces_probe(policy, "probe")))
+        return probes
 
-    def with_cells(self, more: Mapping[SellWay, ProbeCell]) -> "SellBackResult":
-        """The result with one more sell of some ways."""
-        ways = [(way, (*cells, more[way]) if way in more else cells) for way, cells in self.ways]
+    def with_cells(self, more: Mapping[SellWay, tuple[ProbeCell, ...]]) -> "SellBackResult":
+        """The result with more sells of some ways."""
+        ways = [(way, (*cells, *more.get(way, ()))) for way, cells in self.ways]
         return replace(self, ways=tuple(ways))
 
     def has_closed_curve(self) -> bool:
@@ -205,13 +212,14 @@ async def sell_all(
 ) -> list[SellBackResult]:
     """Sells every token on every way at once, on as many ways as ``gas`` for the calls allows. A missing
     answer of the node is Missing. If the calls turn out to have closed a curve, the token is sold again, in
-    the pool that opens. What no venue buys in a single sale is sold in pieces."""
+    the pool that opens. Where no venue takes all of it, nearly all is tried, and where none takes a single
+    sale, pieces."""
     if not tokens:
         return []
     first = await _sell_back(wallet_calls, tokens, (), meter, gas)
     closed = tuple(result.brought for result in first if result.has_closed_curve())
     results = await _sell_back(wallet_calls, tokens, closed, meter, gas) if closed else first
-    return await _sell_in_pieces(wallet_calls, results, meter)
+    return await _sell_in_part(wallet_calls, results, meter, gas // len(tokens))
 
 
 async def _sell_back(
@@ -237,17 +245,20 @@ async def _sell_back(
     ]
 
 
-async def _sell_in_pieces(
-    wallet_calls: WalletCalls, results: list[SellBackResult], meter: Meter
+async def _sell_in_part(
+    wallet_calls: WalletCalls, results: list[SellBackResult], meter: Meter, gas: int
 ) -> list[SellBackResult]:
-    """The results, with sells in pieces for each token that no way took in a single sale. The calls run once
-    more on each of its ways: at most an eleventh of what the single sales may use."""
+    """The results, with sells of nearly all and in pieces for each token that needs them. The calls run once
+    more before each. ``gas``: what they may use for a token; sells of nearly all that do not fit are left
+    out."""
+    planned = [_fitting(wallet_calls, result, gas) for result in results]
+    results = [
+        replace(result, left_out=result.left_out or not fits)
+        for result, (_, fits) in zip(results, planned, strict=True)
+    ]
     runs = [
-        [
-            _plan_probe(wallet_calls, result.brought, way, pieces_probe(_policy(result.brought), "probe"))
-            for way in result.ways_for_pieces()
-        ]
-        for result in results
+        [_plan_probe(wallet_calls, result.brought, way, probe) for way, probe in probes]
+        for result, (probes, _) in zip(results, planned, strict=True)
     ]
     meters = [Meter() for _ in results]
     tokens = [result.brought for result in results]
@@ -259,13 +270,25 @@ async def _sell_in_pieces(
     ]
 
 
-def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, ProbeCell]:
-    """The cell of each way."""
-    cells = {}
+def _fitting(
+    wallet_calls: WalletCalls, result: SellBackResult, gas: int
+) -> tuple[list[tuple[SellWay, Probe]], bool]:
+    """The probes of the second batch, and whether ``gas`` allows all of them: pieces always fit."""
+    probes, a_run = result.more_probes(), sum(wallet_calls.gas_limits)
+    used = len(result.ways) * _gas_of_sells(wallet_calls.gas_limits, _policy(result.brought))
+    if used + len(probes) * a_run <= gas or not a_run:
+        return probes, True
+    pieces = [(way, probe) for way, probe in probes if probe.seller == "pieces"]
+    return pieces, len(pieces) == len(probes)
+
+
+def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, tuple[ProbeCell, ...]]:
+    """The cells of each way."""
+    cells: dict[SellWay, tuple[ProbeCell, ...]] = {}
     for run, result in zip(runs, results, strict=True):
         assert run.probe is not None
-        policy = _policy(run.brought)
-        cells[run.way] = ProbeCell(run.probe, _outcome(run.brought.moved, run, result, None, policy))
+        outcome = _outcome(run.brought.moved, run, result, None, _policy(run.brought))
+        cells[run.way] = (*cells.get(run.way, ()), ProbeCell(run.probe, outcome))
     return cells
 
 
@@ -306,7 +329,7 @@ def _with_check(venue: VenueEvidence, checked: VenueEvidence | None, policy: Pol
         return venue
     is_trap = isinstance(checked.crowd, Crowd) and read_venue(checked, policy).inconsistent is True
     crowd = checked.crowd if is_trap else None
-    return replace(venue, told_on_sell=checked.told_on_sell, crowd=crowd)
+    return replace(venue, told_on_sell=checked.told_on_sell, crowd=crowd, short_raw=checked.short_raw)
 
 
 def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
@@ -448,4 +471,5 @@ def _outcome(
     if moved.later_raw:
         balance_raw = moved.later_raw[calls.held_delays_s(policy).index(run.probe.delay_s)]
     start = SellStart(0, held, calls.own_gas(result), arrived_raw, max(0, balance_raw - held))
+    start = start.of(run.probe, policy)
     return outcomes.read_exit(result, run.way.place, run.environment, run.probe, start)
