@@ -252,13 +252,13 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
     return None if result.ok else RefusedCall(leg, result.reason(), result.gas_used)
 
 
-def read_short(results: Results | Missing, moved_raw: int) -> int | None:
-    """How much less than ``moved_raw`` arrived when it was sent to a v3 pool; None: not measured, or
-    refused."""
-    if isinstance(results, Missing) or "pool-after" not in results or not results["pull"].ok:
+def read_short(handed: Results | Missing, pulled: Results | Missing, moved_raw: int) -> int | None:
+    """How much less than ``moved_raw`` arrived when it was sent to a v3 pool: what the pool held after that,
+    against what it held in the other plan, where another wallet got it. None: not measured, or refused."""
+    if isinstance(handed, Missing) or isinstance(pulled, Missing) or not pulled["pull"].ok:
         return None
-    reads = [results[f"pool-{moment}"] for moment in ("before", "after")]
-    before, after = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
+    reads = [results.get("pool-held") for results in (handed, pulled)]
+    before, after = (abi.uint_at(read.data, 0) if read and read.ok else None for read in reads)
     return None if before is None or after is None else moved_raw - (after - before)
 
 

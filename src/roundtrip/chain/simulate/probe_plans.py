@@ -147,8 +147,8 @@ def handed_plan(
     amount_raw: int,
     bought: CompletedBuy,
 ) -> Plan:
-    """Sell round: the same buy, transferred to another wallet, and a read of what arrived. Plans that sell do
-    not read this: a token may react to a read."""
+    """Sell round: the same buy, transferred to another wallet, and a read of what arrived, and of what a v3
+    pool holds. Plans that sell do not read this: a token may react to a read."""
     environment = main_wallet(environment)
     receiver, policy = environment.receiver, setting.policy
     transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
@@ -156,8 +156,15 @@ def handed_plan(
     steps = (
         SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, receiver),
+        *_pool_reads(place, setting, environment),
     )
     return Plan(environment, (first, PlannedBlock(policy.later_s, steps)))
+
+
+def _pool_reads(place: VenuePlace, setting: Setting, environment: Environment) -> list[SimulatedStep]:
+    """A read of what a v3 pool holds; none elsewhere."""
+    pool = place.venue.pool if place.venue.kind == amm_v3.KIND else None
+    return [] if pool is None else [token_read("pool-held", setting, environment, pool)]
 
 
 def pull_plan(
@@ -172,7 +179,7 @@ def pull_plan(
     reason.
 
     Where a hook takes part in swaps the plan also reads what arrives of the pull, and of the same amount paid
-    out: what a swap takes beyond that is the pool's own fee. Of a v3 pool it reads what arrives of the pull.
+    out: what a swap takes beyond that is the pool's own fee. Of a v3 pool it reads what it holds then.
     """
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
     bought_raw = max(1, bought.received_raw)
@@ -197,12 +204,8 @@ def pull_plan(
             received,
         ]
         payers.append((payer, WEI_PER_ETH))
-    elif place.venue.kind == amm_v3.KIND and place.venue.pool is not None:
-        pool = place.venue.pool
-        before, after = (token_read(f"pool-{n}", setting, environment, pool) for n in ("before", "after"))
-        steps += [before, pull_step, after]
     else:
-        steps.append(pull_step)
+        steps += [pull_step, *_pool_reads(place, setting, environment)]
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     # The puller gets eth here and not at the start: a router sends the eth it holds to the buyer.
     pull_block = PlannedBlock(setting.policy.later_s, tuple(steps), tuple(payers))

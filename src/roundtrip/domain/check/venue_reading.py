@@ -129,18 +129,13 @@ def read_venue(
     bought, small = _buy(venue, size), _buy(venue, "thousandth")
     assert isinstance(bought, CompletedBuy)
     small_round_trip = results(policy.later_s, policy.most_bps, at="thousandth")
+    moments = (policy.later_s, policy.hour_s, policy.day_s)
     hour, day = (
         _where_bought(results(delay_s, BPS) or results(delay_s, policy.most_bps))[0]
-        for delay_s in (policy.hour_s, policy.day_s)
+        for delay_s in moments[1:]
     )
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
-    nearly = [
-        _worst(results(at_s, BPS, "nearly all")) for at_s in (policy.later_s, policy.hour_s, policy.day_s)
-    ]
-    # Where all was refused and nearly all sells, the amount decided, and not the wallet.
-    unequal = [
-        whole for whole, part in zip((full, hour, day), nearly, strict=True) if not isinstance(part, Sale)
-    ]
+    nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     measured = small if isinstance(small, Missing) else _fees(small_round_trip)
     main = MainSells(_worst(full), _worst(hour), _worst(day), _grown_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
@@ -154,15 +149,13 @@ def read_venue(
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
         full_at_best=_at_best(full),
-        inconsistent=_is_trap(_is_any_inconsistent(unequal), crowd),
+        inconsistent=_is_trap(_is_any_inconsistent([full, hour, day], nearly), crowd),
         refused_elsewhere=elsewhere,
         hour=_worst(hour) or _NOT_ASKED,
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
-        nearly=nearly[0],
-        nearly_hour=nearly[1],
-        nearly_day=nearly[2],
+        **dict(zip(("nearly", "nearly_hour", "nearly_day"), nearly, strict=True)),
         pieces=_worst(results(policy.day_s, BPS, "pieces")),
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
@@ -387,9 +380,14 @@ def _is_inconsistent(results: list[SellResult]) -> bool | Missing:
     return unknown if unknown is not None else False
 
 
-def _is_any_inconsistent(groups: list[list[SellResult]]) -> bool | Missing:
-    """Inconsistent at any delay; Missing when an unknown result could make it so."""
-    verdicts = [_is_inconsistent(group) for group in groups if len(group) > 1]
+def _is_any_inconsistent(groups: list[list[SellResult]], nearly: list[SellResult]) -> bool | Missing:
+    """Inconsistent at any delay; Missing when an unknown result could make it so. Where all was refused and
+    nearly all sells, the amount decided, and not the wallet."""
+    verdicts = [
+        _is_inconsistent(group)
+        for group, part in zip(groups, nearly, strict=True)
+        if len(group) > 1 and not isinstance(part, Sale)
+    ]
     if True in verdicts:
         return True
     return next((verdict for verdict in verdicts if isinstance(verdict, Missing)), False)

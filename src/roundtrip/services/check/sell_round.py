@@ -28,7 +28,6 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
-from .cross_sells import cheapest_of, cross_plan, read_crossed
 from .crowd import WHOLE_CROWD, CrowdPart, most_parts, pool_gas
 from .crowd_sells import (
     CrowdSells,
@@ -50,6 +49,8 @@ from .crowd_sells import (
 from .main_trips import (
     OTHER_SIZES,
     amount_of_size,
+    cheapest_of,
+    cross_plan,
     hand_over_plan,
     nearly_all_probes,
     part_probes,
@@ -57,6 +58,7 @@ from .main_trips import (
     probe_plan,
     pull_plan,
     read_cell,
+    read_crossed,
 )
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
@@ -499,7 +501,7 @@ def _read_venue(
         carried=carried,
         crossed=None if crossed is None else read_crossed(run, venues, venue, crossed),
         crowd=_read_crowd(run, venue, number, results, crowds),
-        short_raw=_read_short(venue, pulled),
+        short_raw=_read_short(venue, handed, pulled),
     )
 
 
@@ -555,12 +557,12 @@ def _read_isolated(
     return IsolatedTrade(isolation.of, isolation.difference, outcome)
 
 
-def _read_short(venue: VenueTrial, result: PlanResult | None) -> int | None:
+def _read_short(venue: VenueTrial, handed: PlanResult | None, pulled: PlanResult | None) -> int | None:
     size = venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
-    if result is None or isinstance(result, RefusedCall) or bought is None:
+    if bought is None or not isinstance(handed, dict) or not isinstance(pulled, dict):
         return None
-    return outcomes.read_short(result, max(1, bought.received_raw))
+    return outcomes.read_short(handed, pulled, max(1, bought.received_raw))
 
 
 def _read_carried(

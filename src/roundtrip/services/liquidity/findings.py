@@ -88,7 +88,7 @@ def describe_absence(bought: BuyRoundResult) -> str:
         return "We could not find out in which pools it trades: this is no pass."
     others = bought.candidates
     if others.other_pools:
-        return f"{other_pools_text(others.other_pools, others.others)} We did not read who can withdraw them."
+        return f"{other_pools_text(others.other_pools, others.others)} We did not read its liquidity."
     if not bought.candidates.complete:
         return "It trades in no pool of the standard kinds. We do not know whether it has others: no pass."
     return ""

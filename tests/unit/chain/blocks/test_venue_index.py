@@ -311,6 +311,8 @@ def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
     for token in (TOKEN, OTHER):
         assert book.venues_of(token) == ()
         assert book.others(token) == 1
+        (pool,) = book.other_pools(token)
+        assert {token, pool.against} == {TOKEN, OTHER}
         assert book.complete(token)
     assert book.others(address(0xD0)) == 0
 
@@ -320,6 +322,7 @@ def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
     book = caught_up(100, *junk, created(TOKEN))
     assert len(book.venues_of(TOKEN)) == 1
     assert book.others(TOKEN) == 100
+    assert [pool.against for pool in book.other_pools(TOKEN)] == [address(0xE000 + n) for n in range(3)]
     assert book.complete(TOKEN)
 
 

@@ -270,7 +270,10 @@ def test_an_environment_offers_its_own_part_of_the_size() -> None:
 
 @PLACES
 def test_before_the_pull_no_balance_of_the_token_is_asked_at_all(place: VenuePlace) -> None:
-    assert not any(asks_balance_of_token(step) for step in steps_of(pulled_by(place)))
+    steps = steps_of(pulled_by(place))
+    pulled = [step.label for step in steps].index("pull")
+    assert not any(asks_balance_of_token(step) for step in steps[:pulled])
+    assert [step.label for step in steps[pulled:]] == ["pull", "pool-held"]
 
 
 @PLACES
@@ -278,8 +281,8 @@ def test_the_routers_own_pull_comes_after_the_approval(place: VenuePlace) -> Non
     plan = pulled_by(place)
     assert labels(plan, 0) == SOLD_LABELS[place.venue.quote]
     assert [block.delay_s for block in plan.blocks] == [1, 13]
-    assert labels(plan, 1) == ["approve-0", "pull"]
-    approve, pull = plan.blocks[1].steps
+    assert labels(plan, 1) == ["approve-0", "pull", "pool-held"]
+    approve, pull, _ = plan.blocks[1].steps
     puller, call = amm_v3.plan_pull(place.venue, TOKEN, CONTRACTS, BOUGHT, BUYER)
     assert (approve.sender, pull.sender, pull.call) == (BUYER, puller, call)
     assert {approve.gas_limit, pull.gas_limit} == {POLICY.approve_gas_limit}

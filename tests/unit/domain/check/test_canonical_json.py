@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.base.venue import OtherPool, PoolFacts, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import (
     AccountRights,
@@ -249,6 +249,7 @@ EXAMPLE = dataclasses.replace(
                 all_buys=(EnvironmentBuy("probe", 0, CompletedBuy(1, 2, 3, 4, (5,), 6, True)),),
             ),
             crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
+            short_raw=2,
             crowd=Crowd(
                 (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)),),
                 1,
@@ -270,6 +271,7 @@ EXAMPLE = dataclasses.replace(
     holder_sells=HolderSells(0, Sold(1, 2, 3, 4, 5, 6, 7, 8), 1, (HolderSell(OTHER, 1, NODE, NODE),)),
     code_signs=("origin",),
     numbers=NumberSubstitution("COINBASE", 23_000_000, (OTHER,), ("0x" + "5c" * 32,), 2),
+    other_pools=(OtherPool("0x" + "0f" * 20, OTHER),),
     account_rights=AccountRights(
         0,
         NODE,
@@ -442,7 +444,8 @@ def test_no_key_may_be_left_out() -> None:
     keys = [path for path in PATHS if not isinstance(path[-1], int)]
     taken = [path for path in keys if load_or_value_error(changed(path, None, drop=True)) is not None]
     # These came later.
-    assert {path[-1] for path in taken} == {"account_rights", "code_signs", "numbers", "target"}
+    added = {"account_rights", "code_signs", "numbers", "other_pools", "short_raw", "target"}
+    assert {path[-1] for path in taken} == added
 
 
 def test_a_field_that_came_later_is_left_out_where_it_has_its_default() -> None:

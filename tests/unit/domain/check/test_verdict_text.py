@@ -52,7 +52,7 @@ SAID: dict[str, tuple[Evidence, str]] = {
     "no_contract": (evidence(facts=replace(TOKEN_FACTS, code_bytes=0)), "no contract"),
     "not_a_token": (evidence(facts=replace(TOKEN_FACTS, balance_answers=False)), "not answer like a token"),
     "quote_asset": (replace(evidence(), role="usdg"), "usdg"),
-    "no_pool": (evidence(), "No pool"),
+    "no_pool": (evidence(), "No v3 or v4 pool trades this token."),
     "empty_pool": (evidence(no_trade(DRY, refused_buys())), "Its only pool has no liquidity"),
     "empty_pools": (evidence(*[no_trade(DRY, refused_buys())] * 2), "None of its 2 pools has liquidity"),
     "cannot_buy": (evidence(no_trade(LIQUID, refused_buys("paused"))),

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, Address
+from roundtrip.domain.base.venue import OtherPool
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.liquidity.depth import Withdrawal
 from roundtrip.services.liquidity.findings import describe_absence, judge_holder
@@ -74,6 +75,11 @@ _NOT_FOUND = "We could not find out in which pools it trades: this is no pass."
             {"complete": False},
             "It trades in no pool of the standard kinds. We do not know whether it has others: no pass.",
         ),
+        (
+            {"other_pools": (OtherPool(WALLET, LOCKER),), "others": 1},
+            f"Its only pool is against a token that we do not trade through: {WALLET} against {LOCKER}. "
+            "We did not read its liquidity.",
+        ),
     ],
 )
 def test_a_token_without_a_pool(changes: dict[str, Any], text: str) -> None:
@@ -83,6 +89,7 @@ def test_a_token_without_a_pool(changes: dict[str, Any], text: str) -> None:
         "total_supply_raw": 1,
         "launch": None,
         "venues": [],
+        "other_pools": (),
     }
     told = SimpleNamespace(**(read | {"role": "token", "complete": True} | changes))
     bought = SimpleNamespace(
