@@ -4,6 +4,7 @@ that round, or whose trades use much gas."""
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.legs import nearly_all_amounts
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool, v4_pool
 from roundtrip.devnet.stories import PoolPlan, Story
@@ -55,6 +56,109 @@ async def test_a_side_buy_has_the_gas_of_the_buy_that_it_explains(
     assert judgement.verdict.code == "ok", judgement.verdict
     assert "one step uses 3," in judgement.verdict.text
     assert Wallet(rpc, built.contracts, "small buyer").buy(token, "weth", 3000, 10**14)
+
+
+KEEPING = {
+    "ten units": ((10, 0, 0, 0), "All but a few base units of it sells at once for a loss of 0.60 %"),
+    "one unit": ((1, 0, 0, 0), "All but a few base units of it sells at once for a loss of 0.60 %"),
+    "0.45 %": ((0, 45, 0, 0), "99 % of it sells at once for a loss of 0.60 %"),
+    "1 % on top": ((0, 0, 100, 0), "99 % of it sells at once for a loss of 1.58 %"),
+    "5 % on top": ((0, 0, 500, 0), "95 % of it sells at once for a loss of 5.31 %"),
+}
+CLOSING = {"ten units": (10, 0, 0, 600), "1.5 %": (0, 150, 0, 600), "30 %": (0, 3000, 0, 600)}
+
+
+def real_sells(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, after_s: int) -> dict[int, bool]:
+    """Whether a real wallet sells so many bps of what it bought, so long after; 10,000: all but ten units,
+    10,001: all."""
+    wallet = Wallet(rpc, built.contracts, f"sells {token} {after_s}")
+    assert wallet.buy(token, pool.quote, pool.fee_pips, ETH // 10, pool.version)
+    held_raw = wallet.tokens(token)
+    rpc.call("evm_increaseTime", after_s)
+    rpc.call("evm_mine")
+    amounts = {bps: held_raw * bps // 10_000 for bps in (9000, 9500, 9900)}
+    sold = {}
+    for bps, raw in (amounts | {10_000: held_raw - 10, 10_001: held_raw}).items():
+        snapshot = rpc.call("evm_snapshot")
+        sold[bps] = wallet.sell(token, pool.quote, pool.fee_pips, raw, pool.version).ok
+        assert rpc.call("evm_revert", snapshot)
+    return sold
+
+
+@pytest.mark.parametrize("pool", [V3, V4], ids=["v3", "v4"])
+@pytest.mark.parametrize("key", KEEPING)
+async def test_the_largest_part_that_sells_is_named_with_its_loss(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str, pool: PoolPlan
+) -> None:
+    extra, text = KEEPING[key]
+    token = put(rpc, built, "keeps_rest", extra, pool)
+    verdict = (await judged(ctx, token)).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn")
+    assert verdict.text.startswith(f"{text}, but not all of it"), verdict.text
+    sold = real_sells(rpc, built, token, pool, 60)
+    assert not sold[10_001]
+    share_bps = 10_000 if text.startswith("All but") else int(text.split(" %")[0]) * 100
+    assert max(bps for bps, ok in sold.items() if ok) == share_bps
+
+
+@pytest.mark.parametrize("key", CLOSING)
+async def test_what_sells_in_part_now_and_not_later_stays_a_trap(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str
+) -> None:
+    token = put(rpc, built, "keeps_rest", CLOSING[key])
+    verdict = (await judged(ctx, token)).verdict
+    assert (verdict.code, verdict.level) == ("cannot_sell", "danger")
+    assert "but not after an hour or a day" in verdict.text
+    assert not any(real_sells(rpc, built, token, V3, 3600).values())
+
+
+RATES = (1000, 1001, 1050, 1313, 1777, 700)
+"""Thousandths."""
+
+
+def rounding(rpc: SyncRpc, built: Built, milli: int, trap: tuple[int, int] = (0, 0)) -> str:
+    """A token whose balances are shares at this rate."""
+    token = put(rpc, built, "rounding_balances", trap)
+    deployer = ContractDeployer(rpc, built.accounts[0])
+    deployer.send(token, calldata("rebase(uint256)", milli * 10**24 + 1_234_567_891_234_567))
+    deployer.check_receipts()
+    return token
+
+
+def really_sells(rpc: SyncRpc, built: Built, token: str, after_s: int) -> bool:
+    """Whether any part from half on sells, tried as a check tries it: with small buys by others between."""
+    wallet = Wallet(rpc, built.contracts, f"rounds {token} {after_s}")
+    other = Wallet(rpc, built.contracts, f"others {token} {after_s}")
+    assert wallet.buy(token, "weth", 3000, ETH // 10)
+    rpc.call("evm_increaseTime", after_s)
+    held_raw = wallet.tokens(token)
+    for _ in range(POLICY.nearly_rounds):
+        if any(wallet.sell(token, "weth", 3000, raw).ok for raw in nearly_all_amounts(held_raw, POLICY)):
+            return True
+        assert other.buy(token, "weth", 3000, ETH // 10_000)
+    return False
+
+
+@pytest.mark.parametrize("milli", RATES)
+async def test_a_balance_that_rounds_is_no_danger(
+    ctx: Context, rpc: SyncRpc, built: Built, milli: int
+) -> None:
+    token = rounding(rpc, built, milli)
+    verdict = (await judged(ctx, token)).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn"), verdict.text
+    assert "takes a cut" not in verdict.text
+    assert really_sells(rpc, built, token, 60)
+
+
+@pytest.mark.parametrize("milli", RATES)
+@pytest.mark.parametrize("trap", [(1, 0), (2, 600)], ids=["always short", "short later"])
+async def test_a_trap_that_looks_like_rounding_is_one(
+    ctx: Context, rpc: SyncRpc, built: Built, milli: int, trap: tuple[int, int]
+) -> None:
+    token = rounding(rpc, built, milli, trap)
+    verdict = (await judged(ctx, token)).verdict
+    assert (verdict.code, verdict.level) == ("cannot_sell", "danger"), verdict.text
+    assert not really_sells(rpc, built, token, 3600)
 
 
 @pytest.mark.parametrize("version", [3, 4])

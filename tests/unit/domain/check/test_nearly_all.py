@@ -1,5 +1,5 @@
-"""Where a sale of all is refused, the largest part that sells decides: a token that wants a rest kept, or that
-rounds, is no trap, and one that stops selling is."""
+"""Where a sale of all is refused, the largest part that sells decides: a token that wants a rest kept, or
+that rounds, is no trap, and one that stops selling is."""
 
 from dataclasses import replace
 
