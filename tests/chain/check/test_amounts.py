@@ -85,17 +85,17 @@ def real_sells(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, after_s: 
     return sold
 
 
-@pytest.mark.parametrize("pool", [V3, V4], ids=["v3", "v4"])
+@pytest.mark.parametrize("plan", [V3, V4], ids=["v3", "v4"])
 @pytest.mark.parametrize("key", KEEPING)
 async def test_the_largest_part_that_sells_is_named_with_its_loss(
-    ctx: Context, rpc: SyncRpc, built: Built, key: str, pool: PoolPlan
+    ctx: Context, rpc: SyncRpc, built: Built, key: str, plan: PoolPlan
 ) -> None:
     extra, text = KEEPING[key]
-    token = put(rpc, built, "keeps_rest", extra, pool)
+    token = put(rpc, built, "keeps_rest", extra, plan)
     verdict = (await judged(ctx, token)).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn")
     assert verdict.text.startswith(f"{text}, but not all of it"), verdict.text
-    sold = real_sells(rpc, built, token, pool, 60)
+    sold = real_sells(rpc, built, token, plan, 60)
     assert not sold[10_001]
     share_bps = 10_000 if text.startswith("All but") else int(text.split(" %")[0]) * 100
     assert max(bps for bps, ok in sold.items() if ok) == share_bps
@@ -132,8 +132,8 @@ def really_sells(rpc: SyncRpc, built: Built, token: str, after_s: int) -> bool:
     assert wallet.buy(token, "weth", 3000, ETH // 10)
     rpc.call("evm_increaseTime", after_s)
     held_raw = wallet.tokens(token)
-    for _ in range(POLICY.nearly_rounds):
-        if any(wallet.sell(token, "weth", 3000, raw).ok for raw in nearly_all_amounts(held_raw, POLICY)):
+    for amounts in nearly_all_amounts(held_raw, POLICY):
+        if any(wallet.sell(token, "weth", 3000, raw).ok for raw in amounts):
             return True
         assert other.buy(token, "weth", 3000, ETH // 10_000)
     return False

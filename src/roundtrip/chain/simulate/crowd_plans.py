@@ -292,8 +292,8 @@ def part_attempts(after_s: int, raw: int, policy: Policy) -> tuple[Attempt, ...]
     """Attempts to sell nearly all of an amount, as a probe of nearly all makes them."""
     return tuple(
         Attempt(after_s, part_raw, policy.nearly_gas_limit, bool(number) and not nth)
-        for number in range(policy.nearly_rounds)
-        for nth, part_raw in enumerate(nearly_all_amounts(raw, policy))
+        for number, amounts in enumerate(nearly_all_amounts(raw, policy))
+        for nth, part_raw in enumerate(amounts)
     )
 
 

@@ -5,7 +5,7 @@ quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
@@ -230,12 +230,13 @@ def _nearly_all_steps(
     """Attempts to sell nearly all, the largest amount first, each with a read of the seller's balance after
     it. Between the rounds another wallet buys a little."""
     policy, buyer, contracts = setting.policy, environment.buyer, setting.contracts
-    amounts, steps = nearly_all_amounts(held_raw, policy), list[SimulatedStep]()
-    for number in range(policy.nearly_rounds):
+    attempt, steps = count(), list[SimulatedStep]()
+    for number, amounts in enumerate(nearly_all_amounts(held_raw, policy)):
         if number:
             size = size_wei(probe.size, policy)
             steps += little_buy(place, setting, environment, environment.receiver, f"between-{number}", size)
-        for n, raw in enumerate(amounts, number * len(amounts)):
+        for raw in amounts:
+            n = next(attempt)
             *_, sell = place.file.plan_sell(place.venue, setting.token, contracts, raw, buyer)
             steps.append(SimulatedStep(f"sell-{n}", buyer, sell, policy.nearly_gas_limit))
             steps.append(quote_read(f"after-{n}", place, setting, environment, buyer))
@@ -254,11 +255,21 @@ def little_buy(
     return _other_buy(place, setting, environment, other, name, paid_raw, policy.company_gas_limit)
 
 
-def nearly_all_amounts(held_raw: int, policy: Policy) -> list[int]:
-    """The amounts of one round of a probe of nearly all, the largest first."""
+def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
+    """The amounts of each round of a probe of nearly all, the largest first. Each round has others: where the
+    token rounds, it depends on the amount, too, whether it arrives short."""
     shares_bps = (*policy.nearly_bps, policy.half_bps)
-    amounts = [held_raw - policy.nearly_kept_raw, *(held_raw * bps // BPS for bps in shares_bps)]
-    return sorted({raw for raw in amounts if raw > 0}, reverse=True) or [held_raw]
+    rounds = []
+    for number in range(policy.nearly_rounds):
+        less_raw = number * held_raw // _NEARLY_APART
+        amounts = [held_raw - (less_raw or policy.nearly_kept_raw)]
+        amounts += [held_raw * bps // BPS - less_raw for bps in shares_bps]
+        rounds.append(sorted({raw for raw in amounts if raw > 0}, reverse=True) or [held_raw])
+    return rounds
+
+
+_NEARLY_APART = 10_007
+"""The amounts of two rounds differ by so small a part of all."""
 
 
 def _sell_in_pieces_blocks(

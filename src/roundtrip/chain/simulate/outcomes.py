@@ -5,6 +5,7 @@ Gas is added back. The quote side is read in wei for venues paid in eth, else in
 
 import re
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
@@ -155,7 +156,7 @@ def read_measured_trip(
 class SellStart:
     """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
     amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale.
-    ``attempts_raw``: the amounts of one round, where nearly all is sold."""
+    ``attempts_raw``: the amounts that are tried, where nearly all is sold."""
 
     paid_raw: int
     held_raw: int
@@ -168,7 +169,8 @@ class SellStart:
         """The state before this probe's sell."""
         if probe.seller != "nearly all":
             return self
-        return replace(self, attempts_raw=tuple(nearly_all_amounts(self.held_raw, policy)))
+        rounds = nearly_all_amounts(self.held_raw, policy)
+        return replace(self, attempts_raw=tuple(chain.from_iterable(rounds)))
 
 
 def read_exit(
@@ -190,7 +192,7 @@ def read_exit(
     pieces = probe.seller == "pieces"
     planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
     if start.attempts_raw:
-        planned_raw = start.attempts_raw[completed[0] % len(start.attempts_raw)]
+        planned_raw = start.attempts_raw[completed[0]]
     before = _quote_at(results, "handed" if receiver else "held")
     after = _quote_at(results, "after" if pieces else f"after-{completed[0]}")
     remaining = _tokens_at(results, "after")

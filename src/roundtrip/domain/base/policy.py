@@ -33,10 +33,10 @@ class Policy:
     """Where a sale of all is refused: all but so many base units is tried, then these shares and half of it.
     The first that sells counts. Some tokens want a rest kept, some take a tax on top, and some arrive a unit
     short."""
-    nearly_rounds: int = 4
+    nearly_rounds: int = 5
     """How often these are tried. Another wallet buys a little between: whether an amount arrives short by a
     unit depends on what the pool holds."""
-    nearly_gas_limit: int = 1_200_000
+    nearly_gas_limit: int = 1_000_000
     """For each of these sales: together they stay below the gas that nodes allow one simulation."""
     pieces: int = 10
     """Equal sales, spread over the day, that are tried where no single sale sells enough. Texts say "ten"."""
