@@ -346,6 +346,25 @@ async def test_a_sell_that_goes_through_is_written_whatever_a_check_says(
     assert wallet.trade(trade).money_raw == trade.raw
 
 
+async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """The toll reaches this seller beside the swap: what the router measures sets the minimum."""
+    seller, token = ContractDeployer(rpc, built.accounts[0]), built.tokens["hook_takes_tenth"]
+    trade = await prepared(ctx, "sell", token, seller.account, percent=1)
+    # One trip more for a pool that reads the block number, and one for the run with its own minimum.
+    assert (trade.code, trade.trips) == ("ok", 5)
+    assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+    kept = rpc.call("evm_snapshot")
+    before, fees = int(rpc.call("eth_getBalance", seller.account, "latest"), 16), 0
+    for step in trade.steps:
+        receipt = seller.receipt(seller.send(step["to"], step["data"], int(step["value"])))
+        fees += int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    came = int(rpc.call("eth_getBalance", seller.account, "latest"), 16) - before + fees
+    assert rpc.call("evm_revert", kept)
+    assert came // 10**6 == trade.raw * 10 // 9 // 10**6
+
+
 @pytest.mark.parametrize("key", TRAPS_THAT_DO_NOT)
 async def test_a_sell_that_does_not_go_through_would_fail(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, key: str

@@ -17,3 +17,26 @@ ROUTER_REASONS = frozenset(
     }
 )
 """Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
+
+TOO_LITTLE = frozenset(
+    {
+        "Too little received",
+        "V2TooLittleReceived",
+        "V3TooLittleReceived",
+        "V4TooLittleReceived",
+        "V4TooLittleReceivedPerHop",
+        "SlippageExceeded",
+    }
+)
+"""Reasons by which routers and curves refuse a swap that brings less than its own minimum."""
+
+TOO_MUCH = frozenset(
+    {
+        "Too much requested",
+        "V2TooMuchRequested",
+        "V3TooMuchRequested",
+        "V4TooMuchRequested",
+        "V4TooMuchRequestedPerHop",
+    }
+)
+"""Reasons by which they refuse one that costs more than its own maximum."""

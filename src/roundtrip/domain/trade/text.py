@@ -116,6 +116,17 @@ def failure_clause(given: str | None) -> str:
     return f": {TRANSFER_REFUSED}" if text == TRANSFER_REFUSED else f' with "{text}"'
 
 
+def below_minimum(needed_bps: int | None, most_bps: int) -> str:
+    """Why a trade fails that ran with its own minimum. ``needed_bps``: the slippage with which it goes
+    through; None: not known. ``most_bps``: the largest that is accepted."""
+    why = "Run once more, the trade brings less than its own minimum."
+    if needed_bps is None:
+        return f"{why} A larger slippageBps may let it through."
+    if needed_bps > most_bps:
+        return f"{why} It would need a slippageBps of {needed_bps}; the largest is {most_bps}."
+    return f"{why} With a slippageBps of {needed_bps} it would go through."
+
+
 def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"

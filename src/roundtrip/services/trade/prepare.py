@@ -37,7 +37,7 @@ from roundtrip.services.support.money import (
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade import trade_builder
-from roundtrip.services.trade.final_run import FinalRun, final_run
+from roundtrip.services.trade.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (
     NO_LIQUIDITY,
     all_dry,
@@ -62,7 +62,7 @@ Slippage = Annotated[
     int,
     msgspec.Meta(
         ge=1,
-        le=5000,
+        le=MAX_SLIPPAGE_BPS,
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
