@@ -378,6 +378,16 @@ async def test_a_sell_that_does_not_go_through_would_fail(
         assert await code_of(ctx, "buy", token, wallet.address, amount="0.1") == (422, "would_fail")
 
 
+async def test_a_sell_that_a_check_could_not_try_quotes_the_token(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
+) -> None:
+    """Nobody can buy it now, so the check asked for no sell; a holder's own transfer is tried."""
+    token = built.tokens["paused"]
+    give(rpc, built, token, wallet.address, 1000 * UNIT)
+    with pytest.raises(CallerFault, match='The trade would fail: the token says "paused"'):
+        await prepared(ctx, "sell", token, wallet.address, amount="all")
+
+
 async def test_a_buy_that_is_good_beside_a_check_that_is_not(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
 ) -> None:

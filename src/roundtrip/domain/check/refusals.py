@@ -2,6 +2,8 @@
 
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
+"""Where the token was asked directly."""
+REASON_WITHHELD = "the token refused the transfer, and the router gave no reason for it"
 
 ROUTER_REASONS = frozenset(
     {
@@ -17,6 +19,16 @@ ROUTER_REASONS = frozenset(
     }
 )
 """Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
+
+PULL_REASONS = frozenset(
+    {
+        "STF",
+        "TRANSFER_FROM_FAILED",
+        "TransferHelper::transferFrom: transferFrom failed",
+        "TransferHelper: TRANSFER_FROM_FAILED",
+    }
+)
+"""Those of them that report a transfer from the wallet."""
 
 TOO_LITTLE = frozenset(
     {

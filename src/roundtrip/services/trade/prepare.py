@@ -48,6 +48,7 @@ from roundtrip.services.trade.rehearsal import (
     paid_with,
     rehearse,
     tradable,
+    with_own_reason,
 )
 from roundtrip.services.trade.simulate import (
     AddressField,
@@ -269,7 +270,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
-        raise chosen
+        raise await with_own_reason(builder, chosen, meter)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
