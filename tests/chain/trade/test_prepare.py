@@ -378,6 +378,23 @@ async def test_a_sell_that_does_not_go_through_would_fail(
         assert await code_of(ctx, "buy", token, wallet.address, amount="0.1") == (422, "would_fail")
 
 
+@pytest.mark.parametrize("quote", ["weth", "usdg"])
+async def test_what_a_token_pays_beside_the_swap_is_not_counted(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, quote: str
+) -> None:
+    """A v3 router does not say by how much a swap is too little: its own answer to the rehearsal does."""
+    owner = ContractDeployer(rpc, built.accounts[0])
+    story = Story("", "", "", pools=(PoolPlan(quote, 3000),))
+    token = put_token(owner, built.contracts, story, compile_contract(PROJECT / "contracts/truth/rebates.vy"))
+    owner.check_receipts()
+    rpc.call("anvil_setBalance", token, hex(1000 * UNIT))
+    give(rpc, built, token, wallet.address, 1000 * UNIT)
+    trade = await prepared(ctx, "sell", token, wallet.address, amount="all")
+    beside = UNIT // 100 if quote == "weth" else 0
+    assert wallet.trade(trade).money_raw == trade.raw + beside
+    assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+
+
 async def test_a_sell_that_a_check_could_not_try_quotes_the_token(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
 ) -> None:

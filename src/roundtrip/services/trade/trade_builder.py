@@ -360,6 +360,10 @@ def read_rehearsal(
         return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
+    if builder.side == "sell" and venue.traits.by_router:
+        # A token may pay the seller beside the swap; the router's minimum does not count that.
+        swapped_raw = amm_v3.read_output(results[f"call-{len(written.calls) - 1}"].data)
+        received = min(received, swapped_raw or received)
     return RehearsedTrade(
         written, ran, -spent, received, output_raw or received, token, min(left_raw, written.amount_raw - 1)
     )
