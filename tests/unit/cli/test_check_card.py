@@ -54,16 +54,9 @@ def test_a_line_shows_strangers_words_as_words() -> None:
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
 
 
-def test_a_line_of_a_token_that_stops_selling_is_red() -> None:
-    answer, card = answered()
-    answer = replace(answer, verdict=replace(answer.verdict, code="ok", level="warn"))
-    colours = [str(draw_line(answer, replace(card, catch=catch)).style) for catch in (None, "hour")]
-    assert colours == ["bold yellow", "bold red"]
-
-
 def test_a_card_begins_with_level_and_word() -> None:
     assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
-    assert "WARN  You cannot sell at once" in printed(draw_card(*answered(hour=True)))
+    assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
 
 
 def test_a_card_has_the_grid_of_what_was_tried() -> None:
