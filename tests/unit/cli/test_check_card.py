@@ -1,11 +1,9 @@
 """A check as a card and as a line: what strangers wrote moves and colours nothing."""
 
-import io
 from dataclasses import replace as with_fields
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console, RenderableType
 
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.errors import NodeFault
@@ -16,6 +14,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.check.schema import Check, TokenAnswer, present
+from support.terminal import printed
 from unit.domain.builders import evidence, refused_cells, sold, venue
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07[red]safe[/red]\r\u202e\x9b31m"
@@ -31,13 +30,6 @@ def answered(hour: bool = False) -> tuple[Check, CheckCard]:
     token = TokenAnswer(HOSTILE, HOSTILE, 18, "1", None, None)
     verdict = replace(answer.verdict, text=f"{answer.verdict.text} {HOSTILE}")
     return replace(answer, token=token, verdict=verdict), read_card(found, judgement, False, POLICY)
-
-
-def printed(drawn: RenderableType) -> str:
-    """What a terminal without colours gets."""
-    into = io.StringIO()
-    Console(file=into, width=100, color_system=None, force_terminal=True, highlight=False).print(drawn)
-    return into.getvalue()
 
 
 def test_a_card_shows_strangers_words_as_words() -> None:
