@@ -13,6 +13,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.verify import Network, verify
 from support.fixtures import PROJECT
 from support.signing import Signer, prepared
 from support.wallet import calldata
@@ -355,6 +356,12 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     # One trip more for a pool that reads the block number, and one for the run with its own minimum.
     assert (trade.code, trade.trips) == ("ok", 5)
     assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+    known = ctx.contracts
+    network = Network(
+        ctx.chain_id, known.weth, known.usdg, known.permit2, known.v3_factory, known.swap_router02,
+        known.universal_router,
+    )  # fmt: skip
+    assert verify(trade.answer, network).findings == ()
     kept = rpc.call("evm_snapshot")
     before, fees = int(rpc.call("eth_getBalance", seller.account, "latest"), 16), 0
     for step in trade.steps:

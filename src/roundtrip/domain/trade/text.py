@@ -134,10 +134,11 @@ def below_minimum(needed_bps: int | None, most_bps: int) -> str:
     through; None: not known. ``most_bps``: the largest that is accepted."""
     why = "Run once more, the trade brings less than its own minimum."
     if needed_bps is None:
-        return f"{why} A larger slippageBps may let it through."
+        return f"{why} More slippage may let it through."
+    needed = f"{format_percent(needed_bps)} (slippageBps {needed_bps})"
     if needed_bps > most_bps:
-        return f"{why} It would need a slippageBps of {needed_bps}; the largest is {most_bps}."
-    return f"{why} With a slippageBps of {needed_bps} it would go through."
+        return f"{why} It would need a slippage of {needed}; the largest is {format_percent(most_bps)}."
+    return f"{why} With a slippage of {needed} it would go through."
 
 
 def _reverts(ran: RunResult) -> str:

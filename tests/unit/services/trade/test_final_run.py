@@ -82,21 +82,23 @@ async def test_a_sell_that_brings_less_each_time_runs_twice_and_says_what_helps(
     venue = Venue(9_000, 7_999, 7_999)
     assert await refusal(venue) == (
         "Run once more, the trade brings less than its own minimum. "
-        "With a slippageBps of 2001 it would go through."
+        "With a slippage of 20.01 % (slippageBps 2001) it would go through."
     )
     assert venue.put_out_raw == [7_999], "no third run"
-    assert "would need a slippageBps of 9000; the largest is 5000" in await refusal(Venue(9_000, 1_000))
+    assert "would need a slippage of 90.00 % (slippageBps 9000); the largest is 50.00 %" in await refusal(
+        Venue(9_000, 1_000)
+    )
     assert (await chosen(Venue(7_999), rehearsed_raw=8_079)).is_through()
 
 
 async def test_a_sell_whose_router_does_not_say_how_much_it_is() -> None:
     venue = Venue(9_000, 9_000, silent=True)
-    assert "A larger slippageBps may let it through." in await refusal(venue)
+    assert "More slippage may let it through." in await refusal(venue)
     assert venue.put_out_raw == [9_000]
 
 
 async def test_a_sell_that_would_bring_nothing() -> None:
-    assert "would need a slippageBps of 10000" in await refusal(Venue(0, 0))
+    assert "would need a slippage of 100.00 % (slippageBps 10000)" in await refusal(Venue(0, 0))
 
 
 async def test_another_failure_of_the_second_run_is_told() -> None:
@@ -112,7 +114,7 @@ async def test_another_failure_of_the_second_run_is_told() -> None:
 
 async def test_a_buy_is_not_tried_again() -> None:
     venue = Venue(9_000, 9_000)
-    assert "With a slippageBps of 1000 it would go through." in await refusal(venue, "buy")
+    assert "With a slippage of 10.00 % (slippageBps 1000) it would go through." in await refusal(venue, "buy")
     assert venue.put_out_raw == [9_000]
     with pytest.raises(NodeFault, match="two different results"):
         await chosen(Venue(12_000), side="buy")
