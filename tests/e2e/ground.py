@@ -81,8 +81,8 @@ class Ground:
         return await asyncio.to_thread(buy)
 
     async def keep_moving(self) -> None:
-        """Lets all visitors buy all strange tokens again before their last buys leave the board of what moves,
-        which looks back ten minutes; then waits until it lists them."""
+        """Lets all visitors buy all strange tokens again before their last buys leave the board of what
+        moves, which looks back ten minutes; then waits until it lists them."""
         if time.monotonic() - self._moved_at_s[-1] < _MOVES_S:
             return
 
