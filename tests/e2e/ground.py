@@ -100,9 +100,10 @@ class Ground:
         await asyncio.to_thread(buy_all)
         wanted = {launched.token for launched in self.strange.values()}
         async with asyncio.timeout(_INDEX_S):
-            while not wanted <= {
-                row["token"]["address"] for row in (await asked(self.url, "moving_now"))["tokens"]
-            }:
+            while True:
+                rows = (await asked(self.url, "moving_now"))["tokens"]
+                if wanted <= {row["token"]["address"] for row in rows}:
+                    return
                 await asyncio.sleep(_LOOK_S)
 
     async def buy_strange(self, which: str) -> str:
