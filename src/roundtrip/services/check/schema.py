@@ -163,8 +163,8 @@ class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
     pool_fee_bps: Annotated[
         float | None,
         msgspec.Meta(
-            description="Share that the pool keeps of each swap, in hundredths of a percent, without what a hook "
-            "takes beyond it (feesBps has both). null: a hook sets it swap by swap, or it is not known."
+            description="Share that the pool keeps of each swap, in hundredths of a percent, without what a "
+            "hook takes beyond it (feesBps has both). null: a hook sets it swap by swap, or it is not known."
         ),
     ]
     dynamic_fee: Annotated[bool, msgspec.Meta(description="Whether a hook may set the fee swap by swap.")]
