@@ -51,6 +51,13 @@ def test_a_card_begins_with_level_and_word() -> None:
     assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
 
 
+def test_a_card_without_proof_does_not_say_that_there_is_no_venue() -> None:
+    answer, card = answered()
+    for code, shown in (("no_pool", "none"), ("unproven", "not known")):
+        found = replace(answer, venue=None, verdict=replace(answer.verdict, code=code, level="unknown"))
+        assert f"venue {shown}" in " ".join(printed(draw_card(found, card)).split())
+
+
 def test_a_card_has_the_grid_of_what_was_tried() -> None:
     text = printed(draw_card(*answered(hour=True)))
     assert "Buy for 0.1 eth, sell all" in text

@@ -185,7 +185,8 @@ def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
     if sold_bps:
-        return f"you can sell at most {format_percent(sold_bps)} of what it buys within a day{handed_on}"
+        most = format_percent(sold_bps)
+        return f"this check could sell at most {most} of what it buys within a day{handed_on}"
     if _pool_got_less(reading):
         cut = "the token takes a cut of every sell, and its pool rejects a sell that arrives short"
         return f"you cannot sell what it buys: {cut}{handed_on}"

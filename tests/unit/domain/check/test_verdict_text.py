@@ -48,6 +48,16 @@ def refusing_all(reason: str | None) -> Evidence:
     return evidence(venue(cells(**dict.fromkeys(names, no))))
 
 
+def test_a_token_without_decimals_says_why_no_amounts_are_shown() -> None:
+    clause = "It does not say how many decimals it has, so its amounts cannot be shown."
+    mute = evidence(venue(), facts=replace(TOKEN_FACTS, decimals=None))
+    assert says(mute).endswith(clause)
+    assert judge(mute, POLICY).verdict.level == "ok"
+    for found in (evidence(venue()), evidence(venue(), facts=replace(TOKEN_FACTS, decimals=NODE))):
+        assert clause not in says(found)
+    assert clause not in says(evidence(facts=replace(TOKEN_FACTS, decimals=None, code_bytes=0)))
+
+
 SAID: dict[str, tuple[Evidence, str]] = {
     "no_contract": (evidence(facts=replace(TOKEN_FACTS, code_bytes=0)), "no contract"),
     "not_a_token": (evidence(facts=replace(TOKEN_FACTS, balance_answers=False)), "not answer like a token"),
