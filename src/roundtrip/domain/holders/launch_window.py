@@ -324,7 +324,9 @@ class Launching:
         early = next((found for wallet, found in self.quiet.items() if wallet not in related), None)
         if early is None:
             return self.large or window
-        return window if window is not None and window is self.window and window.holds(early.number) else early
+        return (
+            window if window is not None and window is self.window and window.holds(early.number) else early
+        )
 
     def first_large_buy(self, related: Collection[Address] = ()) -> LaunchBuys | None:
         """The first large buy after a launch by quiet trading; insiders' buys are left out. None: there is

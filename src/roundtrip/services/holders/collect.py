@@ -19,6 +19,7 @@ from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.holders.balance_drift import exceeds_supply
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
@@ -236,7 +237,7 @@ async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBoo
 def _partial_reasons(open_book: OpenBook, balances: Balances, is_unread: bool) -> tuple[Why, ...]:
     """Why the answer is partial; empty if it is complete."""
     reasons: dict[Why, bool] = {
-        "oversupplied": exceeds_supply(open_book.book, balances.by_wallet, balances.supply_raw),
+        "oversupplied": exceeds_supply(balances.by_wallet, balances.supply_raw),
         "capped": open_book.state == "capped",
         "pruned": open_book.pruned,
         # Without the oldest transfers, logs never add up to the balances.
