@@ -1761,8 +1761,6 @@ export interface components {
              * @enum {string}
              */
             readonly level: "ok" | "warn" | "danger" | "unknown";
-            /** @description What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. curve: a buy of 0.1 eth would have sold its curve out. null: nothing, or the check is of an earlier release. */
-            readonly catch: ("curve" | "day" | "hour" | "later" | "loss" | "parts" | "tax") | null;
             /** @description Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release. */
             readonly roundTripLossBps: number | null;
             /** @description Block of the first of these checks. */

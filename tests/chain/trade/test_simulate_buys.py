@@ -223,7 +223,7 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
     ("key", "code"),
     [
         ("thin", "heavy_loss"), ("fee_on_buy", "high_loss"), ("heavy_fee_on_buy", "heavy_loss"),
-        ("time_bomb", "high_loss"), ("fee_on_sell", "cannot_sell"), ("blacklist_after_buy", "cannot_sell"),
+        ("time_bomb", "cannot_sell"), ("fee_on_sell", "cannot_sell"), ("blacklist_after_buy", "cannot_sell"),
         ("detect_simulation", "cannot_sell"), ("megabyte_revert", "cannot_sell"),
         ("loops_on_transfer", "cannot_sell"), ("paused", "tx_reverts"),
     ],

@@ -1078,9 +1078,6 @@ class VerdictChange(Struct, kw_only=True):
     level: Literal['ok', 'warn', 'danger', 'unknown']
     """The verdict's level, as the checks answered."""
 
-    catch: Literal['curve', 'day', 'hour', 'later', 'loss', 'parts', 'tax'] | None
-    """What a code ok did not say at the last of these checks. hour, day: it sold at once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, loss: they took 5 % or more. curve: a buy of 0.1 eth would have sold its curve out. null: nothing, or the check is of an earlier release."""
-
     round_trip_loss_bps: int | None = field(name='roundTripLossBps')
     """Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release."""
 

@@ -39,10 +39,10 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("empty_pool", "warn", "venues without liquidity to buy from"),
         Row("cannot_buy", "warn", "every venue refuses a buy of any size"),
         Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
-            f"day, in one sale or in {policy.pieces}, or a wallet of the crowd cannot for what it is or for "
-            "what others did; in a deep check also if at least "
-            f"{_percent(policy.caught_share_bps)} of the real holders, and {policy.least_caught} at least, "
-            f"cannot sell within a day or lose {danger}"),
+            f"day, in one sale or in {policy.pieces}, or sells it at once and less than {sellable} after an "
+            "hour and after a day, or a wallet of the crowd cannot for what it is or for what others did; in "
+            f"a deep check also if at least {_percent(policy.caught_share_bps)} of the real holders, and "
+            f"{policy.least_caught} at least, cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", "what the pool or its hook keeps is the largest part of the loss; "
             f"{lines}; at least warn from {toll}"),
         Row("thin_pool", "warn, danger", f"price impact is the largest part of the loss; {lines}"),

@@ -20,8 +20,22 @@ def enough(result: SellResult, policy: Policy) -> bool:
 
 
 def takes_sells(reading: VenueReading, policy: Policy) -> bool:
-    """True when some probe sold enough within a day, and equal blocks gave equal results."""
-    return reading.inconsistent is not True and any(enough(sell, policy) for sell in reading.sells())
+    """True when some probe sold enough within a day, equal blocks gave equal results, and sales do not end
+    within the hour."""
+    return (
+        reading.inconsistent is not True
+        and not stops_selling(reading, policy)
+        and any(enough(sell, policy) for sell in reading.sells())
+    )
+
+
+def stops_selling(reading: VenueReading, policy: Policy) -> bool:
+    """True where enough of it sells at once, and not enough after an hour nor after a day: who holds it
+    loses it. A result that is missing, or was not tried, is no refusal."""
+    return enough(reading.full, policy) and all(
+        isinstance(sell, Sale | RefusedCall) and not enough(sell, policy)
+        for sell in (reading.hour, reading.day)
+    )
 
 
 def needs_pieces(reading: VenueReading, policy: Policy) -> bool:

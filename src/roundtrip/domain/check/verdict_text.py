@@ -10,7 +10,14 @@ from .crowd_text import differing_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
-from .venue_code import enough, fee_like_bps, parts, sells_by_second_route_only, sells_in_pieces_only
+from .venue_code import (
+    enough,
+    fee_like_bps,
+    parts,
+    sells_by_second_route_only,
+    sells_in_pieces_only,
+    stops_selling,
+)
 from .venue_reading import VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
@@ -85,7 +92,7 @@ def _venue_sentence(
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        text = _cannot_sell_text(venue, reading)
+        text = _cannot_sell_text(venue, reading, policy)
         return f"{text.removesuffix('.')}{_handed_on_text(reading, policy)}."
     smaller = (
         "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
@@ -132,12 +139,14 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
-def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     if reading.crowd is not None and (trap := trap_text(reading.crowd)):
         return f"{trap}.{trap_reason(reading.crowd)}"
     refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
         return f"The same sell worked in one simulated block and failed in another.{refusal}"
+    if stops_selling(reading, policy):
+        return f"Y{stops_text(reading, 'it')[1:]}.{_as_sentence(stop_refusal(reading))}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
         return f"You can buy it, but within a day you can sell at most {format_percent(sold)} of it."
@@ -149,9 +158,30 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
 
 
+def stops_text(reading: VenueReading, what: str) -> str:
+    """For a token that sells at once and no longer within the day. ``what``: ``it``, or what a trade buys."""
+    assert isinstance(reading.full, Sale)
+    left = max((sell.share_bps for sell in (reading.hour, reading.day) if isinstance(sell, Sale)), default=0)
+    most = f"more than {format_percent(left)} of it " if left else ""
+    loss = format_percent(reading.full.loss_bps)
+    return f"you can sell {what} now for a loss of {loss}, but not {most}after an hour or a day"
+
+
+def stop_refusal(reading: VenueReading) -> str:
+    """Why it no longer sells, as its code says it: ``the sell fails with "closed"``; empty where no reason
+    is known."""
+    refused = next((sell for sell in (reading.hour, reading.day) if isinstance(sell, RefusedCall)), None)
+    reason = "" if refused is None else names.reason(refused.reason or "")
+    if reason in ROUTER_REASONS:
+        return TRANSFER_REFUSED
+    return f'the sell fails with "{reason}"' if reason else ""
+
+
 def _handed_on_text(reading: VenueReading, policy: Policy) -> str:
     """The end of a sentence where another wallet can sell what the buyer cannot; else empty."""
     sells = reading.inconsistent is not True and enough(reading.handed_on, policy)
+    if stops_selling(reading, policy):
+        return ""
     return "; a wallet that you send it to can sell it" if sells else ""
 
 

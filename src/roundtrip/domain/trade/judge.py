@@ -143,10 +143,13 @@ class ExitFinding:
         # Pieces are tried only where no other sell is enough.
         return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
 
-    def sold_straight_back(self) -> bool:
-        """True where all of it sold at once, on a venue that was open already."""
-        full = self.reading.full if self.reading is not None else None
-        return isinstance(full, Sale) and full.whole and not self.exit.through_opening
+    def sells_all(self) -> bool:
+        """True where all of it sold at once, after an hour and after a day, on a venue that was open
+        already."""
+        if self.reading is None or self.exit.through_opening:
+            return False
+        sales = (self.reading.full, self.reading.hour, self.reading.day)
+        return all(isinstance(sale, Sale) and sale.whole for sale in sales)
 
     def impact_bps(self) -> int:
         """How much less this size gets than a small buy on the same venue; 0 where unknown."""
@@ -290,15 +293,13 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
     """The worst loss of the sells that count: all of it straight back, an hour and a day later; what did not
     sell counts as lost. Where not enough of it sells at once, half of it; where no single sale sells enough,
-    the pieces. A token that sells now and no longer within a day has a high loss at least."""
-    laters = (reading.hour, reading.day)
-    losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
+    the pieces."""
+    sales = (reading.full, reading.hour, reading.day)
+    losses = [_of_all(sale) for sale in sales if enough(sale, policy)]
     if not enough(reading.full, policy):
         half = reading.half
         losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
         losses += [_of_all(reading.pieces)] if sells_in_pieces_only(reading, policy) else []
-    elif not all(enough(later, policy) for later in laters):
-        losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)
 
 
@@ -342,11 +343,11 @@ class TradeOutcome:
 
 
 def level_of(code: str, finding: ExitFinding | None) -> Level:
-    """The level of the code. Code ok has level warn where the purchase sells only later, in part, or in a
-    pool that has to be opened first: it did not sell straight back. ``finding``: the received token that
-    decided; None: there is none."""
+    """The level of the code. Code ok has level warn where the purchase sells only now, only later, in part,
+    or in a pool that has to be opened first. ``finding``: the received token that decided; None: there is
+    none."""
     level = LEVELS[code]
-    return "warn" if level == "ok" and finding is not None and not finding.sold_straight_back() else level
+    return "warn" if level == "ok" and finding is not None and not finding.sells_all() else level
 
 
 def judge_trade(

@@ -10,13 +10,15 @@ from roundtrip.domain.check.crowd_text import trap_text
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.sales import Sale, SellResult
-from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
+from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
     POOL_GOT_LESS,
     pieces_text,
     sell_refusal_clause,
     sell_refusal_text,
+    stop_refusal,
+    stops_text,
     unproven,
 )
 
@@ -64,7 +66,7 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
         decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
         return f"It goes through. {decides}: {sell_text}{size}.{why}"
     is_small_loss = finding.impact_bps() < policy.warn_loss_bps
-    is_good = finding.exit.free or (finding.sold_straight_back() and is_small_loss)
+    is_good = finding.exit.free or (finding.sells_all() and is_small_loss)
     return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
@@ -142,6 +144,9 @@ def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
         return trap[0].lower() + trap[1:]
     if reading.inconsistent is True:
         return "the same sell worked in one simulated block and failed in another"
+    if stops_selling(reading, policy):
+        refusal = stop_refusal(reading)
+        return f"{stops_text(reading, 'what it buys')}{f' ({refusal})' if refusal else ''}"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
     if sold_bps:
