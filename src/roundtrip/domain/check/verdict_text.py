@@ -87,7 +87,9 @@ def _venue_sentence(
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = buy_refusal_text(evidence.venues[refused], readings[refused])
-        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
+        # A deep check sells for real holders only beside a sell of its own.
+        held = "so we could not test whether a holder can sell it"
+        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size, {held}.{why}"
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
