@@ -571,7 +571,9 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
     }  # fmt: skip
     launched = {"buyers": count, "boughtBps": 900, "heldBps": None, "fundersUnknown": 1}
     drawn = lay_out_group(group)
-    page = Templates({}).render("launch_piece.html", held=held, launched=launched, graphs=[drawn])
+    page = Templates({}).render(
+        "launch_piece.html", held=held, launched=launched, graphs=[drawn], large_buy=""
+    )
     for node in drawn["nodes"]:
         assert node["radius"] < node["x"] < 360 - node["radius"]
         assert node["radius"] < node["y"] < drawn["height"] - node["radius"]
