@@ -105,7 +105,7 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
 def _venue(answer: "Check") -> str:
     venue = answer.venue
     if venue is None:
-        return "none"
+        return _NOT_KNOWN if answer.verdict.code == "unproven" else "none"
     fee = "a fee that its hook sets swap by swap" if venue.dynamic_fee else f"fee {_fee(venue.pool_fee_bps)}"
     parts = [f"{venue.kind} {venue.pool or venue.pool_id or ''}".rstrip(), f"against {venue.quote}", fee]
     if venue.hook is not None:
@@ -120,8 +120,8 @@ def _fee(bps: float | None) -> str:
 def _owner(answer: "Check") -> str:
     token = answer.token
     if token.owner is None:
-        return "the contract names none"
-    return f"{token.owner}, which nobody controls" if token.owner_renounced else token.owner
+        return "none found"
+    return f"{token.owner}, a burn address: nobody can act as it" if token.owner_renounced else token.owner
 
 
 def _draw_grid(grid: "CheckGrid") -> Table:

@@ -1,11 +1,9 @@
 """A check as a card and as a line: what strangers wrote moves and colours nothing."""
 
-import io
 from dataclasses import replace as with_fields
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console, RenderableType
 
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.errors import NodeFault
@@ -16,6 +14,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.check.schema import Check, TokenAnswer, present
+from support.terminal import printed
 from unit.domain.builders import evidence, refused_cells, sold, venue
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07[red]safe[/red]\r\u202e\x9b31m"
@@ -31,13 +30,6 @@ def answered(hour: bool = False) -> tuple[Check, CheckCard]:
     token = TokenAnswer(HOSTILE, HOSTILE, 18, "1", None, None)
     verdict = replace(answer.verdict, text=f"{answer.verdict.text} {HOSTILE}")
     return replace(answer, token=token, verdict=verdict), read_card(found, judgement, False, POLICY)
-
-
-def printed(drawn: RenderableType) -> str:
-    """What a terminal without colours gets."""
-    into = io.StringIO()
-    Console(file=into, width=100, color_system=None, force_terminal=True, highlight=False).print(drawn)
-    return into.getvalue()
 
 
 def test_a_card_shows_strangers_words_as_words() -> None:
@@ -57,6 +49,13 @@ def test_a_line_shows_strangers_words_as_words() -> None:
 def test_a_card_begins_with_level_and_word() -> None:
     assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
     assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
+
+
+def test_a_card_without_proof_does_not_say_that_there_is_no_venue() -> None:
+    answer, card = answered()
+    for code, shown in (("no_pool", "none"), ("unproven", "not known")):
+        found = replace(answer, venue=None, verdict=replace(answer.verdict, code=code, level="unknown"))
+        assert f"venue {shown}" in " ".join(printed(draw_card(found, card)).split())
 
 
 def test_a_card_has_the_grid_of_what_was_tried() -> None:

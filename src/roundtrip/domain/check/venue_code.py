@@ -126,8 +126,9 @@ def parts(reading: VenueReading, policy: Policy) -> LossParts:
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
-    """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, and that all
-    of it sells at once and later, also at ten times that size."""
+    """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, that all of
+    it sells at once and later, also at ten times that size, and that the venue on which a buy brings most
+    takes sells, too."""
     code, level = code_of_parts(parts(reading, policy), policy)
     # A missing result is no pass either.
     other_sells = (reading.half, reading.sliver, reading.large)
@@ -135,6 +136,8 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing
+    # A wallet that buys where it gets most may not get out whole with more than the probe.
+    is_unsure = is_unsure or reading.trap_beside is not None
     is_unsure = is_unsure or (reading.crowd is not None and reading.crowd.warns())
     is_unsure = is_unsure or isinstance(reading.inconsistent, Missing)
     if code == "ok" and (is_unsure or group_of(reading, policy) != 0):

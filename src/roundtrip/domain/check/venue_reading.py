@@ -41,7 +41,8 @@ class VenueReading:
     takes the payment and gives nothing. rounds: the same, and the pool itself gave nothing, because one base
     unit costs more. ``brought_raw``: the amount that a buy of the probe's size brings.
     ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
-    the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
+    the sell. ``trap_beside``: the number of that venue; None: the cheapest venue takes sells, or that is not
+    known. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
     that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
     environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
     of it in equal sales over a day; ``route``: all of it by the venue's second route; both are tried only
@@ -58,6 +59,7 @@ class VenueReading:
     rival_hook: bool = False
     brought_raw: int = 0
     cross_venue_loss_bps: int | Missing = 0
+    trap_beside: int | None = None
     closing: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
@@ -155,7 +157,9 @@ def read_venue(
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
-        **dict(zip(("nearly", "nearly_hour", "nearly_day"), nearly, strict=True)),
+        nearly=nearly[0],
+        nearly_hour=nearly[1],
+        nearly_day=nearly[2],
         pieces=_worst(results(policy.day_s, BPS, "pieces")),
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),

@@ -61,6 +61,8 @@ def sentence(
     if code == "quote_asset":
         return f"This is {evidence.role}, the money that tokens trade against: there is nothing to check."
     text = _venue_sentence(code, index, evidence, readings, policy)
+    if evidence.facts.decimals is None:
+        text = f"{text} It does not say how many decimals it has, so its amounts cannot be shown."
     if evidence.left_out:
         return f"{text} It has {format_count(evidence.left_out, 'more pool')} that the check left out."
     return text if evidence.candidates_complete else f"{text} {_STANDARD_ONLY}"
@@ -87,7 +89,9 @@ def _venue_sentence(
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = buy_refusal_text(evidence.venues[refused], readings[refused])
-        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
+        # A deep check sells for real holders only beside a sell of its own.
+        held = "so we could not test whether a holder can sell it"
+        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size, {held}.{why}"
     if code == "unproven" and any(reading.status == "rounds" for reading in readings):
         return _rounded_text(evidence, readings, policy)
     if code == "unproven":
@@ -102,10 +106,44 @@ def _venue_sentence(
     smaller = (
         "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
     )
-    besides = (
-        f"{_snipe_text(evidence, venue)}{_larger_trade_text(reading, policy)}{_gas_text(reading, policy)}"
+    parts_of_text = (
+        _cost_text(code, evidence, venue, reading, policy),
+        _later_text(code, reading),
+        _snipe_text(evidence, venue),
+        _trap_beside_text(code, evidence, reading),
+        _larger_trade_text(reading, policy),
+        _gas_text(reading, policy),
     )
-    return f"{_cost_text(code, evidence, venue, reading, policy)}{besides}.{smaller}"
+    return f"{''.join(parts_of_text)}.{smaller}"
+
+
+def _later_text(code: str, reading: VenueReading) -> str:
+    """What a later sell lost, where that is less than half of what sells of every size lose now: a toll or a
+    tax that falls with time."""
+    if code not in ("toll_pool", "high_fees", "heavy_fees"):
+        return ""
+    now_bps = min(_full_loss_bps(reading), _bps_or_zero(reading.fees_bps))
+    for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+        if isinstance(later, Sale) and later.whole and 2 * later.loss_bps < now_bps:
+            return f"; a sell {when} after the buy {_loss_text(later.loss_bps)}"
+    return ""
+
+
+def _loss_text(loss_bps: int) -> str:
+    """``lost 0.60 %``, or gained."""
+    return f"{'lost' if loss_bps >= 0 else 'gained'} {format_percent(abs(loss_bps))}"
+
+
+def _trap_beside_text(code: str, evidence: Evidence, reading: VenueReading) -> str:
+    """Names the venue on which a buy brings most, where it takes no sell; code thin_pool says so itself."""
+    if reading.trap_beside is None or (code == "thin_pool" and _is_lost_between_pools(reading)):
+        return ""
+    trap = evidence.venues[reading.trap_beside].venue
+    return f"; another pool, where a buy brings most, takes no sell: {trap.pool or trap.pool_id}"
+
+
+def _is_lost_between_pools(reading: VenueReading) -> bool:
+    return _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps)
 
 
 def is_between_venues(evidence: Evidence) -> bool:
@@ -182,7 +220,7 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Polic
         return f"Y{stops_text(reading, 'it')[1:]}.{_as_sentence(stop_refusal(reading))}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
-        return f"You can buy it, but within a day you can sell at most {format_percent(sold)} of it."
+        return f"You can buy it, but within a day this check could sell at most {format_percent(sold)} of it."
     if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
         return f"You can buy it but not sell it: {short_arrival_text(venue)}."
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
@@ -300,7 +338,7 @@ def _cost_text(
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
-    if code == "thin_pool" and _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps):
+    if code == "thin_pool" and _is_lost_between_pools(reading):
         lost = format_percent(_bps_or_zero(reading.cross_venue_loss_bps))
         return f"The cheapest pool to buy it on accepts no sell; selling it on the other loses {lost}"
     if code == "thin_pool":
@@ -436,7 +474,8 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
 
 def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     """The result at ten times the size, where it differs."""
-    if not enough(reading.full, policy):
+    if not all(enough(sell, policy) for sell in (reading.full, reading.hour, reading.day)):
+        # It was tried at one of these moments: the time may be the reason, not the size.
         return ""
     larger = format_eth(policy.large_wei)
     if isinstance(reading.large, RefusedCall):

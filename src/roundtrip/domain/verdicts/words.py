@@ -1,7 +1,7 @@
 """Verdicts in words for people. The word and the level, which is the colour, are the same at every door; they
 follow from what was tried with the trade, and from nothing else. Risks stand beside them (``risks``)."""
 
-_LEVEL_WORDS = {"ok": "Can sell", "warn": "Sells, with a warning", "danger": "Danger", "unknown": "Not known"}
+_LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {
     "cannot_sell": "Honeypot: you cannot sell",
     "cannot_buy": "Nobody can buy it now",
@@ -42,6 +42,8 @@ def level_word(level: str, code: str) -> str:
     one that is too old to count."""
     if level == "unknown":
         return _LEVEL_WORDS[level]
+    if (level, code) == ("warn", "ok"):
+        return "Sells, with a warning"
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 

@@ -103,7 +103,7 @@ def test_what_sells_now_and_no_part_of_it_later_is_a_trap(share_bps: int) -> Non
 
 @pytest.mark.parametrize("moment", ["hour", "day"])
 def test_what_sells_at_one_later_moment_is_none(moment: str) -> None:
-    later = {"hour": CLOSED, "day": CLOSED, moment: sold(60, 9900)}
+    later: dict[str, CellOutcome] = {"hour": CLOSED, "day": CLOSED, moment: sold(60, 9900)}
     assert verdict(keeping(soon=sold(60, 9900), **later))[:2] == ("ok", "warn")
 
 
@@ -163,7 +163,7 @@ def test_nearly_all_is_tried_at_each_moment_that_refused_all() -> None:
 
 def giving_nothing(reason: str, large: RefusedCall | CompletedBuy) -> VenueEvidence:
     nothing = RefusedCall("arrive", reason, 50_000)
-    buys = tuple(EnvironmentBuy(size, 0, nothing) for size in ("probe", "tenth", "hundredth", "thousandth"))  # type: ignore[arg-type]
+    buys = tuple(EnvironmentBuy(size, 0, nothing) for size in ("probe", "tenth", "hundredth", "thousandth"))
     return no_trade(LIQUID, (*buys, EnvironmentBuy("large", 0, large)))
 
 
