@@ -2210,7 +2210,7 @@ export interface operations {
                      *         "time": "2025-10-18T09:00:46Z"
                      *       },
                      *       "checkedAt": "2026-11-27T12:56:32.438000Z",
-                     *       "policyVersion": "2026-11-10",
+                     *       "policyVersion": "2026-11-28",
                      *       "dialect": "anvil",
                      *       "dataFeeWei": 0,
                      *       "gasPool": null,
@@ -2347,7 +2347,7 @@ export interface operations {
                      *           "usdg_per_eth_raw": 3499999999
                      *         },
                      *         "owner_calls": null,
-                     *         "policy_version": "2026-11-10",
+                     *         "policy_version": "2026-11-28",
                      *         "pools_found": 1,
                      *         "role": "token",
                      *         "schema": 5,
@@ -2934,7 +2934,7 @@ export interface operations {
                      *           "lastCheckedAt": "2026-11-27T12:56:32.438000Z",
                      *           "checks": 1,
                      *           "deep": false,
-                     *           "policyVersion": "2026-11-10"
+                     *           "policyVersion": "2026-11-28"
                      *         }
                      *       ]
                      *     }

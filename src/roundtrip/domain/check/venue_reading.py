@@ -130,15 +130,13 @@ def read_venue(
 
     bought, small = _buy(venue, size), _buy(venue, "thousandth")
     assert isinstance(bought, CompletedBuy)
-    small_round_trip = results(policy.later_s, policy.most_bps, at="thousandth")
     moments = (policy.later_s, policy.hour_s, policy.day_s)
-    hour, day = (
-        _where_bought(results(delay_s, BPS) or results(delay_s, policy.most_bps))[0]
-        for delay_s in moments[1:]
-    )
+    later = (results(at_s, BPS) or results(at_s, policy.most_bps) for at_s in moments[1:])
+    hour, day = (_where_bought(found)[0] for found in later)
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
-    measured = small if isinstance(small, Missing) else _fees(small_round_trip)
+    measured = _fees(results(moments[0], policy.most_bps, at="thousandth"))
+    measured = small if isinstance(small, Missing) else measured
     main = MainSells(_worst(full), _worst(hour), _worst(day), _grown_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
