@@ -19,8 +19,9 @@ from roundtrip.services.liquidity.gather import find_liquidity
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 from support.signing import prepared
-from support.simulating import ETH
-from support.wallet import Wallet
+from support.simulated import simulated
+from support.simulating import ETH, steps_of
+from support.wallet import Place, Wallet
 from truth.gas_tokens import GasToken
 
 ZERO = "0x" + "0" * 40
@@ -213,3 +214,37 @@ async def test_pools_against_other_tokens_are_named_and_no_absence(
     with pytest.raises(CallerFault, match="Its only pool is against a token") as refused:
         await prepared(ctx, "buy", token, built.accounts[0], amount="0.1")
     assert refused.value.code == "no_route"
+
+
+@pytest.mark.parametrize("plan", [V3, V4], ids=["v3", "v4"])
+@pytest.mark.parametrize(("key", "part"), [("ten units", "all but a few base units"), ("1 % on top", "99 %")])
+async def test_a_simulated_buy_walks_the_same_probes(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str, part: str, plan: PoolPlan
+) -> None:
+    token = put(rpc, built, "keeps_rest", KEEPING[key][0], plan)
+    wallet = Wallet(rpc, built.contracts, "simulates")
+    await ctx.heads.refresh()
+    place = Place(plan.quote, plan.fee_pips, plan.version)
+    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, place, ETH // 10))
+    assert (said.code, said.level) == ("ok", "warn")
+    assert f"{part} of it does, for a loss of " in said.text, said.text
+
+
+async def test_a_simulated_buy_of_what_closes_is_a_trap(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    token = put(rpc, built, "keeps_rest", CLOSING["1.5 %"])
+    wallet = Wallet(rpc, built.contracts, "simulates")
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    assert (said.code, said.level) == ("cannot_sell", "danger")
+
+
+@pytest.mark.parametrize("milli", RATES)
+async def test_a_simulated_buy_of_what_rounds_is_no_danger(
+    ctx: Context, rpc: SyncRpc, built: Built, milli: int
+) -> None:
+    token = rounding(rpc, built, milli)
+    wallet = Wallet(rpc, built.contracts, "simulates")
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    # By luck all of it sells.
+    assert said.code == "ok", said.text

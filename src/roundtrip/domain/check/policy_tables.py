@@ -52,8 +52,8 @@ def codes(policy: Policy) -> tuple[Row, ...]:
             "sells in a later block, after an hour and after a day, and what "
             f"{_eth(policy.large_wei)} buys sells, too, the venue where a buy brings most takes sells, "
             "and no wallet of the crowd met anything else"),
-        Row("unproven", "unknown", "a result is missing, and some value of it would change the code; also where "
-            "its only pools are against other tokens, or one base unit of it costs more than a check pays"),
+        Row("unproven", "unknown", "a result is missing, and some value of it would change the code; also "
+            "where its only pools are against other tokens, or one base unit costs more than a check pays"),
     )  # fmt: skip
 
 

@@ -174,8 +174,8 @@ def test_a_receivers_balance_unread_is_missing(
 
 def test_what_is_handed_over_and_looked_at_is_a_plan_of_its_own() -> None:
     plan = handed_plan(WETH, SETTING, ENVIRONMENT, "probe", PAID_WEI, was_bought())
-    transfer, look = plan.blocks[-1].steps
-    assert (transfer.label, look.label) == ("transfer", "handed-token")
+    transfer, look, pool = plan.blocks[-1].steps
+    assert (transfer.label, look.label, pool.label) == ("transfer", "handed-token", "pool-held")
     assert transfer.call.data == abi.call("0xa9059cbb", plan.environment.receiver, BOUGHT)
     assert look.sender == plan.environment.reader
 
