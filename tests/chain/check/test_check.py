@@ -37,7 +37,7 @@ EXPECTED = {
     "v4_usdg": ("ok", "ok", "0.10 %"),
     "v4_fee_on_sell": ("ok", "ok", "10.5"),
     "both_versions": ("ok", "ok", "0.10 %"),
-    "no_pool": ("no_pool", "warn", "No pool"),
+    "no_pool": ("no_pool", "warn", "No v3 or v4 pool"),
     "empty_pool": ("empty_pool", "warn", "no liquidity"),
     "fee_on_sell": ("cannot_sell", "danger", "takes a cut"),
     "fee_on_buy": ("high_fees", "warn", "20.48 %"),

@@ -77,12 +77,13 @@ class SellWay:
 @dataclass(frozen=True, slots=True)
 class SellBackResult:
     """The sells of one token on each way, without the price paid for it. ``left_out``: some ways were not
-    tried."""
+    tried; ``parts_left_out``: sells of nearly all were not."""
 
     brought: BroughtToken
     ways: tuple[tuple[SellWay, tuple[ProbeCell, ...]], ...]
     gas: int
     left_out: bool = False
+    parts_left_out: bool = False
 
     def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
         """The evidence of the sells. ``paid_wei``: the price paid; None: unknown. From ``checked`` it takes
@@ -105,7 +106,7 @@ class SellBackResult:
             paid_known=bool(with_price),
             free=paid_wei == 0,
             through_opening=any(way.opening for way, _ in self.ways),
-            left_out=self.left_out,
+            left_out=self.left_out or (self.parts_left_out and not _is_refused_by(checked, policy)),
         )
 
     def _venue(self, way: SellWay, cells: tuple[ProbeCell, ...], paid_raw: int) -> VenueEvidence:
@@ -253,8 +254,7 @@ async def _sell_in_part(
     out."""
     planned = [_fitting(wallet_calls, result, gas) for result in results]
     results = [
-        replace(result, left_out=result.left_out or not fits)
-        for result, (_, fits) in zip(results, planned, strict=True)
+        replace(result, parts_left_out=not fits) for result, (_, fits) in zip(results, planned, strict=True)
     ]
     runs = [
         [_plan_probe(wallet_calls, result.brought, way, probe) for way, probe in probes]
@@ -330,6 +330,15 @@ def _with_check(venue: VenueEvidence, checked: VenueEvidence | None, policy: Pol
     is_trap = isinstance(checked.crowd, Crowd) and read_venue(checked, policy).inconsistent is True
     crowd = checked.crowd if is_trap else None
     return replace(venue, told_on_sell=checked.told_on_sell, crowd=crowd, short_raw=checked.short_raw)
+
+
+def _is_refused_by(checked: Evidence | None, policy: Policy) -> bool:
+    """True where the check, which tried all its sells, found no venue that takes one."""
+    if checked is None:
+        return False
+    readings = [read_venue(venue, policy, checked.launch) for venue in checked.venues]
+    bought = [reading for reading in readings if reading.status == "bought"]
+    return bool(bought) and not any(takes_sells(reading, policy) for reading in bought)
 
 
 def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
