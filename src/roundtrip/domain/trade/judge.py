@@ -96,10 +96,20 @@ class RunResult:
     unread: frozenset[Address] = frozenset()
     items: tuple[Address, ...] = ()
     """Collections of which items leave the wallet, according to their events: items have no amounts here."""
+    without_code: tuple[Address, ...] = ()
+    """Addresses that a call with data went to and that had no code then: their calls do nothing."""
+    code_unread: tuple[Address, ...] = ()
+    """The same, where it could not be read whether there was code."""
 
     def has_reverted(self) -> bool:
         """True when some call failed."""
         return not all(call.ok for call in self.calls)
+
+    def needs_warning(self, known_spenders: frozenset[Address]) -> bool:
+        """True when the calls allow a spender who is not known to take something, whatever the amount, or
+        when a call with data reaches no code, or may reach none."""
+        strangers = (allowance.spender not in known_spenders for allowance in self.allowances)
+        return any(strangers) or bool(self.without_code or self.code_unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,31 +338,44 @@ class WalletChanges:
 class TradeOutcome:
     """The judgement of a whole trade. ``decided``: the received token that decided; None: there is none.
     ``lost_bps``: where no token came back, the loss at the pinned block's prices; ``unpriced``: that loss is
-    unknown."""
+    unknown. ``warned``: the calls themselves need a warning, whatever they bring."""
 
     code: str
     decided: ExitFinding | None = None
     missing: Missing | None = None
     lost_bps: int | None = None
     unpriced: bool = False
+    warned: bool = False
 
     def level(self) -> Level:
-        """The level of the code and of the token that decided."""
-        return level_of(self.code, self.decided)
+        """The level of the code, of the token that decided, and of the calls themselves."""
+        return level_of(self.code, self.decided, self.warned)
 
 
-def level_of(code: str, finding: ExitFinding | None) -> Level:
+def level_of(code: str, finding: ExitFinding | None, warned: bool = False) -> Level:
     """The level of the code. Code ok has level warn where the purchase sells only later, in part, or in a
-    pool that has to be opened first: it did not sell straight back. ``finding``: the received token that
-    decided; None: there is none."""
+    pool that has to be opened first: it did not sell straight back; and where the calls are ``warned`` of.
+    ``finding``: the received token that decided; None: there is none."""
     level = LEVELS[code]
-    return "warn" if level == "ok" and finding is not None and not finding.sold_straight_back() else level
+    sold_back = finding is None or finding.sold_straight_back()
+    return "warn" if level == "ok" and (warned or not sold_back) else level
 
 
 def judge_trade(
-    ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
+    ran: RunResult,
+    exits: tuple[ExitFinding, ...],
+    changed: WalletChanges,
+    policy: Policy,
+    known_spenders: frozenset[Address] = frozenset(),
 ) -> TradeOutcome:
     """In this order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
+    outcome = _judge_changes(ran, exits, changed, policy)
+    return replace(outcome, warned=ran.needs_warning(known_spenders))
+
+
+def _judge_changes(
+    ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
+) -> TradeOutcome:
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")
     unproven = next((finding for finding in exits if finding.code == "unproven"), None)

@@ -245,7 +245,8 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         balance_wei = 0
     short = None if case.fund else _find_unpaid(case, result, balance_wei)
     if result.has_reverted() or short is not None:
-        outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
+        changes = WalletChanges(False, False, short is not None)
+        outcome = judge_trade(result, (), changes, case.ctx.policy, _known_spenders(case, result))
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, result)) > case.ctx.policy.most_received:
         return _JudgedCalls(TradeOutcome("unproven", missing=_TOO_MANY_TOKENS), result)
@@ -298,7 +299,7 @@ async def _run_as_sent(
     changes = WalletChanges(
         _gives_something(result), _gets_something(result), False, _lost_bps(case, full_run, result)
     )
-    outcome = judge_trade(result, exits, changes, case.ctx.policy)
+    outcome = judge_trade(result, exits, changes, case.ctx.policy, _known_spenders(case, result))
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
@@ -465,10 +466,7 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
     sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens, leaving)]
     if judged.short is None:
-        spenders = {
-            allowance.spender for allowance in result.allowances if _is_known(case, allowance.spender)
-        }
-        opening = trade_text.opening(result.allowances, frozenset(spenders), result.items)
+        opening = trade_text.opening(result, _known_spenders(case, result))
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
@@ -488,6 +486,11 @@ def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
             text = f"{format_amount(-change.raw, decimals or 0)}{units} of the token {change.asset}"
         texts += [text] if change.raw < 0 else []
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
+
+
+def _known_spenders(case: WalletCase, result: RunResult) -> frozenset[Address]:
+    spenders = (allowance.spender for allowance in result.allowances)
+    return frozenset(spender for spender in spenders if _is_known(case, spender))
 
 
 def _is_known(case: WalletCase, spender: Address) -> bool:
