@@ -315,9 +315,9 @@ def _call_steps(wallet_calls: WalletCalls) -> list[SimulatedStep]:
 def _size_reads(
     wallet_calls: WalletCalls, setting: Setting, environment: Environment
 ) -> dict[int, SimulatedStep]:
-    """By the number of each call with data: a read of the size of its target's code. It comes after the call, so
-    that what an earlier call deploys counts: no call to an address without code gives it any. Left out are the
-    network's own contracts and precompiles."""
+    """By the number of each call with data: a read of the size of its target's code, without those of the
+    network's own contracts and precompiles. It comes after the call, so that what an earlier call deploys
+    counts: no call to an address without code gives it any."""
     known = {*setting.contracts.all_addresses(), setting.token}
     reader, reader_at = environment.reader, _size_reader_at(environment)
     return {

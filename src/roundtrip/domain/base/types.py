@@ -25,8 +25,8 @@ _MAX_PRECOMPILE = 0xFFFF
 
 
 def is_precompile(address: Address) -> bool:
-    """Whether the address is the chain's own: a precompile works without code. Ethereum's are the first seventeen
-    addresses and 0x100, Arbitrum's start at 0x64. No key exists for any of them."""
+    """Whether the address is the chain's own: a precompile works without code. Ethereum's are the first
+    seventeen addresses and 0x100, Arbitrum's start at 0x64. No key exists for any of them."""
     return 0 < int(address, 16) <= _MAX_PRECOMPILE
 
 

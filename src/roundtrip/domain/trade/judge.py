@@ -141,15 +141,19 @@ class ExitFinding:
     loss_bps: int | None = None
     missing: Missing | None = None
 
-    def shown_sell(self) -> tuple[Probe, Sold] | None:
-        """The sell that an answer shows: all of it straight back, the worse of its environments; where that
-        failed, the first sell of the same wallet that went through, in pieces before any other."""
+    def shown_sell(self, policy: Policy) -> tuple[Probe, Sold] | None:
+        """The sell that an answer shows: all of it straight back, the worse of its environments. Where too
+        little of it sold, the worst of the other sells of the same wallet that count; where none counts, the
+        first that went through, in pieces before any other."""
         if self.venue is None:
             return None
         sold = _buyer_sells(self.venue)
         straight_back = [sell for sell in sold if _straight_back(sell[0])]
+        if self.reading is not None and not enough(self.reading.full, policy):
+            counted = [sell for sell in sold if _counts_later(sell[0], self.reading, policy)]
+            straight_back = counted or straight_back
         if straight_back:
-            return min(straight_back, key=lambda sell: sell[1].back_raw * sell[1].held_raw)
+            return max(straight_back, key=_lost_bps)
         # Pieces are tried only where no other sell is enough.
         return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
 
@@ -157,6 +161,23 @@ class ExitFinding:
         """True where all of it sold at once, on a venue that was open already."""
         full = self.reading.full if self.reading is not None else None
         return isinstance(full, Sale) and full.whole and not self.exit.through_opening
+
+    def later_loss_bps(self, policy: Policy) -> int | None:
+        """The worst loss of the sells an hour and a day later; what did not sell counts as lost. None: none
+        of them sold enough, or one did not and that decides, or what was paid is not known."""
+        if self.loss_bps is None or self.reading is None:
+            return None
+        laters = (self.reading.hour, self.reading.day)
+        losses = [_of_all(sale) for sale in laters if enough(sale, policy)]
+        stops = enough(self.reading.full, policy) and len(losses) < len(laters)
+        if not losses or (stops and max(losses) < policy.warn_loss_bps):
+            return None
+        return max(losses)
+
+    def price_impact_bps(self) -> int | None:
+        """``impact_bps``; None where it is not known, or no loss is."""
+        impact = self.reading.impact_bps if self.reading is not None and self.loss_bps is not None else None
+        return impact if isinstance(impact, int) else None
 
     def impact_bps(self) -> int:
         """How much less this size gets than a small buy on the same venue; 0 where unknown."""
@@ -167,6 +188,24 @@ class ExitFinding:
 def _buyer_sells(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
     cells = [cell for cell in venue.cells if cell.probe.seller != "receiver"]
     return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
+
+
+def _counts_later(probe: Probe, reading: VenueReading, policy: Policy) -> bool:
+    """Whether the sells of this probe count where too little of it sells straight back."""
+    if probe.seller == "pieces":
+        return enough(reading.pieces, policy)
+    if probe.share_bps == policy.half_bps:
+        return enough(reading.half, policy)
+    result = {policy.hour_s: reading.hour, policy.day_s: reading.day}.get(probe.delay_s)
+    return probe.share_bps == BPS and enough(result, policy)
+
+
+def _lost_bps(sell: tuple[Probe, Sold]) -> int:
+    """The loss of a sell: where it asked for all, what did not sell is lost, too."""
+    probe, sold = sell
+    asked_raw = sold.held_raw if probe.share_bps >= BPS else sold.sold_raw
+    cost_raw = max(1, sold.paid_raw * asked_raw // max(1, sold.held_raw))
+    return BPS - sold.back_raw * BPS // cost_raw
 
 
 def _straight_back(probe: Probe) -> bool:

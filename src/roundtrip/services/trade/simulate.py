@@ -161,11 +161,13 @@ def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> Sho
     return ShortCheck(evidence.token, answer, list(raised_flags(JudgedCheck(evidence, judgement, policy))))
 
 
-def sell_back(finding: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:
+def sell_back(
+    finding: ExitFinding, evidence: Evidence, contracts: Contracts, policy: Policy
+) -> SellBack | None:
     """The deciding sell; None where there was no venue to try it on."""
     if finding.venue is None or finding.reading is None:
         return None
-    venue, shown = finding.venue.venue, finding.shown_sell()
+    venue, shown = finding.venue.venue, finding.shown_sell(policy)
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
@@ -178,16 +180,18 @@ def sell_back(finding: ExitFinding, evidence: Evidence, contracts: Contracts) ->
         at=venue.pool or venue.pool_id,
         sold=plain_decimal(max(0, sold.sold_raw), decimals) if sold is not None else "0",
         back=back,
-        round_trip_loss_bps=_loss(finding),
+        round_trip_loss_bps=_loss(finding, policy),
         reverts=sell_reason_text(finding.venue, finding.reading),
         share_bps=0 if sold is None else max(0, min(BPS, -(-sold.sold_raw * BPS // max(1, sold.held_raw)))),
         after_s=None if probe is None else probe.delay_s,
+        price_impact_bps=finding.price_impact_bps(),
+        later_loss_bps=finding.later_loss_bps(policy),
     )
 
 
-def _loss(finding: ExitFinding) -> int | None:
+def _loss(finding: ExitFinding, policy: Policy) -> int | None:
     """The loss of the sell that is shown; None where the price paid is not known."""
-    _, sold = finding.shown_sell() or (None, None)
+    _, sold = finding.shown_sell(policy) or (None, None)
     if finding.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))
@@ -386,7 +390,7 @@ def _exits(
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
         received_wei = [
-            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back) for sell_back in sell_backs
+            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy) for sell_back in sell_backs
         ]
         total_wei = sum(received_wei)
         shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
@@ -396,8 +400,8 @@ def _exits(
     )
 
 
-def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
-    sell = finding.shown_sell()
+def _back_wei(finding: ExitFinding, sell_back: SellBackResult, policy: Policy) -> int:
+    sell = finding.shown_sell(policy)
     if sell is None or finding.venue is None:
         return 0
     _, sold = sell
@@ -444,7 +448,7 @@ def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
         spent=_amounts(case, result, -1) if result is not None and moves else [],
         received=_amounts(case, result, 1) if result is not None and moves else [],
         approvals=_approvals(case, result) if result is not None and moves else [],
-        sell_back=sell_back(decided, evidence, ctx.contracts) if decided and evidence else None,
+        sell_back=sell_back(decided, evidence, ctx.contracts, ctx.policy) if decided and evidence else None,
         check=check,
         simulated_at=at(ctx.now_s()),
     )

@@ -141,7 +141,7 @@ def test_lost_ten_sales_leave_it_unproven_where_no_single_sale_is_enough() -> No
 
 def test_ten_sales_are_shown_where_they_decide_and_are_no_sale_straight_back() -> None:
     found = judge_exit(in_pieces(sold(60), sliver=sold(60, 100)), POLICY)
-    probe, sale = found.shown_sell() or (None, None)
+    probe, sale = found.shown_sell(POLICY) or (None, None)
     assert probe is not None
     assert (probe.seller, probe.delay_s, sale) == ("pieces", POLICY.day_s, sold(60))
     assert not found.sold_straight_back()
@@ -216,10 +216,10 @@ def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
 
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
     found = judge_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
-    assert found.shown_sell() == (GRID["full_again"], sold(100))
+    assert found.shown_sell(POLICY) == (GRID["full_again"], sold(100))
     later = judge_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
-    assert later.shown_sell() == (GRID["hour"], sold(60))
-    assert judge_exit(received(), POLICY).shown_sell() is None
+    assert later.shown_sell(POLICY) == (GRID["hour"], sold(60))
+    assert judge_exit(received(), POLICY).shown_sell(POLICY) is None
 
 
 LATER_ONLY: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
