@@ -31,8 +31,8 @@ MOST_TIP_WEI = 10**8
 """The highest tip of a simulated wallet."""
 _NEXT_BLOCK_S = 1
 _SIZE_READER = "0x3d353b3d5260203df3"
-"""Returns the size of the code of the account that it is called with: CALLDATALOAD(0), EXTCODESIZE, MSTORE(0),
-RETURN(0, 32), with RETURNDATASIZE for 0."""
+"""Returns the size of the code of the account that it is called with: CALLDATALOAD(0), EXTCODESIZE,
+MSTORE(0), RETURN(0, 32), with RETURNDATASIZE for 0."""
 
 
 @dataclass(frozen=True, slots=True)
