@@ -69,9 +69,14 @@ async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
 
 
 @pytest.fixture
-async def shaky(faulty: FaultyNode, built: Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
-    """A context whose node may fail; its head is known from before."""
-    async with context_for(faulty.url, built, pool, timeout_s=0.5) as ctx:
+async def shaky(
+    faulty: FaultyNode, built: Built, pool: asyncpg.Pool, request: pytest.FixtureRequest
+) -> AsyncIterator[Context]:
+    """A context whose node may fail; its head is known from before. A busy machine gets all the time that it
+    takes, but where the node, by the test's ``fault``, never answers."""
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    timeout_s = 1.5 if params.get("fault") == "slow" else 20.0
+    async with context_for(faulty.url, built, pool, timeout_s) as ctx:
         await ctx.heads.refresh()
         yield ctx
 

@@ -36,6 +36,7 @@ async def ground(places: DevnetFolders, built: Built) -> AsyncIterator[Ground]:
 @pytest.fixture
 async def newcomer(browser: Browser, ground: Ground) -> AsyncIterator[Visitor]:
     """Somebody without an account."""
+    await ground.keep_moving()
     async with visiting(browser, ground.url) as found:
         yield found
 

@@ -4,6 +4,7 @@ are written to do harm."""
 import asyncio
 import contextlib
 import itertools
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ _BUY_WEI = 6 * 10**17
 _GAS = 6_000_000
 _CAST_S = 240.0
 _INDEX_S = 120.0
+_MOVES_S = 240.0
 _LOOK_S = 0.5
 _TOOLS = {operation.name: operation for operation in OPERATIONS}
 
@@ -49,6 +51,7 @@ class Ground:
     strange: dict[str, CurveToken]
     transaction: str
     _turn: Iterator[int] = field(default_factory=itertools.count)
+    _moved_at_s: list[float] = field(default_factory=lambda: [time.monotonic()])
 
     @property
     def fair(self) -> str:
@@ -76,6 +79,32 @@ class Ground:
                 return v4_swap(buyer, self.built.contracts, key, ZERO, 5 * 10**16)
 
         return await asyncio.to_thread(buy)
+
+    async def keep_moving(self) -> None:
+        """Lets all visitors buy all strange tokens again before their last buys leave the board of what
+        moves, which looks back ten minutes; then waits until it lists them."""
+        if time.monotonic() - self._moved_at_s[-1] < _MOVES_S:
+            return
+
+        def buy(number: int) -> None:
+            with SyncRpc(self.rpc_url) as chain:
+                buyer = _sender(chain, visitor(number))
+                for launched in self.strange.values():
+                    curve_buy(buyer, launched, 10**15)
+
+        def buy_all() -> None:
+            with ThreadPoolExecutor(len(_BUYERS)) as pool:
+                list(pool.map(buy, _BUYERS))
+
+        self._moved_at_s.append(time.monotonic())
+        await asyncio.to_thread(buy_all)
+        wanted = {launched.token for launched in self.strange.values()}
+        async with asyncio.timeout(_INDEX_S):
+            while True:
+                rows = (await asked(self.url, "moving_now"))["tokens"]
+                if wanted <= {row["token"]["address"] for row in rows}:
+                    return
+                await asyncio.sleep(_LOOK_S)
 
     async def buy_strange(self, which: str) -> str:
         """Somebody buys that one for 0.01 eth; the transaction."""

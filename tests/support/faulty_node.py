@@ -10,7 +10,7 @@ import aiohttp
 from aiohttp import web
 
 from roundtrip.config.networks import CHAIN_ID
-from support.loopback import on_loopback
+from support.loopback import node_on_loopback
 
 Batch = list[dict[str, Any]]
 
@@ -103,12 +103,8 @@ class FaultyNode:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["FaultyNode"]:
-        async with aiohttp.ClientSession() as self._session:
-            app = web.Application(client_max_size=64 * 2**20)
-            app.router.add_post("/", self._serve)
-            async with on_loopback(app, shutdown_timeout=0.1) as port:
-                self.url = f"http://127.0.0.1:{port}"
-                yield self
+        async with aiohttp.ClientSession() as self._session, node_on_loopback(self._serve) as self.url:
+            yield self
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

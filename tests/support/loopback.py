@@ -1,10 +1,12 @@
 """Stand-ins for other people's services, on loopback."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
+
+_MAX_BATCH_BYTES = 64 * 2**20
 
 
 @contextlib.asynccontextmanager
@@ -18,3 +20,14 @@ async def on_loopback(app: web.Application, **manner: Any) -> AsyncIterator[int]
         yield port
     finally:
         await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def node_on_loopback(
+    serve: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> AsyncIterator[str]:
+    """Serves the batches that are posted to a node, at any path; its url."""
+    app = web.Application(client_max_size=_MAX_BATCH_BYTES)
+    app.router.add_post("/{rest:.*}", serve)
+    async with on_loopback(app, shutdown_timeout=0.1) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp import web
 
-from roundtrip.devnet.node import CHAIN_ID, _die_with_parent, free_port
+from roundtrip.devnet.node import CHAIN_ID, die_with_parent, free_port
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.venues.abi import keccak
 from support.faulty_node import Batch, FaultyNode
@@ -302,7 +302,7 @@ def _running_process(binary: Path, folder: Path, port: int, engine_port: int) ->
             stdout=subprocess.DEVNULL,
             stderr=written,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
     try:
         yield log

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from support.loopback import on_loopback
+from support.loopback import node_on_loopback
 
 Json = dict[str, Any]
 KEY = "k3yA91f0cc7d2e6b45088a1c"
@@ -50,10 +50,8 @@ class RefusingNode:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["RefusingNode"]:
-        app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/{rest:.*}", self._serve)
-        async with on_loopback(app, shutdown_timeout=0.1) as port:
-            self.url = f"http://127.0.0.1:{port}/v2/{KEY}"
+        async with node_on_loopback(self._serve) as url:
+            self.url = f"{url}/v2/{KEY}"
             yield self
 
     async def _serve(self, request: web.Request) -> web.Response:

@@ -84,9 +84,10 @@ class Met:
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
     sales over a day (``pieces``) and the other router (``route``) where no single sale surely sold half.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
-    is cheapest. ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy was paid for
-    and brought nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two moves made
-    without the swaps, where the pool has a hook; None: it would not be moved so.
+    is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
+    the probe was bought and not sold. ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what
+    arrived of what left a wallet by a round trip's two moves made without the swaps, where the pool has a
+    hook; None: it would not be moved so.
 
     Where level ok is at stake: ``drawn``, wallets of the check's crowd, and ``second``, the sells of a wallet
     that buys another amount, approves all, tips and sells late, after others have bought; empty where it did
@@ -107,6 +108,7 @@ class Met:
     keeps: bool = False
     drawn: tuple[Drawn, ...] = ()
     second: Sales = field(default_factory=dict)
+    beside_trap: bool = False
 
 
 @dataclass(frozen=True, slots=True)

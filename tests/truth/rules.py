@@ -47,11 +47,12 @@ def findings(found: list[Met]) -> set[Finding]:
 
 
 def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
-    """What is lost on the way out counts where the cheapest pool does not take the sell."""
+    """What is lost on the way out counts where the cheapest pool does not take the sell. Then no pool is
+    level ok."""
     cheapest = max(found, key=lambda met: met.brought_raw)
     if sells(cheapest, slack_bps):
         return [replace(met, exit_bps=0) for met in found]
-    return found
+    return [replace(met, beside_trap=met is not cheapest) for met in found]
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
@@ -154,7 +155,7 @@ def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
         return {(max(parts, key=lambda code: parts[code]), level)}
     if keep >= TOLL_BPS:
         return {("toll_pool", "warn")}
-    if met.size != "probe" or met.large_refused or _group(met, slack_bps) != 0:
+    if met.size != "probe" or met.large_refused or met.beside_trap or _group(met, slack_bps) != 0:
         return {("ok", "warn")}
     return {("ok", "warn" if differs else "ok") for differs in differing(met)}
 
@@ -179,7 +180,7 @@ def keep_bps(fee_pips: int) -> int:
 
 # --- what a sentence says of parts ---------------------------------------------------------------
 
-_NO_MORE = re.compile(r"you can sell at most ([0-9.]+) % of it")
+_NO_MORE = re.compile(r"this check could sell at most ([0-9.]+) % of it")
 _NOT_SOLD = "buy it but not sell it"
 _IN_TEN = "ten sales of a tenth"
 _BY_ROUTE = "The usual sell is refused"

@@ -166,8 +166,8 @@ class Dispatch:
     async def run_shared(
         self, operation: AnyOperation, shared: SharedAnswer, caller: CallerRequest
     ) -> Ticket | None:
-        """Counts one request over HTTP whose answer is ``shared``, as ``run`` does, without a span. Raises
-        CallRefused, with the error as the caller receives it."""
+        """Counts one HTTP request that is answered by ``shared``, an answer stored for all callers: limits
+        and metrics as in ``run``, but no trace span. Raises CallRefused, which holds the error to send."""
         started_s = self.clock()
         try:
             admitted = await self.gate.admit(caller, operation.counts, operation.key)

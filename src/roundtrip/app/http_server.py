@@ -79,12 +79,12 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 
 def take_port(settings: Settings) -> socket.socket:
-    """The service's listening socket. Ends a drain that was asked of who had the port before. Raises
-    PortTaken."""
+    """The service's listening socket. Removes the mark by which ``roundtrip drain`` told an earlier process
+    on this port to drain. Raises PortTaken; StaysDrained: the mark cannot be removed."""
     listening = listen(settings.host, settings.port, "ROUNDTRIP_PORT")
     mark = drain_mark(settings.var, settings.port)
-    # Made now: in a folder that root makes when it drains, this user could not remove root's file. On a
-    # read-only disk there is no folder, and nobody can ask for a drain.
+    # This user makes the folder now. Otherwise root would make it at the first drain, and this user could not
+    # remove the mark in it. On a read-only disk there is no folder, so this service cannot be drained.
     with contextlib.suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -190,7 +190,7 @@ async def _simulation(subject: DoctorSubject) -> list[Finding]:
     if not stand_ins:
         costs = "tokens that may count blocks stay unproven: no simulation advances NUMBER by an hour"
         return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
-    seen = f"{inside}; {' or '.join(stand_ins)} can stand for NUMBER"
+    seen = f"{inside}; a simulation can set {' or '.join(stand_ins)} in place of NUMBER"
     costs = "tokens that read block hashes, or could notice a copy of their code, stay unproven"
     return [*rows, Finding("NUMBER inside", "in part", seen, costs)]
 
@@ -199,7 +199,8 @@ _DRIVER = Address("0x" + "7b" * 20)
 
 
 async def _number_stand_ins(subject: DoctorSubject, dialect: Dialect) -> list[NumberInstruction]:
-    """The instructions that can stand for NUMBER; none where the node does not list what a trade reaches."""
+    """The instructions that copies of a token's code can run in place of NUMBER, because this node lets a
+    simulation set their values. Empty also where the node cannot list the contracts that a trade calls."""
     head, weth = subject.heads.current(), subject.contracts.weth
     fees = (head.base_fee_wei, 2 * head.base_fee_wei, 0)
     env = Environment(_DRIVER, _DRIVER, _DRIVER, 0, head.coinbase, head.prev_randao, *fees)

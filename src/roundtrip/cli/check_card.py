@@ -14,7 +14,7 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken, find_listed
-from roundtrip.domain.verdicts.words import level_colour, level_word
+from roundtrip.domain.verdicts.words import is_tradable, level_word
 
 if TYPE_CHECKING:
     from roundtrip.services.check.card import CheckCard
@@ -28,12 +28,11 @@ _NOT_KNOWN = "not known"
 
 
 def draw_line(answer: "Check", card: "CheckCard") -> Text:
-    """The level in the colour that the card has, the token, the loss and the reason in one line."""
+    """The level in its colour, the token, the loss and the reason in one line."""
     level, verdict = answer.verdict.level, answer.verdict
-    colour = _COLOURS[level_colour(level, verdict.code, card.catch)]
     loss = "" if answer.trade is None else _percent(answer.trade.round_trip_loss_bps, "")
     symbol = _plain(answer.token.symbol or "")
-    line = Text(f"{level:<8}", style=f"bold {colour}")
+    line = Text(f"{level:<8}", style=f"bold {_COLOURS[level]}")
     return line.append(
         f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(verdict.text)}",
         style="not bold default",
@@ -53,8 +52,7 @@ def draw_card(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...
     """Everything that a person needs of one check, the verdict first. ``listed``: tokens that the symbol is
     compared with."""
     level, verdict = answer.verdict.level, answer.verdict
-    colour = _COLOURS[level_colour(level, verdict.code, card.catch)]
-    word = level_word(level, verdict.code, card.catch)
+    colour, word = _COLOURS[level], level_word(level, verdict.code)
     title = Text(f"{level.upper()}  {word}", style=f"bold white on {colour}")
     facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
@@ -90,6 +88,11 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
         rows.append(("impact", _percent(trade.price_impact_bps)))
     rows.append(("venue", _venue(answer)))
     rows.append(("flags", ", ".join(answer.flags) or "none"))
+    risks = (
+        [risk.text for risk in card.risks if risk.level != "ok"] if is_tradable(answer.verdict.code) else []
+    )
+    if risks:
+        rows.append(("risks", "; ".join(risks)))
     if answer.launchpad is not None:
         pad = answer.launchpad
         taxes = f"takes {_percent(pad.buy_tax_bps)} of a buy, {_percent(pad.sell_tax_bps)} of a sell"
@@ -102,7 +105,7 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
 def _venue(answer: "Check") -> str:
     venue = answer.venue
     if venue is None:
-        return "none"
+        return _NOT_KNOWN if answer.verdict.code == "unproven" else "none"
     fee = "a fee that its hook sets swap by swap" if venue.dynamic_fee else f"fee {_fee(venue.pool_fee_bps)}"
     parts = [f"{venue.kind} {venue.pool or venue.pool_id or ''}".rstrip(), f"against {venue.quote}", fee]
     if venue.hook is not None:
@@ -117,8 +120,8 @@ def _fee(bps: float | None) -> str:
 def _owner(answer: "Check") -> str:
     token = answer.token
     if token.owner is None:
-        return "the contract names none"
-    return f"{token.owner}, which nobody controls" if token.owner_renounced else token.owner
+        return "none found"
+    return f"{token.owner}, a burn address: nobody can act as it" if token.owner_renounced else token.owner
 
 
 def _draw_grid(grid: "CheckGrid") -> Table:

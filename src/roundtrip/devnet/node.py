@@ -92,7 +92,7 @@ def running(binary: Path, options: NodeOptions) -> Iterator[RunningNode]:
             stdout=subprocess.DEVNULL,
             stderr=errors,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
         url = f"http://127.0.0.1:{port}"
         try:
@@ -114,7 +114,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For a new process: the kernel ends it with SIGTERM when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -29,11 +29,12 @@ from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 
 LEAST_WEI, MOST_WEI = 10**15, 10**19
 _OLDEST_S = 60.0
-"""A node whose newest block is older does not follow a real chain, which makes ten blocks a second."""
+"""The greatest age of a node's newest block. The chain makes ten blocks a second, so with an older one the
+node has stopped following it."""
 
 
 class CheckWithCard(NamedTuple):
-    """The API's answer, and what a page shows beside it."""
+    """The check as the API answers it, and the further details that pages and the terminal show."""
 
     answer: Check
     card: CheckCard
@@ -128,7 +129,8 @@ async def check_network(node: RpcNode, network: Network) -> None:
 
 
 def policy_for(amount_eth: str | None) -> Policy:
-    """The policy whose usual buy spends that much; None: the usual one. Raises ParamFault."""
+    """The policy of a check that buys for ``amount_eth``, a decimal number of eth from 0.001 to 10. None: the
+    standard policy, 0.1 eth. Raises CallerFault (bad_input)."""
     if amount_eth is None:
         return POLICY
     wei = parse_amount(amount_eth, ETH_DECIMALS, "eth")

@@ -349,6 +349,13 @@ def encode_multicall(calls: list[str], deadline_s: int | None = None) -> str:
     return MULTICALL_BY + abi.word(deadline_s) + abi.word(2 * abi.WORD) + abi.bytes_array(calls)
 
 
+def read_output(answer: bytes) -> int | None:
+    """What the first swap of a multicall put out: the first of the bytes[] that the router answers."""
+    at = (abi.uint_at(answer, 0) or 0) + abi.WORD
+    first = abi.uint_at(answer[at:], 0)
+    return None if first is None else abi.uint_at(answer[at + first + abi.WORD :], 0)
+
+
 def plan_eth_to(contracts: Contracts, route: tuple[QuoteHop, ...], amount_raw: int, most_wei: int) -> Call:
     """Buys exactly ``amount_raw`` of the last token of a route from weth, for eth; the rest is refunded."""
     swap = encode_exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)

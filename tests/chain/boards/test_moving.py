@@ -17,7 +17,6 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.exposure import EXPOSED_FOR_S
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
-from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.boards import EVERY_S, MOST_READINGS, MOST_WAITING
 from roundtrip.jobs.registry import KINDS
@@ -327,14 +326,14 @@ async def exposures(ctx: Context) -> dict[str, tuple[int | None, int | None, int
 
 async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context, rows: Connection) -> None:
     now = datetime.fromtimestamp(moved.now_s(), UTC)
-    cases: tuple[tuple[str, str, int, bool, Catch | None], ...] = (
-        ("ok", "ok", 50, False, None),
-        ("cannot_sell", "danger", 40, False, None),
-        ("ok", "warn", 30, False, "hour"),
-        ("ok", "ok", 7200, False, None),
-        ("cannot_sell", "danger", 20, True, None),
+    cases: tuple[tuple[str, str, int, bool], ...] = (
+        ("ok", "ok", 50, False),
+        ("cannot_sell", "danger", 40, False),
+        ("ok", "warn", 30, False),
+        ("ok", "ok", 7200, False),
+        ("cannot_sell", "danger", 20, True),
     )
-    for number, (code, level, ago_s, deep, catch) in enumerate(cases, 1):
+    for number, (code, level, ago_s, deep) in enumerate(cases, 1):
         for at_s in (ago_s + 5, ago_s):
             kept = evidence.KeptEvidence(
                 now - timedelta(seconds=at_s),
@@ -345,7 +344,6 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
                 b"",
                 deep=deep,
                 holders=3 * deep,
-                catch=catch,
             )
             await evidence.keep(rows, Address(f"0x{number:040x}"), kept)
     # A plain check refutes no deep one.
@@ -354,7 +352,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     answer = (await newest_verdicts(moved, Nothing())).answer
     shown = {int(row.token.address, 16): (row.verdict.code, row.verdict.level) for row in answer.rows}
     trap = ("cannot_sell", "danger")
-    assert shown == {1: ("ok", "unknown"), 2: trap, 3: ("ok", "danger"), 4: ("ok", "unknown"), 5: trap}
+    assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "warn"), 4: ("ok", "unknown"), 5: trap}
     assert [int(row.token.address, 16) for row in answer.rows] == [5, 3, 2, 1, 4]
     # What insiders hold is known of none, and a good example is one whose insiders hold little.
     assert [int(row.token.address, 16) for row in answer.examples] == [5, 3]

@@ -42,7 +42,7 @@ EXPECTED = {
     "fee_on_sell": ("cannot_sell", "danger", "takes a cut"),
     "fee_on_buy": ("high_fees", "warn", "20.48 %"),
     "heavy_fee_on_buy": ("heavy_fees", "danger", "60.24 %"),
-    "time_bomb": ("ok", "warn", "but not at all after an hour"),
+    "time_bomb": ("cannot_sell", "danger", "but not after an hour or a day"),
     "transfer_tax": ("ok", "ok", "0.60 %"),
     "detect_simulation": (
         "cannot_sell",

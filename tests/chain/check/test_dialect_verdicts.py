@@ -49,7 +49,7 @@ STORIES = {
     "plain": ("ok", "ok"),
     "owner_only_sell": ("cannot_sell", "danger"),
     "cooldown": ("ok", "warn"),
-    "time_bomb": ("ok", "warn"),
+    "time_bomb": ("cannot_sell", "danger"),
     "v4_fee_on_sell": ("ok", "ok"),
     "curve": ("ok", "ok"),
     "graduated": ("ok", "ok"),

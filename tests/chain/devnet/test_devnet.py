@@ -1,6 +1,5 @@
 """The local chain is what it says: real contracts that point at each other, usdg with signed transfers."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,12 +151,9 @@ def test_the_described_keys_open_the_funded_accounts(rpc: SyncRpc, built: Built)
         assert int(rpc.call("eth_getBalance", account["address"], "latest"), 16) > 10**18
 
 
-def test_the_cached_chain_starts_within_a_second(places: DevnetFolders, built: Built) -> None:
-    """A bound a whole order above what is measured (0.05 s): it must not deploy anew."""
-    begun = time.monotonic()
+def test_the_cached_chain_starts_with_its_history(places: DevnetFolders, built: Built) -> None:
     with start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
         assert int(chain.call("eth_blockNumber"), 16) > 100
-    assert time.monotonic() - begun < 5
 
 
 def test_a_changed_contract_makes_another_chain(

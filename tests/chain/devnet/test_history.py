@@ -199,7 +199,10 @@ def test_actors_trade_on_the_running_chain_and_stop(places: DevnetFolders, built
         first = int(chain.call("eth_blockNumber"), 16)
         with live_actors.trading(node.url, built, pause_s=0.05):
             assert await_trades(chain, first, 5) >= 5
-        time.sleep(0.3)
+        # What was sent before the end is mined first.
+        deadline = time.monotonic() + 20
+        while int(chain.call("txpool_status")["pending"], 16) and time.monotonic() < deadline:
+            time.sleep(0.01)
         stopped = trades_since(chain, first)
         time.sleep(1)
         assert trades_since(chain, first) == stopped

@@ -88,8 +88,7 @@ async def test_without_a_picture_the_text_is_sent(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     lines = told["text"].split("\n")
-    # Nobody has read what insiders hold.
-    assert lines[0].startswith('Can sell, insiders not known: "')
+    assert lines[0].startswith('Can sell: "')
     assert lines[2].startswith("A round trip costs 0.60 %")
 
 
@@ -109,7 +108,7 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
         await api.says(5, f"/check {built.tokens['plain']}")
         (told,) = await api.told_to(1)
     assert "photo" not in told
-    assert told["text"].startswith('Can sell, insiders not known: "')
+    assert told["text"].startswith('Can sell: "')
 
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
@@ -259,7 +258,7 @@ async def test_a_check_is_not_mixed_with_one_made_since(
     monkeypatch.setattr(chat_check, "run_check", run_both)
     answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
-    assert answer.lines[0].startswith('Can sell, insiders not known: "')
+    assert answer.lines[0].startswith('Can sell: "')
 
 
 @pytest.mark.parametrize("key", ["plain", "owner_only_sell"])

@@ -122,7 +122,10 @@ async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> N
     inside = found["NUMBER inside"]
     if kind == "nitro":
         assert str(parent_number(ctx.heads.current().block.number)) in inside.seen
-    assert (inside.state, "; COINBASE or PREVRANDAO can stand for NUMBER" in inside.seen) == ("in part", True)
+    assert (
+        inside.state,
+        "; a simulation can set COINBASE or PREVRANDAO in place of NUMBER" in inside.seen,
+    ) == ("in part", True)
     assert "block hashes" in inside.costs
     assert found["websocket"].state == "in part"
 

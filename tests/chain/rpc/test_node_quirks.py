@@ -201,7 +201,7 @@ async def test_code_that_runs_for_too_long_rests_no_node(
 ) -> None:
     """Anybody may write code that runs for long: the node is doubted, and asked plainly before it simulates
     again."""
-    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=0.4))
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=2.0))
     asked: list[str] = []
 
     async def speaks(node: Node) -> bool:

@@ -90,12 +90,18 @@ async def opened(ctx: Context, clock: Clock) -> Context:
     return random_context(ctx, clock)
 
 
-async def test_a_contract_wallet_gets_a_key_by_its_owners_signature(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
-) -> None:
+@pytest.fixture
+async def deployed(ctx: Context, rpc: SyncRpc, code: str, clock: Clock) -> tuple[Context, Person, Address]:
+    """A context that has seen the newest block, an owner, and the owner's honest wallet."""
     owner = Person()
     wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    return await opened(ctx, clock), owner, wallet
+
+
+async def test_a_contract_wallet_gets_a_key_by_its_owners_signature(
+    deployed: tuple[Context, Person, Address], clock: Clock
+) -> None:
+    shop, owner, wallet = deployed
     text, claim = await claimed_text(shop, wallet)
     signature = owner.sign(text)
     for wrong in (Person().sign(text), owner.sign(text + " "), signature[:-2], "0x"):
@@ -111,12 +117,10 @@ async def test_a_contract_wallet_gets_a_key_by_its_owners_signature(
 
 
 async def test_a_contract_wallet_gets_a_key_by_the_plain_message(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+    deployed: tuple[Context, Person, Address],
 ) -> None:
     """As the specification has it: signed with personal_sign, and sent without a claim."""
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     signature = owner.sign(await text_for(shop, wallet))
     for wrong in (Person().sign(await text_for(shop, wallet)), signature[:-2], "0x"):
         assert await code_of(shop, wallet, wrong) == "bad_signature"

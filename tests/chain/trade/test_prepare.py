@@ -13,6 +13,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.verify import Network, verify
 from support.fixtures import PROJECT
 from support.signing import Signer, prepared
 from support.wallet import calldata
@@ -346,6 +347,31 @@ async def test_a_sell_that_goes_through_is_written_whatever_a_check_says(
     assert wallet.trade(trade).money_raw == trade.raw
 
 
+async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """The toll reaches this seller beside the swap: what the router measures sets the minimum."""
+    seller, token = ContractDeployer(rpc, built.accounts[0]), built.tokens["hook_takes_tenth"]
+    trade = await prepared(ctx, "sell", token, seller.account, percent=1)
+    # One trip more for a pool that reads the block number, and one for the run with its own minimum.
+    assert (trade.code, trade.trips) == ("ok", 5)
+    assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+    known = ctx.contracts
+    network = Network(
+        ctx.chain_id, known.weth, known.usdg, known.permit2, known.v3_factory, known.swap_router02,
+        known.universal_router,
+    )  # fmt: skip
+    assert verify(trade.answer, network).findings == ()
+    kept = rpc.call("evm_snapshot")
+    before, fees = int(rpc.call("eth_getBalance", seller.account, "latest"), 16), 0
+    for step in trade.steps:
+        receipt = seller.receipt(seller.send(step["to"], step["data"], int(step["value"])))
+        fees += int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    came = int(rpc.call("eth_getBalance", seller.account, "latest"), 16) - before + fees
+    assert rpc.call("evm_revert", kept)
+    assert came // 10**6 == trade.raw * 10 // 9 // 10**6
+
+
 @pytest.mark.parametrize("key", TRAPS_THAT_DO_NOT)
 async def test_a_sell_that_does_not_go_through_would_fail(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, key: str
@@ -357,6 +383,33 @@ async def test_a_sell_that_does_not_go_through_would_fail(
         assert came == (422, "would_fail")
     else:
         assert await code_of(ctx, "buy", token, wallet.address, amount="0.1") == (422, "would_fail")
+
+
+@pytest.mark.parametrize("quote", ["weth", "usdg"])
+async def test_what_a_token_pays_beside_the_swap_is_not_counted(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, quote: str
+) -> None:
+    """A v3 router does not say by how much a swap is too little: its own answer to the rehearsal does."""
+    owner = ContractDeployer(rpc, built.accounts[0])
+    story = Story("", "", "", pools=(PoolPlan(quote, 3000),))
+    token = put_token(owner, built.contracts, story, compile_contract(PROJECT / "contracts/truth/rebates.vy"))
+    owner.check_receipts()
+    rpc.call("anvil_setBalance", token, hex(1000 * UNIT))
+    give(rpc, built, token, wallet.address, 1000 * UNIT)
+    trade = await prepared(ctx, "sell", token, wallet.address, amount="all")
+    beside = UNIT // 100 if quote == "weth" else 0
+    assert wallet.trade(trade).money_raw == trade.raw + beside
+    assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+
+
+async def test_a_sell_that_a_check_could_not_try_quotes_the_token(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
+) -> None:
+    """Nobody can buy it now, so the check asked for no sell; a holder's own transfer is tried."""
+    token = built.tokens["paused"]
+    give(rpc, built, token, wallet.address, 1000 * UNIT)
+    with pytest.raises(CallerFault, match='The trade would fail: the token says "paused"'):
+        await prepared(ctx, "sell", token, wallet.address, amount="all")
 
 
 async def test_a_buy_that_is_good_beside_a_check_that_is_not(

@@ -201,6 +201,7 @@ async def test_a_call_without_enough_eth_would_fail(ctx: Context, wallet: Wallet
     said = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH))
     assert (said.code, said.level) == ("tx_reverts", "warn")
     assert "the wallet holds 10 eth and needs 12." in said.text
+    assert said.answer["calls"] == [{"ok": False, "gasUsed": 0, "reverts": None}], "nothing reverted"
     assert (said.spent(), said.received(), said.answer["approvals"]) == ({}, {}, [])
     funded = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH), fund=True)
     assert (funded.code, funded.spent()) == ("nothing_received", {"eth": 12 * ETH})

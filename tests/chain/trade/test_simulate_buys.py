@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import put_token, v3_pool
+from roundtrip.devnet.deploy import ContractDeployer, put_token, v3_pool
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.venues import amm_v4
+from roundtrip.venues.base import TradeTerms
 from support.fixtures import PROJECT
 from support.simulated import (
     Said,
@@ -226,7 +228,7 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
     ("key", "code"),
     [
         ("thin", "heavy_loss"), ("fee_on_buy", "high_loss"), ("heavy_fee_on_buy", "heavy_loss"),
-        ("time_bomb", "high_loss"), ("fee_on_sell", "cannot_sell"), ("blacklist_after_buy", "cannot_sell"),
+        ("time_bomb", "cannot_sell"), ("fee_on_sell", "cannot_sell"), ("blacklist_after_buy", "cannot_sell"),
         ("detect_simulation", "cannot_sell"), ("megabyte_revert", "cannot_sell"),
         ("loops_on_transfer", "cannot_sell"), ("paused", "tx_reverts"),
     ],
@@ -238,6 +240,59 @@ async def test_what_a_token_does_is_told(
         ctx, wallet.address, *steps_of(wallet, built.tokens[key], Place("weth", 3000), ETH // 10)
     )
     assert said.code == code, said.text
+
+
+async def test_a_buy_quotes_the_reason_of_the_token(ctx: Context, built: Built, wallet: Wallet) -> None:
+    """The pool says TF; the check beside it has asked the token."""
+    steps = steps_of(wallet, built.tokens["paused"], Place("weth", 3000), ETH // 10)
+    said = await simulated(ctx, wallet.address, *steps)
+    assert said.text == 'It would fail: the token says "paused".'
+    assert said.answer["calls"][-1]["reverts"] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"), [("paused", "paused"), ("owner_only_sell", "trading not open"), ("plain", None)]
+)
+async def test_a_sell_quotes_the_reason_of_the_token(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Wallet, key: str, reason: str | None
+) -> None:
+    """The router says STF, also for an allowance that is missing: then nothing is said of the token."""
+    token = built.tokens[key]
+    owner = ContractDeployer(rpc, built.accounts[0])
+    owner.receipt(owner.send(token, transfer(token, wallet.address, ETH).data))
+    await ctx.heads.refresh()
+    steps = wallet.sell_steps(token, Place("weth", 3000), ETH)
+    said = await simulated(ctx, wallet.address, *(steps if reason else steps[-1:]))
+    assert said.code == "tx_reverts"
+    if reason is None:
+        assert said.text == (
+            "It would fail: the token refused the transfer, and the router gave no reason for it."
+        )
+    else:
+        assert said.text == f'Call 2 of 2 would fail: the token says "{reason}".'
+    assert said.answer["calls"][-1]["reverts"] == (reason or "STF")
+
+
+async def test_a_sell_without_the_token_says_nothing_of_the_token(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    steps = wallet.sell_steps(built.tokens["plain"], Place("weth", 3000), ETH)
+    said = await simulated(ctx, wallet.address, *steps)
+    assert (said.code, said.answer["calls"][-1]["reverts"]) == ("tx_reverts", "STF")
+    assert "says" not in said.text
+
+
+async def test_a_minimum_that_is_not_met_is_told_in_words(ctx: Context, built: Built, wallet: Wallet) -> None:
+    assert ctx.heads.venue_index is not None
+    token, sender, terms = Address(built.tokens["v4_eth"]), Address(wallet.address), TradeTerms(10**30)
+    (venue,) = ctx.heads.venue_index.venues_of(token)
+    (buy,) = amm_v4.plan_buy(venue, token, ctx.contracts, ETH // 10, sender, terms)
+    said = await simulated(ctx, wallet.address, Step(buy.to, buy.data, buy.value_wei))
+    assert said.code == "tx_reverts"
+    assert said.text == (
+        "It would fail: the swap brings less than its own minimum. More slippage may let it through."
+    )
+    assert said.answer["calls"][0]["reverts"] == "V4TooLittleReceived"
 
 
 async def test_an_allowance_that_was_there_makes_no_trap(

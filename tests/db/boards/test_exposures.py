@@ -43,9 +43,9 @@ async def test_old_readings_are_forgotten(connection: Connection) -> None:
 
 
 async def test_checks_that_people_are_shown_have_it_beside_them(connection: Connection) -> None:
-    await keep(connection, TOKEN, KeptEvidence(NOW, 7, "p", "ok", "warn", b"", catch="hour"))
+    await keep(connection, TOKEN, KeptEvidence(NOW, 7, "p", "ok", "warn", b""))
     await put_insiders(connection, TOKEN, 2_500, NOW)
     checks = await read_shown_checks(connection, [TOKEN, OTHER])
     assert checks[TOKEN].exposure.insiders(NOW_S) == 2_500
-    assert checks[TOKEN].checked == CheckedLevel("ok", "warn", NOW_S, None, "hour")
+    assert checks[TOKEN].checked == CheckedLevel("ok", "warn", NOW_S, None)
     assert checks[OTHER] == TokenChecks(None, None)

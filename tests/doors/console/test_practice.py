@@ -214,12 +214,6 @@ def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: 
     assert [level for level, _ in list_warnings(row)] == levels
 
 
-@pytest.mark.parametrize(("catch", "levels"), [("hour", ["danger"]), ("tax", ["warn"]), (None, [])])
-def test_a_holdings_catch_is_a_warning(catch: str | None, levels: list[str]) -> None:
-    row = holding(changes={"now": check("ok") | {"code": "ok"}})
-    assert [level for level, _ in list_warnings(row, {"code": "ok", "catch": catch})] == levels
-
-
 def test_the_bag_over_time_counts_what_can_be_sold_and_no_guess() -> None:
     rows = [
         {"token": {"address": name}, "sells": sells}

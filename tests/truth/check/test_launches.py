@@ -137,7 +137,7 @@ VERDICTS = {
     "hook_takes_tenth": ("toll_pool", "warn"),
     "hook_fee_jump": ("toll_pool", "danger"),
     "hook_allow_list": ("cannot_sell", "danger"),
-    "hook_bait": ("ok", "ok"),
+    "hook_bait": ("ok", "warn"),
     "hook_slightly_cheaper": ("ok", "ok"),
     "hook_much_cheaper": ("ok", "ok"),
     "toll_beside_fair": ("ok", "ok"),

@@ -65,6 +65,83 @@ async def test_what_a_sniper_bought_later_is_not_sniped_and_what_he_gave_away_no
     assert found["snipers"]["boughtBps"] < found["snipers"]["heldBps"]
 
 
+# --- trading before the first large buy ---------------------------------------------------------------
+
+
+def traded_before(stage: Stage, *first_buyers: str) -> tuple[Held, int]:
+    """A token in a v3 pool of which each of them bought a little, one window after another; and the block of
+    the first of these buys."""
+    deployer = stage.wallet("deployer")
+    held = stage.books(deployer)
+    held.pool(deployer, 500 * MILLION, 10 * ETH)
+    first = stage.number() + 32
+    for buyer in first_buyers:
+        stage.pass_blocks(31)
+        held.do(held.buy(buyer, ETH // 10**5))
+    stage.pass_blocks(31)
+    return held, first
+
+
+async def test_a_large_buyer_of_a_token_that_traded_quietly_is_no_sniper(holding: Holding) -> None:
+    stage = holding.stage
+    early, late = stage.wallets("buyer", 2)
+    held, launched = traded_before(stage, early)
+    held.one_by_one(*(held.buy(late, ETH // 20) for _ in range(6)))
+    first_large = stage.number() - 5
+    assert (
+        expected.did(held, late, "bought") * 100 > held.supply() > expected.did(held, early, "bought") * 1000
+    )
+    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched), "bundle": None}
+    found = await holding.says(held, whole(held) | said)
+    tags = tagged(found)
+    assert ["sniper" in tags[one] for one in (early, late)] == [True, False]
+    assert f"The first large buy came later, in block {first_large:,}: 1 wallet bought" in found["text"]
+    # Nor does a later crowd make it one.
+    crowd = stage.wallets("crowd", 3)
+    stage.pass_blocks(31)
+    held.do(*(held.buy(one, ETH) for one in crowd))
+    await holding.says(held, whole(held) | said)
+
+
+async def test_a_crowd_that_buys_at_once_is_the_launch_whoever_bought_a_little_before(
+    holding: Holding,
+) -> None:
+    stage = holding.stage
+    early, *crowd = stage.wallets("buyer", 4)
+    held, _ = traded_before(stage, early)
+    held.one_by_one(*(held.buy(one, ETH // 2) for one in crowd))
+    launched = stage.number() - 2
+    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
+    found = await holding.says(held, whole(held) | said)
+    assert found["snipers"]["wallets"] == 3
+    assert "large buy" not in found["text"]
+
+
+async def test_who_the_deployer_paid_or_gave_tokens_cannot_open_trading_for_a_sniper(
+    holding: Holding,
+) -> None:
+    stage = holding.stage
+    deployer, sniper = stage.wallet("deployer"), stage.wallet("sniper")
+    paid, given = stage.funded("paid", deployer), stage.wallet("given")
+    held, _ = traded_before(stage, deployer, paid)
+    held.do(held.move(deployer, given, TOKEN))
+    held.do(held.buy(given, ETH // 10**5))
+    stage.pass_blocks(31)
+    held.do(held.buy(sniper, ETH // 2))
+    launched = stage.number()
+    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
+    found = await holding.says(held, whole(held) | said)
+    tags = tagged(found)
+    assert ["sniper" in tags[one] for one in (sniper, paid, given)] == [True, False, False]
+    assert "funded_by_deployer" in tags[paid]
+    # A stranger's buy proves it, however many of his own came before.
+    other, _ = traded_before(stage, paid, stage.wallet("stranger"))
+    first = next(deed for deed in other.deeds if deed.wallet == stage.wallet("stranger"))
+    other.do(other.buy(sniper, ETH // 2))
+    found = await holding.says(other, whole(other) | {"launch": {"block": first.block_number}})
+    assert "sniper" not in tagged(found)[sniper]
+
+
 # --- bundles ----------------------------------------------------------------------------------------
 
 

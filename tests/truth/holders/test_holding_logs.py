@@ -137,6 +137,31 @@ async def test_a_tax_that_its_log_tells_of_is_no_lie(holding: Holding) -> None:
     await holding.says(held, {"status": "complete", "holders": expected.counted(held)})
 
 
+@pytest.mark.parametrize("topics", [4, 1])
+async def test_what_a_deployer_did_is_not_told_of_logs_of_an_odd_shape(holding: Holding, topics: int) -> None:
+    """It pooled a quarter and gave some away, and no log that can be read says so."""
+    stage = holding.stage
+    deployer, friend = stage.wallets("deployer", 2)
+    held = stage.books(deployer, "truth/odd_logs.vy", (topics,))
+    held.pool(deployer, SUPPLY // 4, 10 * ETH)
+    held.do(held.move(deployer, friend, SUPPLY // 25))
+    found = await holding.says(held, {"status": "partial", "deployer": None})
+    assert found["top"][0] | {"tags": ["deployer"]} == found["top"][0]
+    assert f"Its deployer {deployer} holds 71.00 % now. What else it received" in found["text"]
+    assert "add up to" not in found["text"].replace("do not add up to", "")
+
+
+async def test_a_mint_of_five_supplies_that_the_supply_does_not_count_is_said(holding: Holding) -> None:
+    held = of(BOOKS)(holding.stage)
+    rich = holding.stage.wallet("rich")
+    held.do(held.move(held.deployer, rich, SUPPLY // 100))
+    held.do(held.says(rich, "grow(address,uint256)", rich, 5 * SUPPLY))
+    found = await holding.says(held, {"status": "partial"})
+    said = "Balances add up to 6.0 times the supply that the token reports."
+    assert found["why"][0] == said
+    assert said in found["text"]
+
+
 # --- another history ----------------------------------------------------------------------------------
 
 

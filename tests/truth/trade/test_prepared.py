@@ -21,7 +21,7 @@ BOUGHT = {
     "no_return_value": "amm_v3", "bytes32_symbol": "amm_v3", "strange_name": "amm_v3",
     "usdg_pool": "amm_v3", "two_pools": "amm_v3", "v4_eth": "amm_v4", "v4_weth": "amm_v4",
     "v4_usdg": "amm_v4", "v4_fee_on_sell": "amm_v4", "both_versions": "amm_v4", "fee_on_buy": "amm_v3",
-    "time_bomb": "amm_v3", "transfer_tax": "amm_v3", "loops_on_views": "amm_v3", "megabyte_name": "amm_v3",
+    "transfer_tax": "amm_v3", "loops_on_views": "amm_v3", "megabyte_name": "amm_v3",
     "garbage_text": "amm_v3", "malformed_text": "amm_v3", "hook_harmless": "amm_v4",
     "hook_takes_tenth": "amm_v4", "hook_bait": "amm_v3", "hook_slightly_cheaper": "amm_v3",
     "hook_much_cheaper": "amm_v4", "toll_beside_fair": "amm_v3", "taxed_v4_hooked": "amm_v4",
@@ -34,10 +34,10 @@ BOUGHT = {
 """Stories that are bought as asked, and where."""
 
 REFUSED = {
-    "lying_balance": "cannot_sell",
-    "owner_only_sell": "cannot_sell", "blacklist_after_buy": "cannot_sell", "thin": "heavy_loss",
-    "fee_on_sell": "cannot_sell", "heavy_fee_on_buy": "heavy_loss", "detect_simulation": "cannot_sell",
-    "detect_prevrandao": "cannot_sell", "loops_on_transfer": "cannot_sell", "megabyte_revert": "cannot_sell",
+    "lying_balance": "cannot_sell", "owner_only_sell": "cannot_sell", "blacklist_after_buy": "cannot_sell",
+    "thin": "heavy_loss", "fee_on_sell": "cannot_sell", "time_bomb": "cannot_sell",
+    "heavy_fee_on_buy": "heavy_loss", "detect_simulation": "cannot_sell", "detect_prevrandao": "cannot_sell",
+    "loops_on_transfer": "cannot_sell", "megabyte_revert": "cannot_sell",
     "hook_reverts_on_sell": "cannot_sell", "hook_fee_jump": "heavy_loss", "hook_allow_list": "cannot_sell",
 }  # fmt: skip
 """Stories whose buy is not written, and the verdict."""
@@ -185,7 +185,8 @@ async def test_what_no_wallet_gets_out_of_is_not_written(
     assert buy.answer["verdict"]["level"] == "danger"
     assert buy.text.startswith("Refused. ")
     # The check and the trade each try ten sales where no single one goes through.
-    trips = (5 if buy.code == "cannot_sell" else 4 if key in MORE_BUYS else 3) + (key in READS_NUMBER)
+    needs_pieces = buy.code == "cannot_sell" and key != "time_bomb"
+    trips = (5 if needs_pieces else 4 if key in MORE_BUYS else 3) + (key in READS_NUMBER)
     assert (buy.trips, buy.counted) == (trips, True)
 
 

@@ -1,11 +1,9 @@
 """A check as a card and as a line: what strangers wrote moves and colours nothing."""
 
-import io
 from dataclasses import replace as with_fields
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console, RenderableType
 
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.errors import NodeFault
@@ -16,6 +14,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.check.schema import Check, TokenAnswer, present
+from support.terminal import printed
 from unit.domain.builders import evidence, refused_cells, sold, venue
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07[red]safe[/red]\r\u202e\x9b31m"
@@ -33,13 +32,6 @@ def answered(hour: bool = False) -> tuple[Check, CheckCard]:
     return replace(answer, token=token, verdict=verdict), read_card(found, judgement, False, POLICY)
 
 
-def printed(drawn: RenderableType) -> str:
-    """What a terminal without colours gets."""
-    into = io.StringIO()
-    Console(file=into, width=100, color_system=None, force_terminal=True, highlight=False).print(drawn)
-    return into.getvalue()
-
-
 def test_a_card_shows_strangers_words_as_words() -> None:
     text = printed(draw_card(*answered()))
     assert "[red]safe[/red]" in text
@@ -54,16 +46,16 @@ def test_a_line_shows_strangers_words_as_words() -> None:
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
 
 
-def test_a_line_of_a_token_that_stops_selling_is_red() -> None:
-    answer, card = answered()
-    answer = replace(answer, verdict=replace(answer.verdict, code="ok", level="warn"))
-    colours = [str(draw_line(answer, replace(card, catch=catch)).style) for catch in (None, "hour")]
-    assert colours == ["bold yellow", "bold red"]
-
-
 def test_a_card_begins_with_level_and_word() -> None:
     assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
-    assert "WARN  You cannot sell at once" in printed(draw_card(*answered(hour=True)))
+    assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
+
+
+def test_a_card_without_proof_does_not_say_that_there_is_no_venue() -> None:
+    answer, card = answered()
+    for code, shown in (("no_pool", "none"), ("unproven", "not known")):
+        found = replace(answer, venue=None, verdict=replace(answer.verdict, code=code, level="unknown"))
+        assert f"venue {shown}" in " ".join(printed(draw_card(found, card)).split())
 
 
 def test_a_card_has_the_grid_of_what_was_tried() -> None:

@@ -59,23 +59,18 @@ def test_a_slippage_that_is_no_number_is_told(slippage: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "insiders_bps", "catch", "expected"),
+    ("level", "code", "insiders_bps", "expected"),
     [
-        ("ok", 2000, None, ("Can sell, but beware", "warn", 2000)),
-        ("ok", 1999, None, ("Can sell", "ok", None)),
-        ("ok", None, None, ("Can sell, insiders not known", "unknown", None)),
-        ("warn", None, None, ("Sells, with a warning", "warn", None)),
-        ("warn", None, "hour", ("Sells now, not in an hour", "danger", None)),
-        ("warn", 9000, "curve", ("Can sell, curve nearly full", "warn", 9000)),
-        ("danger", 9000, None, ("Sells now, not later", "danger", None)),
-        # The stored check was better.
-        ("danger", None, "insiders_unknown", ("Sells now, not later", "danger", None)),
-        ("warn", 2000, "insiders", ("Sells, with a warning", "warn", 2000)),
+        ("ok", "ok", 2000, ("Can sell", "ok", "danger")),
+        ("ok", "ok", 1999, ("Can sell", "ok", None)),
+        ("ok", "ok", None, ("Can sell", "ok", "unknown")),
+        ("warn", "ok", 9000, ("Sells, with a warning", "warn", "danger")),
+        ("danger", "heavy_loss", 9000, ("Loses half or more", "danger", None)),
     ],
 )
-def test_what_is_stored_of_a_token_stands_in_a_trades_check(
-    level: str, insiders_bps: int | None, catch: str | None, expected: tuple[str, str, int | None]
+def test_what_insiders_hold_stands_beside_a_trades_verdict(
+    level: str, code: str, insiders_bps: int | None, expected: tuple[str, str, str | None]
 ) -> None:
-    stored = {"insidersBps": insiders_bps, "catch": catch}
-    shown = describe_check({"level": level, "code": "ok"}, stored)
-    assert (shown["word"], shown["colour"], shown["insiders_bps"]) == expected
+    shown = describe_check({"level": level, "code": code}, {"insidersBps": insiders_bps})
+    insiders = shown["insiders"]
+    assert (shown["word"], shown["colour"], insiders and insiders.level) == expected

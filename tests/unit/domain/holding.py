@@ -1,6 +1,6 @@
 """Books of holders for tests, filled by hand: what they fold to is tested elsewhere."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address, TxHash
@@ -39,7 +39,7 @@ class FilledBook(HolderBook):
     is_over: bool = True
     earlier: Mapping[int, int] = field(default_factory=dict)
 
-    def launch(self) -> LaunchBuys | None:
+    def launch(self, related: Collection[Address] = ()) -> LaunchBuys | None:
         return self.launched
 
     def launch_is_over(self) -> bool:

@@ -273,3 +273,14 @@ def test_a_pools_state_is_read_from_whole_answers_only(
     answers: tuple[bytes | None, ...], facts: PoolFacts
 ) -> None:
     assert amm_v3.read_facts(venue("weth", BELOW), BELOW, answers) == facts
+
+
+@given(st.integers(0, 2**256 - 1), st.binary(max_size=70))
+def test_the_output_of_a_multicalls_first_swap_is_read(raw: int, second: bytes) -> None:
+    assert amm_v3.read_output(encode(["bytes[]"], [[raw.to_bytes(32, "big"), second]])) == raw
+    assert amm_v3.read_output(encode(["bytes[]"], [[raw.to_bytes(32, "big")]])) == raw
+
+
+@given(st.binary(max_size=200))
+def test_an_answer_of_another_shape_never_raises(answer: bytes) -> None:
+    amm_v3.read_output(answer)

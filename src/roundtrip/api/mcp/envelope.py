@@ -21,7 +21,7 @@ METHODS = frozenset(
 )
 """The methods that this server answers. The library decides which protocol version has which."""
 MOST_UNCOUNTED_BYTES = 8 * 1024
-"""Only a tool call may be longer: the other methods count against no limit."""
+"""The longest message of a method other than tools/call: those methods do not count against a rate limit."""
 VERSION = b"mcp-protocol-version"
 
 _NO_METHOD = f"There is no such method. The methods are {', '.join(sorted(METHODS))}."
@@ -30,7 +30,8 @@ _BAD_PROMPT = (
     '{"name": "check_before_you_buy", "arguments": {"token": "0x..."}}.'
 )
 _VERSION = re.compile(rb"[0-9A-Za-z.-]{1,32}")
-"""Matches no key: the library's answer quotes an unknown version."""
+"""A value of ``mcp-protocol-version``. The library's answer repeats an unknown one, so a key that was sent in
+this header must not match: it has an underscore."""
 
 
 class MalformedMessage(Exception):

@@ -107,9 +107,9 @@ class SharedAnswers:
         asker: FlightCaller | None = NOBODY,
         size: Callable[[], int] = int,
     ) -> tuple[SharedAnswer, bool]:
-        """The answer, and whether it is a hit (stored, or from a run that somebody else asked for before).
-        ``asker``: None: the run has a place of its own. ``size``: bytes that it holds while it waits. Raises
-        NoPlace.
+        """The answer, and whether it is a hit: it was stored, or an earlier caller's run returned it.
+        ``asker``: the caller who waits for a place; None: the run takes none of the shared places. ``size``:
+        the bytes of the request, which stay in memory while it waits. Raises NoPlace.
 
         Cancelling a caller does not end the run: others may be waiting for it.
         """

@@ -179,7 +179,7 @@ class StreamHub:
                 listener.beat()
 
     async def _end_revoked(self) -> None:
-        """Ends the streams whose keys have been revoked, by any process."""
+        """Ends the streams of keys that were revoked, in this process or in another one."""
         hashes = {one.key_hash for one in self._listeners if one.key_hash is not None}
         dead = await self.source.dead_keys(hashes) if hashes else set()
         for listener in self._listeners:

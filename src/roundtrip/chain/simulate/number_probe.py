@@ -1,4 +1,5 @@
-"""Finds out what NUMBER is on a node, and which instruction of a simulation can stand for it. Pure."""
+"""A simulation that shows whether a node lets the value of another instruction, such as COINBASE, be set in
+each block, so that a copy of a token's code can read its block number from there. Pure."""
 
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef

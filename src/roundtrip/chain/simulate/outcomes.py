@@ -243,6 +243,16 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
     return None if result.ok else RefusedCall(leg, result.reason(), result.gas_used)
 
 
+def read_holder_pull(results: Results | Missing) -> RefusedCall | Missing | None:
+    """The token's refusal of ``probe_plans.holder_pull_plan``; None also where the wallet holds nothing or
+    could not approve."""
+    if isinstance(results, Missing):
+        return results
+    is_approved = all(step.ok for label, step in results.items() if label.startswith("approve-"))
+    held = _tokens_at(results, "held")
+    return read_told(results, "pull") if is_approved and isinstance(held, int) and held > 0 else None
+
+
 def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | RefusedCall | Missing:
     """The amounts that arrived when ``moved_raw`` tokens were transferred outside the pool."""
     if isinstance(results, Missing):

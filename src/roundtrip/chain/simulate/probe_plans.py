@@ -205,6 +205,25 @@ def pull_plan(
     return Plan(environment, (first, pull_block))
 
 
+def holder_pull_plan(place: VenuePlace, setting: Setting, environment: Environment) -> Plan:
+    """The venue's own pull of one unit that the wallet holds, without a buy, to read the token's revert
+    reason."""
+    wallet, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
+    approvals = place.file.plan_sell(place.venue, setting.token, contracts, 1, wallet)[:-1]
+    puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, 1, wallet)
+    steps = (
+        token_read("held-token", setting, environment, wallet),
+        *(SimulatedStep(f"approve-{n}", wallet, call, limit) for n, call in enumerate(approvals)),
+        SimulatedStep("pull", puller, pull, limit),
+    )
+    payers = (
+        (wallet, gas_float(setting.policy, environment)),
+        (puller, WEI_PER_ETH),
+        (environment.reader, WEI_PER_ETH),
+    )
+    return Plan(environment, (PlannedBlock(_BUY_DELAY_S, steps, payers),))
+
+
 def pay_out_block(places: tuple[VenuePlace, ...], setting: Setting, environment: Environment) -> PlannedBlock:
     """Buy round: each candidate's own transfer of one unit, to read the token's revert reason on buys."""
     steps, payers = [], {}

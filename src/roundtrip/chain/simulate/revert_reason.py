@@ -1,8 +1,10 @@
 """Decodes the reason of a revert from its data."""
 
 import re
+from dataclasses import dataclass
 
 from roundtrip.domain.base.names import REASON_LENGTH
+from roundtrip.domain.check.refusals import TOO_LITTLE, TOO_MUCH
 
 from .error_selectors import KNOWN, KnownError
 
@@ -49,7 +51,39 @@ def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
         return f"custom error 0x{head.hex()}"
     if "bytes" in error.types:
         return _read(_wrapped_reason(error, body), opened | {head}) or error.name
+    if error.name in TOO_LITTLE | TOO_MUCH:
+        # A router's numbers, in base units and without an asset, say nothing to a reader.
+        return error.name
     return _with_arguments(error, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A swap refused by its router or curve because it brings less than its minimum. ``brought_raw``: what it
+    would bring; None: not stated."""
+
+    brought_raw: int | None
+
+
+_BROUGHT_AT = {"V4TooLittleReceived": 1, "SlippageExceeded": 0}
+"""Which argument of the error is what the swap would bring."""
+_ROUTER = "ExecutionFailed"
+_SHORT_TEXTS = frozenset({"Too little received", "Insufficient WETH9"})
+"""What SwapRouter02 says."""
+
+
+def shortfall_in(data: bytes) -> Shortfall | None:
+    """The shortfall that a trade's own revert data states; None: another failure. The errors of hooks and
+    tokens, which could state any amount, come wrapped, and are not opened here."""
+    error = KNOWN.get(data[:4])
+    if error is not None and error.name == _ROUTER:
+        data = _wrapped_reason(error, data[4:_MOST_BYTES])
+        error = KNOWN.get(data[:4])
+    if data[:4] == _ERROR_STRING:
+        return Shortfall(None) if _error_string(data) in _SHORT_TEXTS else None
+    at = None if error is None else _BROUGHT_AT.get(error.name)
+    word = b"" if at is None else data[4 + at * _WORD :][:_WORD]
+    return Shortfall(int.from_bytes(word, "big")) if len(word) == _WORD else None
 
 
 def _wrapped_reason(error: KnownError, body: bytes) -> bytes:

@@ -29,10 +29,14 @@ _CODE_GAS = 600_000
 _GET_THRESHOLD = abi.selector("getThreshold()")
 _WRAPPED = bytes.fromhex("6492" * 16)
 _ASKER = Address("0x" + abi.keccak(b"roundtrip asks a wallet")[12:].hex())
-"""The sender: nobody's address. Some wallets take the zero address for a simulation that is to pass."""
+"""The sender of the call, an address without a key. Not the zero address: some wallets accept every signature
+when it calls, because it only does so in simulations."""
 _YES = bytes(31) + b"\1"
+"""What the program returns where the wallet accepts the signature."""
 _NO = bytes.fromhex("600060005260206000f3")
+"""Code: return 0."""
 _FOUND = bytes.fromhex("5b600160005260206000f3")
+"""Code: a jump destination, then return 1."""
 _COPY_BYTES, _DEPLOY_BYTES, _ASK_BYTES = (
     11,
     11 + 4 + 4 + 4 + 21 + 4 + 2,

@@ -1,4 +1,4 @@
-"""The search: where a query leads, and what it may become while somebody types it."""
+"""The search of the pages: the page that a query opens, and the tokens suggested while the user types."""
 
 from starlette.responses import Response
 

@@ -22,8 +22,9 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
-from roundtrip.domain.verdicts.words import ShownCatch, is_tradable, level_colour, level_word
+from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS, Risk, rate_insiders, rate_liquidity
+from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
 from roundtrip.services.check.schema import CheckParams
@@ -39,9 +40,6 @@ from .token_facts import (
     MOST_FACTS,
     NOTHING_STORED,
     TokenFact,
-    describe_tax,
-    find_risk,
-    knows_insiders,
     list_facts,
 )
 from .token_watch import read_watched
@@ -164,7 +162,7 @@ async def _show_checked(visit: Visit) -> Response:
     facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
-        **describe_verdict(check["verdict"], card, facts),
+        **describe_verdict(check["verdict"], card, facts, stored),
         check=check,
         card=card,
         amount=amount,
@@ -189,32 +187,34 @@ async def _show_checked(visit: Visit) -> Response:
 
 
 def describe_verdict(
-    verdict: Mapping[str, Any], card: Mapping[str, Any] | None, facts: list[TokenFact]
+    verdict: Mapping[str, Any],
+    card: Mapping[str, Any] | None,
+    facts: list[TokenFact],
+    stored: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The verdict's word and colour, what stands beside it as the reasons, and what else speaks for or
-    against the token. ``card``: its catch and cost; None: not known."""
+    """The verdict's word and colour, the risks beside it, and what else speaks for or against the token.
+    ``card``: with the risks that a check reads; None: not known. ``stored``: as ``StoredRisk``."""
     level, code = verdict["level"], verdict["code"]
-    catch: ShownCatch | None = None if card is None else card["catch"]
-    word, colour, risk = level_word(level, code, catch), level_colour(level, code, catch), find_risk(facts)
-    is_good = colour == "ok"
-    if is_good and (risk is not None or not knows_insiders(facts)):
-        catch = "insiders_unknown" if risk is None else "insiders"
-        word, colour = level_word(level, code, catch), level_colour(level, code, catch)
-    if colour != "warn":
+    if level not in ("ok", "warn"):
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
-        facts = [fact for fact in facts if fact.sign != "good" or is_good]
-        risk = None
-    reasons = [] if risk is None else [risk]
-    if card is not None and catch == "tax" and colour == "warn":
-        # The word names it, so its size comes first.
-        reasons.insert(0, TokenFact("bad", describe_tax(card["cost"]), "cost"))
-    told = {fact.text for fact in reasons}
-    facts = [fact for fact in facts if fact.text not in told]
+        facts = [fact for fact in facts if fact.sign != "good"]
     return {
-        "word": word, "colour": colour, "reasons": reasons, "catch": catch,
+        "word": level_word(level, code), "colour": level,
+        "risks": _list_risks(card, stored) if level in ("ok", "warn") and code not in _WITHOUT_TRADES else [],
         "is_tradable": is_tradable(code), "has_pool": code not in _WITHOUT_TRADES,
         "facts": facts[:MOST_FACTS] if is_tradable(code) else [],
     }  # fmt: skip
+
+
+def _list_risks(card: Mapping[str, Any] | None, stored: Mapping[str, Any]) -> list[Risk]:
+    """The five risks in their order; where the check's own are not known, the first two."""
+    free_bps, unproven_bps = stored["freeBps"], stored["unprovenBps"]
+    is_read = free_bps is not None and unproven_bps is not None
+    risks = [
+        rate_insiders(stored["insidersBps"]),
+        rate_liquidity(LeavingLiquidity(free_bps, unproven_bps) if is_read else None),
+    ]
+    return risks + [Risk(**risk) for risk in ([] if card is None else card["risks"][len(risks) :])]
 
 
 def find_check(params: CheckParams) -> AnyOperation:
@@ -273,12 +273,11 @@ def draw_history(history: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     strip = []
     for number, change in enumerate(reversed(changes)):
         until = starts[number + 1] if number + 1 < len(starts) else end
-        shown = level_colour(change["level"], change["code"], change["catch"])
         x = 600 * (starts[number] - starts[0]).total_seconds() / whole_s
         width = max(_LEAST_WIDTH, 600 * (until - starts[number]).total_seconds() / whole_s)
-        word = level_word(change["level"], change["code"], change["catch"])
-        strip.append(change | {"colour": shown, "word": word, "x": round(min(x, 600 - _LEAST_WIDTH), 1),
-                               "width": round(width, 1)})  # fmt: skip
+        word = level_word(change["level"], change["code"])
+        x, width = round(min(x, 600 - _LEAST_WIDTH), 1), round(width, 1)
+        strip.append(change | {"colour": change["level"], "word": word, "x": x, "width": width})
     return strip
 
 

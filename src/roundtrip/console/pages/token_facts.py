@@ -1,13 +1,13 @@
 """What to know of a token before buying it: a few lines, the worst first, out of what is known already."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 
 MOST_FACTS = 5
 _HIGH_TOP10_BPS, _SOME_TOP10_BPS = 5000, 3000
@@ -18,17 +18,16 @@ Sign = Literal["bad", "mind", "good"]
 _WORST_FIRST: tuple[Sign, ...] = ("bad", "mind", "good")
 Answer = Mapping[str, Any]
 """An answer of an operation, or a part of one, as decoded JSON."""
-NOTHING_STORED: Answer = {"insidersBps": None, "freeBps": None, "unprovenBps": None, "catch": None}
+NOTHING_STORED: Answer = {"insidersBps": None, "freeBps": None, "unprovenBps": None}
 
 
 class TokenFact(NamedTuple):
     """One line. ``good``: it was measured and speaks for the token. ``part``: the id of the page's part that
-    says more; empty: none does. ``weighs``: it belongs into the verdict, if it is bad."""
+    says more; empty: none does."""
 
     sign: Sign
     text: str
     part: str = ""
-    weighs: bool = False
 
 
 def list_facts(
@@ -56,17 +55,6 @@ def list_facts(
     return sorted(facts, key=lambda fact: _WORST_FIRST.index(fact.sign))
 
 
-def knows_insiders(facts: Iterable[TokenFact]) -> bool:
-    """Whether one of the facts says what insiders hold."""
-    return any(fact.weighs for fact in facts)
-
-
-def find_risk(facts: Iterable[TokenFact]) -> TokenFact | None:
-    """The worst of what is known of insiders: a token that sells is not shown as good beside it. None:
-    nothing bad is known of them. Ten big wallets are no risk by themselves: young tokens have few holders."""
-    return next((fact for fact in facts if fact.weighs and fact.sign == "bad"), None)
-
-
 def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
     if bps >= bad_bps:
         return "bad"
@@ -77,9 +65,7 @@ def _stored_insiders(bps: int | None) -> Iterator[TokenFact]:
     """What is known while the holders are read."""
     if bps is not None:
         sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
-        yield TokenFact(
-            sign, f"Insiders held {format_percent(bps)} when they were last read.", "holders", True
-        )
+        yield TokenFact(sign, f"Insiders held {format_percent(bps)} when they were last read.", "holders")
 
 
 def _holders(held: Answer | None, groups: Sequence[Answer]) -> Iterator[TokenFact]:
@@ -115,7 +101,7 @@ def _insiders(
     if known_bps is None:
         parts = _parts(deployer_bps, bundle, _has_deployer(held, groups))
         if parts:
-            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders", True)
+            yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders")
         else:
             yield _INSIDERS_UNKNOWN
         return
@@ -132,7 +118,7 @@ def _insiders(
         of_them += f", others {format_percent(rest_bps)}"
     elif rest_bps < 0:
         of_them += " (these overlap)"
-    yield TokenFact(sign, f"Insiders hold {format_percent(share_bps)}{of_them}.", "holders", True)
+    yield TokenFact(sign, f"Insiders hold {format_percent(share_bps)}{of_them}.", "holders")
 
 
 def _parts(deployer_bps: int, bundle: Answer | None, is_among: bool) -> list[str]:

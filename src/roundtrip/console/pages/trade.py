@@ -12,8 +12,8 @@ from roundtrip import verify
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.verdicts.words import ShownCatch, level_colour, level_word
+from roundtrip.domain.verdicts.risks import rate_insiders
+from roundtrip.domain.verdicts.words import level_word
 
 from .token import read_holders, read_risk
 
@@ -101,21 +101,16 @@ async def show_trade(visit: Visit) -> Response:
 
 
 def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The word and the colour of a trade's check: that of a token's page, where the token's last check has a
-    catch, or insiders hold much or an unknown share. ``stored``: as ``StoredRisk``; None: it is a sale."""
-    insiders_bps = None if stored is None else stored["insidersBps"]
-    is_risky = verdict["level"] in ("ok", "warn") and (insiders_bps or 0) >= INSIDERS_HIGH_BPS
-    catch: ShownCatch | None = None if stored is None else stored["catch"]
-    if catch in (None, "insiders", "insiders_unknown"):
-        # Insiders take the green of this trade's verdict, and nothing else.
-        catch = None
-        if stored is not None and verdict["level"] == "ok":
-            catch = "insiders" if is_risky else "insiders_unknown" if insiders_bps is None else None
+    """The word and the colour of a trade's verdict, and what insiders hold beside it. ``stored``: as
+    ``StoredRisk``; None: it is a sale."""
+    insiders = None
+    if stored is not None and verdict["level"] in ("ok", "warn"):
+        insiders = rate_insiders(stored["insidersBps"])
+    is_minded = insiders is not None and insiders.level in ("danger", "unknown")
     return {
-        "word": level_word(verdict["level"], verdict["code"], catch),
-        "colour": level_colour(verdict["level"], verdict["code"], catch),
-        "insiders_bps": insiders_bps if is_risky else None,
-        "is_unread": catch == "insiders_unknown",
+        "word": level_word(verdict["level"], verdict["code"]),
+        "colour": verdict["level"],
+        "insiders": insiders if is_minded else None,
     }
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
-from roundtrip.domain.verdicts.words import code_text, level_colour, level_word
+from roundtrip.domain.verdicts.words import code_text, level_word
 
 
 def stranger(text: str | None, placeholder: str = "no name") -> Markup:
@@ -204,9 +204,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(
-            static=static, level_word=level_word, level_colour=level_colour, code_text=code_text
-        )
+        self._environment.globals.update(static=static, level_word=level_word, code_text=code_text)
 
     def render(self, name: str, **values: Any) -> str:
         """Renders the page or piece of this name."""

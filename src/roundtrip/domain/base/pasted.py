@@ -1,4 +1,4 @@
-"""The address or hash in a text that somebody pasted: a link, an identifier of another standard, a sentence.
+"""Finds the address or transaction hash in pasted text: a link, an identifier such as CAIP-10, a sentence.
 Pure."""
 
 import re

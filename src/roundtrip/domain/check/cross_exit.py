@@ -35,7 +35,11 @@ def with_exits(
         if number != cheapest:
             lost = _loss_bps(evidence, cheapest, number, policy)
             cross_venue_loss_bps = lost if sells is False or lost == 0 else _UNSURE
-            judged[number] = replace(readings[number], cross_venue_loss_bps=cross_venue_loss_bps)
+            judged[number] = replace(
+                readings[number],
+                cross_venue_loss_bps=cross_venue_loss_bps,
+                trap_beside=cheapest if sells is False else None,
+            )
     return tuple(judged)
 
 

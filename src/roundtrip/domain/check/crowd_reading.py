@@ -97,7 +97,8 @@ class CrowdFinding:
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many traded. ``largest_wei``: the largest size that sold in one sale; 0: none."""
+    how many traded. ``largest_wei``: the largest size that sold in one sale; 0: none. ``refused``: how many
+    bought and could not sell half of what they asked for; ``sold``: how many could."""
 
     traded: int
     differing: int
@@ -106,6 +107,8 @@ class CrowdReading:
     trapped: bool | Missing
     loss_bps: int
     largest_wei: int
+    refused: int
+    sold: int
 
     def warns(self) -> bool:
         """True where any wallet met something else."""
@@ -185,7 +188,20 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         trapped=trapped or gap or False,
         loss_bps=max((f.loss_bps for f in findings if f.cause in _TRAPS), default=0),
         largest_wei=_largest_wei(crowd),
+        refused=sum(_is_refused(trade) for trade in crowd.trades),
+        sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
     )
+
+
+def _sold_half(outcome: object) -> bool:
+    return isinstance(outcome, CrowdSale) and 2 * outcome.taken_raw >= outcome.planned_raw
+
+
+def _is_refused(trade: CrowdTrade) -> bool:
+    outcome = trade.outcome
+    if isinstance(outcome, RefusedCall):
+        return outcome.step not in ("fund", "buy") and not _is_settled_short(outcome, trade.wallet)
+    return isinstance(outcome, CrowdSale) and not _sold_half(outcome)
 
 
 def _node_gap(crowd: Crowd) -> Missing | None:
@@ -197,10 +213,7 @@ def _largest_wei(crowd: Crowd) -> int:
     sold = [
         trade.wallet.size_wei + trade.wallet.again_wei
         for trade in crowd.trades
-        if isinstance(trade.outcome, CrowdSale)
-        and trade.wallet.way != "pieces"
-        and trade.wallet.share_bps == BPS
-        and 2 * trade.outcome.taken_raw >= trade.outcome.planned_raw
+        if _sold_half(trade.outcome) and trade.wallet.way != "pieces" and trade.wallet.share_bps == BPS
     ]
     return max(sold, default=0)
 

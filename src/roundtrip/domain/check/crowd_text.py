@@ -14,21 +14,36 @@ from .evidence import RefusedCall
 from .refusals import ROUTER_REASONS, TRANSFER_REFUSED
 
 _AFTER: dict[Cause, str] = {
-    "others": " once others have bought",
-    "others sold": " once others have bought and sold",
+    "others": " after others have bought",
+    "others sold": " after others have bought and sold",
 }
 
 
 def trap_text(crowd: CrowdReading) -> str:
     """The sentence for a token that some wallets cannot sell; empty where the crowd shows no trap. Without
-    its full stop and its reason."""
+    its full stop and its reason. A crowd is compared with a wallet that traded alone and sold."""
     finding = crowd.trap()
     if finding is None:
         return ""
     if finding.cause in _AFTER:
-        return f"A wallet alone can sell it, but not{_AFTER[finding.cause]}: not now, not within a day"
-    count = f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
-    return f"{count} could buy it and not sell it: not now, not within a day. The others could"
+        after = _AFTER[finding.cause].replace("have", "had")
+        return f"A wallet alone could sell it, but not{after}: not now, not within a day"
+    others, left = "The first wallet, which traded alone, could", crowd.traded - _count_refused(crowd)
+    if sold := min(crowd.sold, left):
+        others = "The others could" if sold == left else f"{format_count(sold, 'other')} could"
+    return f"{_count(crowd)} could buy it and not sell it: not now, not within a day. {others}"
+
+
+def _count_refused(crowd: CrowdReading) -> int:
+    """How many could not sell; one where only the isolation round met the refusal."""
+    return max(1, crowd.refused)
+
+
+def _count(crowd: CrowdReading, refused: bool = True) -> str:
+    """``3 of 27 test wallets``. ``refused``: of those that could not sell; else of all that met something
+    else."""
+    number = _count_refused(crowd) if refused else crowd.differing
+    return f"{number} of {format_count(crowd.traded, 'test wallet')}"
 
 
 def trap_reason(crowd: CrowdReading) -> str:
@@ -48,7 +63,7 @@ def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
         if finding.loss_bps == loss_bps and not finding.refused and finding.cause in _AFTER:
             return _AFTER[finding.cause]
         if finding.loss_bps == loss_bps and not finding.refused and finding.cause in ("wallet", "company"):
-            return f" from {crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
+            return f" from {_count(crowd, refused=False)}"
     return ""
 
 
@@ -63,7 +78,7 @@ def differing_text(crowd: CrowdReading, route: str) -> str:
         by_cause.pop("not alone", None)
     clauses = [_clause(finding, crowd, route) for finding in by_cause.values()]
     if not clauses and crowd.differing:
-        clauses = [f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')} met something else"]
+        clauses = [f"{_count(crowd, refused=False)} met something else"]
     return ", and ".join(clauses)
 
 
@@ -93,13 +108,13 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
         return f"a sell with a tip of {format_gas_price(wallet.tip_wei)} {met}"
     if finding.cause == "not alone":
         what = "could not sell" if finding.refused else "got less"
-        count = f"{crowd.differing} of {format_count(crowd.traded, 'test wallet')}"
+        count = _count(crowd, finding.refused)
         return f"{count} {what}{why} while others traded, and alone they did not meet that"
     if finding.cause == "together":
         return f"a sell that differed in several ways from the usual one {met}"
     if finding.cause in _AFTER:
         return f"a sell{_AFTER[finding.cause]} {met}"
-    return f"a sell by {crowd.differing} of {format_count(crowd.traded, 'test wallet')} {met}"
+    return f"a sell by {_count(crowd, finding.refused)} {met}"
 
 
 def _in_brackets(refusal: RefusedCall | None) -> str:

@@ -43,7 +43,7 @@ def prospects(evidence: Evidence, judgement: Judgement, policy: Policy) -> tuple
     index = shown_index(judgement)
     venue = None if index is None else evidence.venues[index].venue
     rows = [*_owner(evidence, policy), _code(evidence), *_launch(evidence)]
-    rows += [*_pools(evidence, venue), *_holders(evidence, policy)]
+    rows += [*_pools(evidence, venue, judgement), *_holders(evidence, policy)]
     if index is not None:
         rows += _time(evidence, index)
     return tuple(sorted(rows, key=lambda prospect: WORST_FIRST.index(prospect.standing)))
@@ -170,9 +170,13 @@ def _launch(evidence: Evidence) -> Iterator[Prospect]:
         yield Prospect("launch", "may", text)
 
 
-def _pools(evidence: Evidence, venue: Venue | None) -> Iterator[Prospect]:
+def _pools(evidence: Evidence, venue: Venue | None, judgement: Judgement) -> Iterator[Prospect]:
     if venue is None:
-        if evidence.candidates_complete:
+        if judgement.missing is not None:
+            why = _why(judgement.missing)
+            text = f"We could not find out whether a pool trades it: {why}."
+            yield Prospect("pool", "not_known", text)
+        elif evidence.candidates_complete:
             yield Prospect("pool", "may", "A pool can open at any time: check again then.")
     else:
         if venue.hook_in_swaps():

@@ -39,10 +39,10 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("empty_pool", "warn", "venues without liquidity to buy from"),
         Row("cannot_buy", "warn", "every venue refuses a buy of any size"),
         Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
-            f"day, in one sale or in {policy.pieces}, or a wallet of the crowd cannot for what it is or for "
-            "what others did; in a deep check also if at least "
-            f"{_percent(policy.caught_share_bps)} of the real holders, and {policy.least_caught} at least, "
-            f"cannot sell within a day or lose {danger}"),
+            f"day, in one sale or in {policy.pieces}, or sells it at once and less than {sellable} after an "
+            "hour and after a day, or a wallet of the crowd cannot for what it is or for what others did; in "
+            f"a deep check also if at least {_percent(policy.caught_share_bps)} of the real holders, and "
+            f"{policy.least_caught} at least, cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", "what the pool or its hook keeps is the largest part of the loss; "
             f"{lines}; at least warn from {toll}"),
         Row("thin_pool", "warn, danger", f"price impact is the largest part of the loss; {lines}"),
@@ -50,7 +50,8 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("heavy_fees", "danger", f"the same, from {danger}; also if you pay and get nothing"),
         Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
             "sells in a later block, after an hour and after a day, and what "
-            f"{_eth(policy.large_wei)} buys sells, too, and no wallet of the crowd met anything else"),
+            f"{_eth(policy.large_wei)} buys sells, too, the venue where a buy brings most takes sells, "
+            "and no wallet of the crowd met anything else"),
         Row("unproven", "unknown", "a result is missing, and some value of it would change the code"),
     )  # fmt: skip
 

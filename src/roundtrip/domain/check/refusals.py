@@ -2,6 +2,8 @@
 
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
+"""Where the token was asked directly."""
+REASON_WITHHELD = "the token refused the transfer, and the router gave no reason for it"
 
 ROUTER_REASONS = frozenset(
     {
@@ -17,3 +19,36 @@ ROUTER_REASONS = frozenset(
     }
 )
 """Reasons by which routers and pools report that a token's transfer failed without a reason of its own."""
+
+PULL_REASONS = frozenset(
+    {
+        "STF",
+        "TRANSFER_FROM_FAILED",
+        "TransferHelper::transferFrom: transferFrom failed",
+        "TransferHelper: TRANSFER_FROM_FAILED",
+    }
+)
+"""Those of them that report a transfer from the wallet."""
+
+TOO_LITTLE = frozenset(
+    {
+        "Too little received",
+        "V2TooLittleReceived",
+        "V3TooLittleReceived",
+        "V4TooLittleReceived",
+        "V4TooLittleReceivedPerHop",
+        "SlippageExceeded",
+    }
+)
+"""Reasons by which routers and curves refuse a swap that brings less than its own minimum."""
+
+TOO_MUCH = frozenset(
+    {
+        "Too much requested",
+        "V2TooMuchRequested",
+        "V3TooMuchRequested",
+        "V4TooMuchRequested",
+        "V4TooMuchRequestedPerHop",
+    }
+)
+"""Reasons by which they refuse one that costs more than its own maximum."""

@@ -20,8 +20,22 @@ def enough(result: SellResult, policy: Policy) -> bool:
 
 
 def takes_sells(reading: VenueReading, policy: Policy) -> bool:
-    """True when some probe sold enough within a day, and equal blocks gave equal results."""
-    return reading.inconsistent is not True and any(enough(sell, policy) for sell in reading.sells())
+    """True when some probe sold enough within a day, equal blocks gave equal results, and sales do not end
+    within the hour."""
+    return (
+        reading.inconsistent is not True
+        and not stops_selling(reading, policy)
+        and any(enough(sell, policy) for sell in reading.sells())
+    )
+
+
+def stops_selling(reading: VenueReading, policy: Policy) -> bool:
+    """True where enough of it sells at once, and not enough after an hour nor after a day: who holds it
+    loses it. A result that is missing, or was not tried, is no refusal."""
+    return enough(reading.full, policy) and all(
+        isinstance(sell, Sale | RefusedCall) and not enough(sell, policy)
+        for sell in (reading.hour, reading.day)
+    )
 
 
 def needs_pieces(reading: VenueReading, policy: Policy) -> bool:
@@ -100,8 +114,9 @@ def parts(reading: VenueReading, policy: Policy) -> LossParts:
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
-    """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, and that all
-    of it sells at once and later, also at ten times that size."""
+    """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, that all of
+    it sells at once and later, also at ten times that size, and that the venue on which a buy brings most
+    takes sells, too."""
     code, level = code_of_parts(parts(reading, policy), policy)
     # A missing result is no pass either.
     other_sells = (reading.half, reading.sliver, reading.large)
@@ -109,6 +124,8 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing
+    # A wallet that buys where it gets most may not get out whole with more than the probe.
+    is_unsure = is_unsure or reading.trap_beside is not None
     is_unsure = is_unsure or (reading.crowd is not None and reading.crowd.warns())
     is_unsure = is_unsure or isinstance(reading.inconsistent, Missing)
     if code == "ok" and (is_unsure or group_of(reading, policy) != 0):

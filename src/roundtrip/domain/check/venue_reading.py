@@ -39,7 +39,8 @@ class VenueReading:
     absent: no such pool. dry: the pool lacks liquidity to fill a buy. refused: it refuses buys. keeps: it
     takes the payment and gives nothing. ``brought_raw``: the amount that a buy of the probe's size brings.
     ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
-    the sell. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
+    the sell. ``trap_beside``: the number of that venue; None: the cheapest venue takes sells, or that is not
+    known. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
     that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
     environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
     of it in equal sales over a day; ``route``: all of it by the venue's second route; both are tried only
@@ -54,6 +55,7 @@ class VenueReading:
     rival_hook: bool = False
     brought_raw: int = 0
     cross_venue_loss_bps: int | Missing = 0
+    trap_beside: int | None = None
     closing: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None

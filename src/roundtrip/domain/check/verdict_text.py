@@ -10,7 +10,14 @@ from .crowd_text import differing_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
-from .venue_code import enough, fee_like_bps, parts, sells_by_second_route_only, sells_in_pieces_only
+from .venue_code import (
+    enough,
+    fee_like_bps,
+    parts,
+    sells_by_second_route_only,
+    sells_in_pieces_only,
+    stops_selling,
+)
 from .venue_reading import VenueReading
 
 _STANDARD_ONLY = "Only the standard pools were checked."
@@ -54,6 +61,8 @@ def sentence(
     if code == "quote_asset":
         return f"This is {evidence.role}, the money that tokens trade against: there is nothing to check."
     text = _venue_sentence(code, index, evidence, readings, policy)
+    if evidence.facts.decimals is None:
+        text = f"{text} It does not say how many decimals it has, so its amounts cannot be shown."
     if evidence.left_out:
         return f"{text} It has {format_count(evidence.left_out, 'more pool')} that the check left out."
     return text if evidence.candidates_complete else f"{text} {_STANDARD_ONLY}"
@@ -80,20 +89,56 @@ def _venue_sentence(
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = buy_refusal_text(evidence.venues[refused], readings[refused])
-        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size.{why}"
+        # A deep check sells for real holders only beside a sell of its own.
+        held = "so we could not test whether a holder can sell it"
+        return f"{pools} {'refuses' if count == 1 else 'accepts'} a buy of any size, {held}.{why}"
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        text = _cannot_sell_text(venue, reading)
+        text = _cannot_sell_text(venue, reading, policy)
         return f"{text.removesuffix('.')}{_handed_on_text(reading, policy)}."
     smaller = (
         "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
     )
-    besides = (
-        f"{_snipe_text(evidence, venue)}{_larger_trade_text(reading, policy)}{_gas_text(reading, policy)}"
+    parts_of_text = (
+        _cost_text(code, evidence, venue, reading, policy),
+        _later_text(code, reading),
+        _snipe_text(evidence, venue),
+        _trap_beside_text(code, evidence, reading),
+        _larger_trade_text(reading, policy),
+        _gas_text(reading, policy),
     )
-    return f"{_cost_text(code, evidence, venue, reading, policy)}{besides}.{smaller}"
+    return f"{''.join(parts_of_text)}.{smaller}"
+
+
+def _later_text(code: str, reading: VenueReading) -> str:
+    """What a later sell lost, where that is less than half of what sells of every size lose now: a toll or a
+    tax that falls with time."""
+    if code not in ("toll_pool", "high_fees", "heavy_fees"):
+        return ""
+    now_bps = min(_full_loss_bps(reading), _bps_or_zero(reading.fees_bps))
+    for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+        if isinstance(later, Sale) and later.whole and 2 * later.loss_bps < now_bps:
+            return f"; a sell {when} after the buy {_loss_text(later.loss_bps)}"
+    return ""
+
+
+def _loss_text(loss_bps: int) -> str:
+    """``lost 0.60 %``, or gained."""
+    return f"{'lost' if loss_bps >= 0 else 'gained'} {format_percent(abs(loss_bps))}"
+
+
+def _trap_beside_text(code: str, evidence: Evidence, reading: VenueReading) -> str:
+    """Names the venue on which a buy brings most, where it takes no sell; code thin_pool says so itself."""
+    if reading.trap_beside is None or (code == "thin_pool" and _is_lost_between_pools(reading)):
+        return ""
+    trap = evidence.venues[reading.trap_beside].venue
+    return f"; another pool, where a buy brings most, takes no sell: {trap.pool or trap.pool_id}"
+
+
+def _is_lost_between_pools(reading: VenueReading) -> bool:
+    return _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps)
 
 
 def _is_curve(venue: VenueEvidence) -> bool:
@@ -132,15 +177,17 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
-def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
+def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     if reading.crowd is not None and (trap := trap_text(reading.crowd)):
         return f"{trap}.{trap_reason(reading.crowd)}"
     refusal = sell_refusal_text(venue, reading)
     if reading.inconsistent is True:
         return f"The same sell worked in one simulated block and failed in another.{refusal}"
+    if stops_selling(reading, policy):
+        return f"Y{stops_text(reading, 'it')[1:]}.{_as_sentence(stop_refusal(reading))}"
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
-        return f"You can buy it, but within a day you can sell at most {format_percent(sold)} of it."
+        return f"You can buy it, but within a day this check could sell at most {format_percent(sold)} of it."
     if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
         return (
             "You can buy it but not sell it: the token takes a cut of every sell, "
@@ -149,9 +196,30 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading) -> str:
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
 
 
+def stops_text(reading: VenueReading, what: str) -> str:
+    """For a token that sells at once and no longer within the day. ``what``: ``it``, or what a trade buys."""
+    assert isinstance(reading.full, Sale)
+    left = max((sell.share_bps for sell in (reading.hour, reading.day) if isinstance(sell, Sale)), default=0)
+    most = f"more than {format_percent(left)} of it " if left else ""
+    loss = format_percent(reading.full.loss_bps)
+    return f"you can sell {what} now for a loss of {loss}, but not {most}after an hour or a day"
+
+
+def stop_refusal(reading: VenueReading) -> str:
+    """Why it no longer sells, as its code says it: ``the sell fails with "closed"``; empty where no reason
+    is known."""
+    refused = next((sell for sell in (reading.hour, reading.day) if isinstance(sell, RefusedCall)), None)
+    reason = "" if refused is None else names.reason(refused.reason or "")
+    if reason in ROUTER_REASONS:
+        return TRANSFER_REFUSED
+    return f'the sell fails with "{reason}"' if reason else ""
+
+
 def _handed_on_text(reading: VenueReading, policy: Policy) -> str:
     """The end of a sentence where another wallet can sell what the buyer cannot; else empty."""
     sells = reading.inconsistent is not True and enough(reading.handed_on, policy)
+    if stops_selling(reading, policy):
+        return ""
     return "; a wallet that you send it to can sell it" if sells else ""
 
 
@@ -220,7 +288,7 @@ def _cost_text(
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
-    if code == "thin_pool" and _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps):
+    if code == "thin_pool" and _is_lost_between_pools(reading):
         lost = format_percent(_bps_or_zero(reading.cross_venue_loss_bps))
         return f"The cheapest pool to buy it on accepts no sell; selling it on the other loses {lost}"
     if code == "thin_pool":
@@ -333,7 +401,8 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
 
 def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     """The result at ten times the size, where it differs."""
-    if not enough(reading.full, policy):
+    if not all(enough(sell, policy) for sell in (reading.full, reading.hour, reading.day)):
+        # It was tried at one of these moments: the time may be the reason, not the size.
         return ""
     larger = format_eth(policy.large_wei)
     if isinstance(reading.large, RefusedCall):

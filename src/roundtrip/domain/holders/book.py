@@ -2,7 +2,7 @@
 Pure and exact: the same transfers make the same book, in whatever batches, and a book that was saved and
 loaded continues as if it had not been."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
@@ -103,8 +103,10 @@ class HolderBook:
         filled = filled and 0 < existing_raw <= self.in_pools_raw * LAUNCHED_PART
         launching = self.launching
         if buys or filled or (launching.window is None and launching.known_number is not None):
-            token = self.beginning.token
-            launching.add_transaction(tx, [buy for buy in buys if buy.wallet != token], filled, existing_raw)
+            buys = [buy for buy in buys if buy.wallet != self.beginning.token]
+            moved_to = () if launching.is_final else tuple(self.moved_to.values())
+            handed = [buy.wallet for buy in buys if any(buy.wallet in wallets for wallets in moved_to)]
+            launching.add_transaction(tx, buys, filled, existing_raw, handed)
         if tx.moves:
             self.minutes.put(tx.at_s // 60, self.holder_count)
 
@@ -244,17 +246,16 @@ class HolderBook:
             raise ValueError("a book does not go back")
         self.block = block
 
-    def launch(self) -> LaunchBuys | None:
-        """A launchpad's launch block, with the time of the first transfer in it or after. Else the block from
-        which a hundredth of the existing amount was bought within a window; until then the first block by
-        which pools held a hundredth; until then the first buy. ``launch_window`` explains why. None: none of
-        these yet."""
-        return self.launching.known_launch()
+    def launch(self, related: Collection[Address] = ()) -> LaunchBuys | None:
+        """A launchpad's launch block, with the time of the first transfer in it or after. Else the first buy,
+        or the first rush of buys, as ``launch_window`` explains; until then the first block by which pools
+        held a hundredth. ``related``: wallets that the deployer paid. None: none of these yet."""
+        return self.launching.known_launch(related)
 
     def launch_is_over(self) -> bool:
         """Whether the launch is final and its window was read to the end."""
-        number = self.launching.number() if self.launching.is_final else None
-        return number is not None and self.block is not None and self.block.number >= number + WINDOW_BLOCKS
+        last_number = self.launching.last_number()
+        return last_number is not None and self.block is not None and self.block.number >= last_number
 
     @property
     def sold_by_token_raw(self) -> int:
@@ -305,9 +306,13 @@ def _add_cost(holding: HolderColumns, cost: int | None) -> None:
 
 # --- as bytes -----------------------------------------------------------------------------------------
 
-_VERSION = 5
-_WITHOUT_HOURS = 4
-"""The version before, whose books are read, too: it has no history of the biggest wallets."""
+_VERSION = 6
+_ADDED: dict[int, dict[str, Any]] = {
+    5: {"quiet": [], "large": None},
+    4: {"quiet": [], "large": None, "hours": HourlyTops().as_json()},
+}
+"""What older versions lack, whose books are read, too, if a launchpad reported the launch: they looked for
+others by other rules. Version 4 has no history of the biggest wallets."""
 
 
 def dump(book: HolderBook) -> bytes:
@@ -320,9 +325,11 @@ def dump(book: HolderBook) -> bytes:
 def load(data: bytes) -> HolderBook:
     """Decodes ``dump``. Raises ValueError for anything else, also for another version."""
     header, addresses, columns = unpack(data)
-    if read_ints([header.get("version")]) == [_WITHOUT_HOURS] and "hours" not in header:
-        header |= {"version": _VERSION, "hours": HourlyTops().as_json()}
-    if read_ints([header.get("version")]) != [_VERSION]:
+    (version,) = read_ints([header.get("version")])
+    added = _ADDED.get(version, {})
+    if added and header.get("launch_number") is not None and not added.keys() & header.keys():
+        header |= {"version": _VERSION} | added
+    if header["version"] != _VERSION:
         raise ValueError("a book of another version")
     try:
         book = _read_header(header)
@@ -361,6 +368,8 @@ def _header_as_json(book: HolderBook) -> dict[str, Any]:
         "found": None if launching.window is None else launching.window.as_json(),
         "first": None if launching.first_buys is None else launching.first_buys.as_json(),
         "recent": [window.as_json() for window in launching.recent_windows],
+        "quiet": [[wallet, window.as_json()] for wallet, window in launching.quiet.items()],
+        "large": None if launching.large is None else launching.large.as_json(),
         "minutes": [book.minutes.numbers, book.minutes.counts],
         "hours": book.hours.as_json(),
     }
@@ -407,6 +416,12 @@ def _read_header(header: dict[str, Any]) -> HolderBook:
         [read_window(recent) for recent in header["recent"]],
     )
     (book.launching.outside_raw,) = read_ints([header["outside_raw"]])
+    wallets, windows = zip(*header["quiet"], strict=True) if header["quiet"] else ((), ())
+    book.launching.quiet = dict(
+        zip(map(Address, read_texts(wallets)), map(read_window, windows), strict=True)
+    )
+    large = header["large"]
+    book.launching.large = None if large is None else read_window(large)
     numbers, counts = header["minutes"]
     if len(numbers) != len(counts):
         raise ValueError("no holder book")

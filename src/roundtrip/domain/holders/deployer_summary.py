@@ -25,8 +25,9 @@ class DeployerDeeds:
 
 
 def deployer_deeds(inputs: HolderInputs) -> DeployerDeeds | None:
-    """None: the deployer is not known; or the book did not track him; or the logs drift and he never held any
-    by them, which says nothing."""
+    """None: the deployer is not known; or the book did not track him; or the logs drift and show nothing that
+    left him. What left him without a readable log is not known then, so neither that he never held any nor
+    that he holds all is proven."""
     if inputs.maker is None:
         return None
     deployer = inputs.maker.deployer
@@ -40,9 +41,9 @@ def deployer_deeds(inputs: HolderInputs) -> DeployerDeeds | None:
     # What left him must have reached him: a token may have credited it without a log.
     received_raw = max(ledger.received_raw, held_raw + gone_raw)
     status = _status(ledger, held_raw, received_raw)
-    if inputs.drifts and status == "never_held":
-        return None
-    if inputs.drifts and status == "holds_all" and gone_raw > 0:
+    if inputs.drifts and status in ("never_held", "holds_all"):
+        if gone_raw <= 0:
+            return None
         status = "holds_some"
     return DeployerDeeds(
         status=status,

@@ -1,19 +1,32 @@
 """Finds a token's launch while its transfers are folded, and who bought in it.
 
-A launchpad reports its launches. For any other token the launch is where a hundredth of the existing amount
-was first bought within a window: the latest block from which it was. Insiders' buys do not count. Until then
-the launch is, provisionally, the first block by whose end pools held a hundredth, after something was put in.
-It becomes final if a hundredth is bought in its own window. If not, trading may have opened later, so it
-stands only until a hundredth is bought within a window; or until others than insiders have slowly bought a
-thousandth, less what they sold: then trading was open all along, and large buyers after that are late. For a
-token with neither it is the first buy.
+A launchpad reports its launches. For any other token trading may open long after its pools are filled, so the
+rules are, once pools hold a hundredth of the existing amount (before that there is no market to speak of, and
+the launch is provisionally the first buy):
 
-So neither early buys of dust nor an early pool move the launch forward, and a hundredth put in after the
-crowd has bought does not move it back. To hide early buys, someone must buy and keep a thousandth before
-them."""
+- Rush: where wallets other than insiders buy a hundredth within one window, and nobody unrelated bought
+  before, the launch is the latest block from which they did.
+- Quiet trading: an executed buy by an unrelated wallet proves that trading is open. The launch is the first
+  such buy (the block that filled the pools, if the buy is within that window), and a later hundredth bought
+  within one window is the *first large buy*: nobody is a sniper for it.
+- Crowd: a dust buy long before the opening is cheap, and whoever opens trading may have a friend make one. So
+  the large buy is the launch after all if it is a crowd's: if, besides the two wallets that bought most,
+  others bought a thousandth in its window.
+- Once others than insiders hold a thousandth that they bought slowly, trading was open, and nothing moves the
+  launch any more.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+Unrelated: neither an insider nor a wallet that an insider handed tokens to before; and, once that is known,
+not paid by the deployer (``known_launch``). Large buys of such wallets do count: otherwise a handed-out unit
+would hide a sniper.
+
+So test buys before the opening do not move the launch forward, an early pool does not, and a single large
+buyer of a token that traded before is not called a sniper. The price: whoever buys dust with a wallet that
+nothing ties to the deployer, waits a window, and then snipes with one or two wallets, is not called a sniper
+either. The first large buy is reported with its block and amount all the same."""
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from roundtrip.domain.base.types import Address, TxHash
@@ -28,8 +41,11 @@ LAUNCHED_PART = 100
 """A token is launched once one part in this many of it was put into pools, or bought."""
 
 OPEN_PART = 1_000
-"""If others hold one part in this many that they bought slowly, trading was open since the pools were
-filled."""
+"""If others hold one part in this many that they bought slowly, trading was open before. If others than the
+``LARGEST_BUYERS`` bought as much within a window, all of them are a crowd."""
+LARGEST_BUYERS = 2
+MAX_EARLY_BUYERS = 8
+"""The first buy of so many unrelated wallets is kept, as the first ones may turn out to be the deployer's."""
 
 MOST_LAUNCH_BUYERS = 2_000
 """The most buyers that a launch reports, those who bought the most, so that dust hides no buyer."""
@@ -156,10 +172,12 @@ def _decode_txs(line: str) -> _Txs:
 @dataclass(slots=True)
 class Launching:
     """The search for the launch. ``known_number``: the block that a launchpad reported. ``window``: the
-    launch, ``is_final`` or provisional. ``first_buys``: from the first buy on, while there is no ``window``.
-    ``recent_windows``: until it is final, one for each of the last blocks with buys, and ``recent_raw``: what
-    was bought in all of them. ``insiders``: wallets whose buys do not count. ``outside_raw``: what others
-    bought since the pools' block, less what they sold."""
+    launch, ``is_final`` or provisional, unless ``quiet`` trading says otherwise. ``first_buys``: from the
+    first buy on, while there is no ``window``. ``recent_windows``: until it is final, one for each of the
+    last blocks with buys, and ``recent_raw``: what was bought in all of them. ``insiders``: wallets whose
+    buys do not count. ``outside_raw``: what others bought since the pools' block, less what they sold.
+    ``quiet``: the windows that start with the first buys of unrelated wallets, in their order. ``large``: the
+    first large buy after them, unless it is the launch."""
 
     known_number: int | None
     insiders: frozenset[Address] = frozenset()
@@ -169,11 +187,13 @@ class Launching:
     recent_windows: list[Window] = field(default_factory=list)
     recent_raw: int = 0
     outside_raw: int = 0
+    quiet: dict[Address, Window] = field(default_factory=dict)
+    large: Window | None = None
 
     def restore(
         self, window: Window | None, is_final: bool, first_buys: Window | None, recent_windows: list[Window]
     ) -> None:
-        """Restores a saved state."""
+        """Restores a saved state, but for ``outside_raw``, ``quiet`` and ``large``."""
         self.window, self.is_final, self.first_buys, self.recent_windows = (
             window,
             is_final,
@@ -188,43 +208,79 @@ class Launching:
             self.outside_raw -= amount_raw
 
     def add_transaction(
-        self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int
+        self,
+        tx: TokenTx,
+        buys: Sequence[WalletFlow],
+        filled: bool,
+        existing_raw: int,
+        handed: Collection[Address] = (),
     ) -> None:
         """Adds a transaction and the buys in it. ``filled``: it put tokens into pools, which now hold the
-        part that makes a launch. ``existing_raw``: all there is of the token."""
+        part that makes a launch. ``existing_raw``: all there is of the token. ``handed``: buyers that an
+        insider handed tokens to."""
         if self.window is None and self.known_number is not None and tx.block_number >= self.known_number:
             self.window, self.is_final = Window(self.known_number, tx.at_s), True
         if self.is_final:
-            if buys and self.window is not None and self.window.holds(tx.block_number):
-                self._add(self.window, buys, tx)
+            for window in (self.window, self.large, *self.quiet.values()):
+                if buys and window is not None:
+                    self._add(window, buys, tx)
+            if self.large is not None and self.large.holds(tx.block_number):
+                self._check_crowd(self.large, existing_raw)
         elif self.known_number is None and (buys or (filled and self.window is None)):
             self._search(tx, buys, filled, existing_raw)
+            if not self.is_final:
+                self._note_early_buyers(tx, buys, handed)
 
     def _search(self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int) -> None:
         latest = self._window_of(tx)
         bought_before_raw = latest.bought_raw
-        self._add(latest, buys, tx)
+        for window in (latest, *self.quiet.values()):
+            self._add(window, buys, tx)
         self.recent_raw += latest.bought_raw - bought_before_raw
         if self.window is not None:
-            if self.window.holds(tx.block_number):
-                self._add(self.window, buys, tx)
+            self._add(self.window, buys, tx)
         elif filled:
-            self.window, self.first_buys = _join_windows(self.recent_windows[-1:]), None
+            self.window, self.first_buys, self.quiet = _join_windows(self.recent_windows[-1:]), None, {}
         if self.window is not None:
             self.outside_raw += latest.bought_raw - bought_before_raw
-            # Most buyers may have bought within the last window, so its buys do not count here.
-            slowly_raw = self.outside_raw - self.recent_raw
-            is_open = existing_raw <= slowly_raw * OPEN_PART
-            if existing_raw > 0 and (is_open or existing_raw <= self.window.bought_raw * LAUNCHED_PART):
+            if existing_raw > 0 and existing_raw <= self.window.bought_raw * LAUNCHED_PART:
                 self._finalize(self.window)
                 return
+            # Most buyers may have bought within the last window, so its buys do not count here.
+            slowly_raw = self.outside_raw - self.recent_raw
+            if existing_raw > 0 and existing_raw <= slowly_raw * OPEN_PART:
+                self.restore(self.window, True, None, [])
+                return
         if 0 < existing_raw <= self.recent_raw * LAUNCHED_PART:
-            self._finalize(self._join_launch_windows(existing_raw))
+            self._end_with(self._join_launch_windows(existing_raw), existing_raw)
         elif self.window is None:
             if self.first_buys is None:
                 self.first_buys = Window(tx.block_number, tx.at_s)
-            if self.first_buys.holds(tx.block_number):
-                self._add(self.first_buys, buys, tx)
+            self._add(self.first_buys, buys, tx)
+
+    def _end_with(self, window: Window, existing_raw: int) -> None:
+        """Ends the search with the first large buy, which is the launch unless somebody bought before."""
+        if self.window is None or all(early.number >= window.number for early in self.quiet.values()):
+            self._finalize(window)
+            return
+        self.restore(self.window, True, None, [])
+        self.large = window
+        self._check_crowd(window, existing_raw)
+
+    def _check_crowd(self, large: Window, existing_raw: int) -> None:
+        """Makes the first large buy the launch if it is a crowd's."""
+        outside = (buy[0] for wallet, buy in large.buys.items() if wallet not in self.insiders)
+        beyond_raw = large.bought_raw - sum(heapq.nlargest(LARGEST_BUYERS, outside))
+        if 0 < existing_raw <= beyond_raw * OPEN_PART:
+            self._finalize(large)
+
+    def _note_early_buyers(
+        self, tx: TokenTx, buys: Sequence[WalletFlow], handed: Collection[Address]
+    ) -> None:
+        for buy in buys:
+            is_known = buy.wallet in self.quiet or len(self.quiet) >= MAX_EARLY_BUYERS
+            if not (is_known or buy.wallet in self.insiders or buy.wallet in handed):
+                self.quiet[buy.wallet] = _join_windows(self.recent_windows[-1:])
 
     def _window_of(self, tx: TokenTx) -> Window:
         """The window that starts at the transaction's block; windows that are too old are dropped."""
@@ -244,6 +300,9 @@ class Launching:
         return _join_windows(self.recent_windows[start:])
 
     def _add(self, window: Window, buys: Iterable[WalletFlow], tx: TokenTx) -> None:
+        """Adds the buys, if their block is in the window."""
+        if not window.holds(tx.block_number):
+            return
         for buy in buys:
             window.add(buy.wallet, buy.amount_raw, ((tx.tx_hash, buy.amount_raw),), tx.block_number)
             if buy.wallet not in self.insiders:
@@ -251,16 +310,41 @@ class Launching:
 
     def _finalize(self, window: Window) -> None:
         self.restore(window, True, None, [])
+        self.quiet, self.large = {}, None
 
-    def known_launch(self) -> LaunchBuys | None:
-        """The launch as far as it is known; before that, the window of the first buy."""
-        window = self.window or self.first_buys
+    def known_launch(self, related: Collection[Address] = ()) -> LaunchBuys | None:
+        """The launch as far as it is known; before that, the window of the first buy. ``related``: wallets
+        that are the deployer's own as their funder shows: an early buy of theirs does not prove that trading
+        was open."""
+        window = self._launch_window(related)
         return None if window is None else window.as_launch()
 
-    def number(self) -> int | None:
-        """The launch block as far as it is known."""
+    def _launch_window(self, related: Collection[Address]) -> Window | None:
         window = self.window or self.first_buys
-        return self.known_number if window is None else window.number
+        early = next((found for wallet, found in self.quiet.items() if wallet not in related), None)
+        if early is None:
+            return self.large or window
+        return (
+            window if window is not None and window is self.window and window.holds(early.number) else early
+        )
+
+    def first_large_buy(self, related: Collection[Address] = ()) -> LaunchBuys | None:
+        """The first large buy after a launch by quiet trading; insiders' buys are left out. None: there is
+        none, or it is the launch or part of it."""
+        launch = self._launch_window(related)
+        if self.large is None or launch is None or launch is self.large or launch.holds(self.large.number):
+            return None
+        found = self.large.as_launch()
+        return replace(found, buys=tuple(buy for buy in found.buys if buy.wallet not in self.insiders))
+
+    def last_number(self) -> int | None:
+        """The last block that may change who bought at the launch; None: there is no launch, or it is not
+        final."""
+        if not self.is_final:
+            return None
+        windows = (self.window, self.large, *self.quiet.values())
+        numbers = [window.number for window in windows if window is not None]
+        return max(numbers, default=0) + WINDOW_BLOCKS if numbers else None
 
 
 def _join_windows(windows: Sequence[Window]) -> Window:

@@ -1,7 +1,6 @@
 """What a token's buyers are exposed to: what insiders hold, and what liquidity can leave."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from roundtrip.domain.base import clock_age
 
@@ -32,14 +31,6 @@ class TokenExposure:
     insiders_at_s: float | None = None
     leaving: LeavingLiquidity | None = None
     liquidity_at_s: float | None = None
-
-    def catch(self, now_s: float) -> Literal["insiders", "insiders_unknown"] | None:
-        """Why no verdict is shown as good: insiders hold much, or it is not known what they hold. None: they
-        were lately found to hold little."""
-        insiders_bps = self.insiders(now_s)
-        if insiders_bps is None:
-            return "insiders_unknown"
-        return "insiders" if insiders_bps >= INSIDERS_HIGH_BPS else None
 
     def insiders(self, now_s: float) -> int | None:
         """Their share, if it was read lately; None: not known."""

@@ -9,8 +9,6 @@ from typing import Literal
 from roundtrip.domain.base import clock_age
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS, Catch
-from roundtrip.domain.verdicts.words import level_colour
 
 from .exposure import NEVER_READ, TokenExposure
 from .fairness import WalletOrigins
@@ -47,14 +45,12 @@ CAUGHT_FOR_S = 86_400
 @dataclass(frozen=True, slots=True)
 class CheckedLevel:
     """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970. ``loss_bps``: of the
-    round trip; None: not measured. ``catch``: what a code ok does not say; None: nothing, or the check was
-    stored by an earlier release."""
+    round trip; None: not measured."""
 
     code: str
     level: str
     at_s: float
     loss_bps: int | None = None
-    catch: Catch | None = None
 
     def age_s(self, now_s: float) -> int | None:
         """Whole seconds; None: our clock was set back since, so the age is unknown."""
@@ -64,15 +60,6 @@ class CheckedLevel:
         """Whether the check is no older than ``seconds``; False for an unknown age."""
         age_s = self.age_s(now_s)
         return age_s is not None and age_s <= seconds
-
-    def shown_catch(self) -> Catch | None:
-        """The catch that people are shown. Checks of earlier releases have stored no more than their loss."""
-        is_costly = self.loss_bps is not None and self.loss_bps >= MARKED_LOSS_BPS
-        return self.catch or ("loss" if is_costly and self.level == "ok" else None)
-
-    def shown_level(self) -> str:
-        """The level whose colour people are shown."""
-        return level_colour(self.level, self.code, self.shown_catch())
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +212,7 @@ def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
     shown = flow.checks.to_show(now_s)
     if shown is None:
         return "checking"
-    if shown.code == TRAP or shown.shown_level() == "danger":
+    if shown.code == TRAP or shown.level == "danger":
         return "danger"
     return "listed" if shown.level != "unknown" and shown.code in SELLS else "checking"
 

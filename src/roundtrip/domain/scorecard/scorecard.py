@@ -21,7 +21,7 @@ from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold
-from roundtrip.domain.check.venue_code import enough, takes_sells
+from roundtrip.domain.check.venue_code import enough, stops_selling, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_size
 from roundtrip.domain.check.verdict import judge
 
@@ -128,12 +128,14 @@ def derive_claim(evidence: Evidence, code: str, level: str, policy: Policy) -> V
         )
         bought = {_bought_raw(evidence, number) for number in range(len(evidence.venues))} - {0}
         received_raw = [reading.brought_raw for reading in judged.readings if reading.brought_raw]
+        # Where sales end later, a sell before that is as claimed.
+        stops = any(stops_selling(reading, policy) for reading in judged.readings)
         return VerdictClaim(
             code,
             "held" if some_take else "stuck",
             tuple(sorted(bought)),
             (),
-            at_s,
+            at_s + policy.hour_s if stops else at_s,
             at_s + policy.day_s,
             sometimes=is_inconsistent,
             places=_places(evidence),

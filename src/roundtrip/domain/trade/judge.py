@@ -47,11 +47,12 @@ WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """One call. ``reason``: why it failed, as decoded, empty where the call gave none; None: it did not
-    fail."""
+    fail. ``tokens_reason``: that of the token, cleaned, where ``reason`` withholds it."""
 
     ok: bool
     gas_used: int
     reason: str | None
+    tokens_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +158,21 @@ class ExitFinding:
         # Pieces are tried only where no other sell is enough.
         return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
 
-    def sold_straight_back(self) -> bool:
-        """True where all of it sold at once, on a venue that was open already."""
-        full = self.reading.full if self.reading is not None else None
-        return isinstance(full, Sale) and full.whole and not self.exit.through_opening
+    def sells_all(self) -> bool:
+        """True where all of it sold at once, after an hour and after a day, on a venue that was open
+        already."""
+        if self.reading is None or self.exit.through_opening:
+            return False
+        sales = (self.reading.full, self.reading.hour, self.reading.day)
+        return all(isinstance(sale, Sale) and sale.whole for sale in sales)
 
     def later_loss_bps(self, policy: Policy) -> int | None:
-        """The worst loss of the sells an hour and a day later; what did not sell counts as lost. None: none
-        of them sold enough, or one did not and that decides, or what was paid is not known."""
+        """The worst loss of the sells an hour and a day later that sold enough; what did not sell counts as
+        lost. None: neither sold enough, or what was paid is not known."""
         if self.loss_bps is None or self.reading is None:
             return None
         laters = (self.reading.hour, self.reading.day)
-        losses = [_of_all(sale) for sale in laters if enough(sale, policy)]
-        stops = enough(self.reading.full, policy) and len(losses) < len(laters)
-        if not losses or (stops and max(losses) < policy.warn_loss_bps):
-            return None
-        return max(losses)
+        return max((_of_all(sale) for sale in laters if enough(sale, policy)), default=None)
 
     def price_impact_bps(self) -> int | None:
         """``impact_bps``; None where it is not known, or no loss is."""
@@ -339,15 +339,13 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
     """The worst loss of the sells that count: all of it straight back, an hour and a day later; what did not
     sell counts as lost. Where not enough of it sells at once, half of it; where no single sale sells enough,
-    the pieces. A token that sells now and no longer within a day has a high loss at least."""
-    laters = (reading.hour, reading.day)
-    losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
+    the pieces."""
+    sales = (reading.full, reading.hour, reading.day)
+    losses = [_of_all(sale) for sale in sales if enough(sale, policy)]
     if not enough(reading.full, policy):
         half = reading.half
         losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
         losses += [_of_all(reading.pieces)] if sells_in_pieces_only(reading, policy) else []
-    elif not all(enough(later, policy) for later in laters):
-        losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)
 
 
@@ -392,12 +390,12 @@ class TradeOutcome:
 
 
 def level_of(code: str, finding: ExitFinding | None, warned: bool = False) -> Level:
-    """The level of the code. Code ok has level warn where the purchase sells only later, in part, or in a
-    pool that has to be opened first: it did not sell straight back; and where the calls are ``warned`` of.
-    ``finding``: the received token that decided; None: there is none."""
+    """The level of the code. Code ok has level warn where the purchase sells only now, only later, in part,
+    or in a pool that has to be opened first; and where the calls are ``warned`` of. ``finding``: the received
+    token that decided; None: there is none."""
     level = LEVELS[code]
-    sold_back = finding is None or finding.sold_straight_back()
-    return "warn" if level == "ok" and (warned or not sold_back) else level
+    sells_all = finding is None or finding.sells_all()
+    return "warn" if level == "ok" and (warned or not sells_all) else level
 
 
 def judge_trade(

@@ -8,15 +8,23 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_text import trap_text
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import (
+    NO_REASON,
+    REASON_WITHHELD,
+    ROUTER_REASONS,
+    TOO_LITTLE,
+    TOO_MUCH,
+)
 from roundtrip.domain.check.sales import Sale, SellResult
-from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only
+from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
     POOL_GOT_LESS,
     pieces_text,
     sell_refusal_clause,
     sell_refusal_text,
+    stop_refusal,
+    stops_text,
     unproven,
 )
 
@@ -64,7 +72,7 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
         decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
         return f"It goes through. {decides}: {sell_text}{size}.{why}"
     is_small_loss = finding.impact_bps() < policy.warn_loss_bps
-    is_good = finding.exit.free or (finding.sold_straight_back() and is_small_loss)
+    is_good = finding.exit.free or (finding.sells_all() and is_small_loss)
     return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
@@ -106,8 +114,13 @@ def describe_reason(given: str | None) -> str:
     ``given``: the reason as decoded."""
     text = names.reason(given or "")
     if text in ROUTER_REASONS:
-        return NO_REASON if text in _NOT_THE_TOKENS else TRANSFER_REFUSED
+        return NO_REASON if text in _NOT_THE_TOKENS else REASON_WITHHELD
     return text or NO_REASON
+
+
+def is_withheld(given: str | None) -> bool:
+    """Whether a router's reason withholds that of a token."""
+    return describe_reason(given) == REASON_WITHHELD
 
 
 def failure_clause(given: str | None) -> str:
@@ -116,13 +129,37 @@ def failure_clause(given: str | None) -> str:
     text = describe_reason(given)
     if text == NO_REASON:
         return "; it gives no reason"
-    return f": {TRANSFER_REFUSED}" if text == TRANSFER_REFUSED else f' with "{text}"'
+    return f": {REASON_WITHHELD}" if text == REASON_WITHHELD else f' with "{text}"'
+
+
+def below_minimum(needed_bps: int | None, most_bps: int) -> str:
+    """Why a trade fails that ran with its own minimum. ``needed_bps``: the slippage with which it goes
+    through; None: not known. ``most_bps``: the largest that is accepted."""
+    why = "Run once more, the trade brings less than its own minimum."
+    if needed_bps is None:
+        return f"{why} More slippage may let it through."
+    needed = f"{format_percent(needed_bps)} (slippageBps {needed_bps})"
+    if needed_bps > most_bps:
+        return f"{why} It would need a slippage of {needed}; the largest is {format_percent(most_bps)}."
+    return f"{why} With a slippage of {needed} it would go through."
 
 
 def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
-    return f"{which} would fail{failure_clause(ran.calls[number].reason)}."
+    failed = ran.calls[number]
+    if failed.tokens_reason is not None:
+        return f'{which} would fail: the token says "{failed.tokens_reason}".'
+    clause = _OWN_LIMITS.get(names.reason(failed.reason or "")) or failure_clause(failed.reason)
+    return f"{which} would fail{clause}."
+
+
+_OWN_LIMITS = {
+    **dict.fromkeys(
+        TOO_LITTLE, ": the swap brings less than its own minimum. More slippage may let it through"
+    ),
+    **dict.fromkeys(TOO_MUCH, ": the swap costs more than its own maximum. More slippage may let it through"),
+}
 
 
 def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
@@ -145,10 +182,14 @@ def _cannot_sell_text(reading: VenueReading, policy: Policy) -> str:
         return trap[0].lower() + trap[1:]
     if reading.inconsistent is True:
         return "the same sell worked in one simulated block and failed in another"
+    if stops_selling(reading, policy):
+        refusal = stop_refusal(reading)
+        return f"{stops_text(reading, 'what it buys')}{f' ({refusal})' if refusal else ''}"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
     if sold_bps:
-        return f"you can sell at most {format_percent(sold_bps)} of what it buys within a day{handed_on}"
+        most = format_percent(sold_bps)
+        return f"this check could sell at most {most} of what it buys within a day{handed_on}"
     if _pool_got_less(reading):
         cut = "the token takes a cut of every sell, and its pool rejects a sell that arrives short"
         return f"you cannot sell what it buys: {cut}{handed_on}"

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from .catch import Catch
-
 Change = Literal["code", "level", "loss"]
 LEAST_LOSS_CHANGE_BPS = 100
 """A smaller difference of the loss is the market's: one trade in the pool moves it."""
@@ -15,8 +13,7 @@ LEAST_LOSS_CHANGE_BPS = 100
 @dataclass(frozen=True, slots=True)
 class PastVerdict:
     """What one check found. ``loss_bps``: of the round trip; None: not measured. ``is_deep``: the check also
-    tried what the owner may call. ``catch``: what its code ok does not say; None: nothing, or it was stored
-    by an earlier release."""
+    tried what the owner may call."""
 
     checked_at: datetime
     block: int
@@ -25,7 +22,6 @@ class PastVerdict:
     level: str
     is_deep: bool
     loss_bps: int | None
-    catch: Catch | None = None
 
 
 @dataclass(frozen=True, slots=True)

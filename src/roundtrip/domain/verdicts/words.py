@@ -1,8 +1,5 @@
-"""Verdicts in words and colours for people."""
-
-from typing import Literal
-
-from .catch import Catch
+"""Verdicts in words for people. The word and the level, which is the colour, are the same at every door; they
+follow from what was tried with the trade, and from nothing else. Risks stand beside them (``risks``)."""
 
 _LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {
@@ -17,25 +14,15 @@ _CODE_WORDS = {
     "no_contract": "No contract here",
     "not_a_token": "Not a token",
     "quote_asset": "Money",
-}
-ShownCatch = Catch | Literal["insiders", "insiders_unknown"]
-"""Checks do not look at insiders. Where they hold much, or it is not known what they hold, a token that sells
-is not shown as good."""
-_CATCH_WORDS: dict[ShownCatch, str] = {
-    "hour": "Sells now, not in an hour",
-    "day": "Sells now, not in a day",
-    "later": "You cannot sell at once",
-    "parts": "Sells only in parts",
-    "tax": "Can sell, high tax",
-    "loss": "Can sell, at a high cost",
-    "curve": "Can sell, curve nearly full",
-    "insiders": "Can sell, but beware",
-    "insiders_unknown": "Can sell, insiders not known",
+    "tx_reverts": "It would fail",
+    "heavy_loss": "Loses half or more",
+    "high_loss": "Loses much",
+    "nothing_received": "Nothing comes back",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
 _CODE_TEXTS = {
     "ok": "it sells",
-    "cannot_sell": "selling is blocked or held back",
+    "cannot_sell": "selling is blocked, held back, or ends within the hour",
     "cannot_buy": "every pool refuses a buy",
     "toll_pool": "the pool keeps the largest part of the loss",
     "thin_pool": "price impact is the largest part of the loss",
@@ -50,30 +37,14 @@ _CODE_TEXTS = {
 }
 
 
-def level_word(level: str, code: str, catch: ShownCatch | None = None) -> str:
-    """The words for a verdict, as colour alone is not accessible. ``level``: that of the verdict, or that
-    whose colour it is shown in. ``catch``: what its code ok does not say; None: nothing, or it is not known
-    here."""
-    if level == "unknown" and (code, catch) != ("ok", "insiders_unknown"):
+def level_word(level: str, code: str) -> str:
+    """The words for a verdict, as colour alone is not accessible. ``level``: that of the verdict; unknown for
+    one that is too old to count."""
+    if level == "unknown":
         return _LEVEL_WORDS[level]
-    if code == "ok":
-        if catch is not None:
-            return _CATCH_WORDS[catch]
-        return {"warn": "Sells, with a warning", "danger": "Sells now, not later"}.get(level, "Can sell")
+    if (level, code) == ("warn", "ok"):
+        return "Sells, with a warning"
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
-
-
-def level_colour(level: str, code: str, catch: ShownCatch | None = None) -> str:
-    """The level whose colour and sign a verdict has: never better than ``level``. What sells for an hour or
-    a day only has that of a danger; where nothing can be sold because it is no token, or it is not known what
-    insiders hold, that of unknown."""
-    if code in _NOTHING_TO_SELL:
-        return "unknown"
-    if code != "ok" or catch is None or level in ("danger", "unknown"):
-        return level
-    if catch == "insiders_unknown":
-        return "unknown" if level == "ok" else level
-    return "danger" if catch in ("hour", "day") else "warn"
 
 
 def is_tradable(code: str) -> bool:

@@ -73,8 +73,9 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     claim: Annotated[
         Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$")] | None,
         msgspec.Meta(
-            description="The claim that came with the claimMessage you signed. Required for a contract "
-            "wallet whose approvals others can see; left out if you signed message."
+            description="The claim that came with the claimMessage you signed; left out if you signed "
+            "message. Required for a contract wallet whose signature other people can read before you send "
+            "it, such as a Safe, and for a wallet that is not deployed yet."
         ),
     ] = None
 
@@ -125,8 +126,9 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
         str,
         msgspec.Meta(
             description="The text to sign, unchanged and with every line break. Valid for ten minutes from "
-            "its Issued At; asking again within that minute returns the same text. A contract "
-            "wallet whose approvals others can see, such as a Safe, signs claimMessage instead."
+            "its Issued At; asking again within that minute returns the same text. A contract wallet "
+            "whose signature other people can read before you send it, such as a Safe, signs claimMessage "
+            "instead; so does a wallet that is not deployed yet."
         ),
     ]
     sign: Annotated[
@@ -139,9 +141,10 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
     claim_message: Annotated[
         str,
         msgspec.Meta(
-            description="The text that a contract wallet (EIP-1271) signs instead of message and sends with "
-            "claim, if others can see its approvals. Any other wallet may sign it too. Each request "
-            "returns a new one, valid as long as message."
+            description="The text to sign instead of message, and to send with claim, for a contract wallet "
+            "(EIP-1271) whose signature other people can read before you send it, such as a Safe, and for "
+            "a wallet that is not deployed yet. Any other wallet may sign it too. Each request returns a "
+            "new one, valid as long as message."
         ),
     ]
 
@@ -334,6 +337,6 @@ def bad_signature() -> CallerFault:
         "bad_signature",
         "This is not the wallet's signature of a valid text. Get a text at POST /v1/keys/nonce, sign it "
         "unchanged, and send the signature within ten minutes. Each signature makes one key. A "
-        "contract wallet whose approvals others can see, such as a Safe, signs claimMessage instead, and "
-        "sends the claim of the same answer.",
+        "contract wallet whose signature other people can read before you send it, such as a Safe, and a "
+        "wallet that is not deployed yet sign claimMessage instead: send the claim of the same answer, too.",
     )

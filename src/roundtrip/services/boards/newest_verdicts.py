@@ -85,5 +85,4 @@ def _kind(verdict: ShownVerdict) -> ExampleKind | None:
         return None
     if verdict.level == "ok":
         return "ok"
-    stops_selling = verdict.code == "ok" and verdict.level == "danger"
-    return "warn" if verdict.level == "warn" or stops_selling else None
+    return "warn" if verdict.level == "warn" else None

@@ -246,7 +246,7 @@ async def _read_marks(connection: Connection, token: Address, token_id: int, fro
 
 
 def _verdict_word(verdict: PastVerdict) -> str:
-    return level_word(verdict.level, verdict.code, verdict.catch)
+    return level_word(verdict.level, verdict.code)
 
 
 def _describe_mark(mark: LaunchMark) -> str:

@@ -97,8 +97,7 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     label = Label(token, check.token.symbol, check.token.name, None, None)
     card = TokenCard(token, shown, await describe_look_alike(ctx, label, Meter()))
     text = describe_card(card)
-    sells = shown.level in ("ok", "warn") and text.level != "danger"
-    untried = NO_HOLDERS if sells and not stored.made.holders else ""
+    untried = NO_HOLDERS if shown.level in ("ok", "warn") and not stored.made.holders else ""
     lines = [f"{text.word}: {text.symbol}", card.address, text.loss, text.sentence, card.look_alike]
     lines += [untried, text.as_of]
     if ctx.outward.public_url is not None:

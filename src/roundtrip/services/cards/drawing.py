@@ -7,8 +7,8 @@ from html import escape
 from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.verdicts.words import is_tradable, level_colour, level_word
+from roundtrip.domain.verdicts.risks import worst_risk
+from roundtrip.domain.verdicts.words import is_tradable, level_word
 
 from .newest_check import TokenCard
 
@@ -56,8 +56,7 @@ def describe_card(card: TokenCard) -> CardText:
         return CardText("Not checked yet", "unknown", "", "", sentence, "")
     symbol = f'"{names.reason(check.symbol)}"' if check.symbol else "no symbol"
     as_of = f"As of block {check.block:,}, {check.block_at:%Y-%m-%d %H:%M:%S} UTC"
-    colour = level_colour(check.level, check.code, check.catch)
-    is_good = check.level in ("ok", "warn") and colour != "danger"
+    is_good = check.level in ("ok", "warn")
     if check.is_old and is_good:
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
@@ -65,11 +64,12 @@ def describe_card(card: TokenCard) -> CardText:
     # Of what holders cannot sell, a new wallet's loss would mislead.
     if loss_bps is not None and is_good:
         loss = f"A round trip costs {format_percent(loss_bps)}"
-    if loss and check.catch == "insiders":
-        loss += f"; insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more"
+    risk = worst_risk(tuple(check.risks)) if loss else None
+    if risk is not None:
+        loss += f"; {risk.text}"
     sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
-    word = level_word(check.level, check.code, check.catch)
-    return CardText(word, colour, symbol, loss, sentence, as_of)
+    word = level_word(check.level, check.code)
+    return CardText(word, check.level, symbol, loss, sentence, as_of)
 
 
 def draw_card(card: TokenCard) -> str:
@@ -127,7 +127,7 @@ def draw_badge(card: TokenCard) -> str:
         # A time and not an age: caches of other sites keep a badge for longer than a minute.
         moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
         if check.is_fresh:
-            cost = text.loss.removeprefix("A round trip costs ").partition(";")[0]
+            cost = text.loss.removeprefix("A round trip costs ").replace("; ", ", ")
             verdict = ", ".join(filter(None, (verdict, cost, moment)))
         else:
             verdict, level = f"checked {moment}", "unknown"

@@ -16,8 +16,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
-from roundtrip.domain.verdicts.catch import find_catch
-from roundtrip.domain.verdicts.words import ShownCatch
+from roundtrip.domain.verdicts.risks import Risk, list_risks
 from roundtrip.services.check.schema import at, present
 from roundtrip.services.lookup.look_alikes import find_look_alike
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -43,8 +42,7 @@ _ABSENT_TTL_MS = 2_000
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
-    hour. ``holders``: real holders whose simulated sale gave a result. ``catch``: what the code ok does not
-    say."""
+    hour. ``holders``: real holders whose simulated sale gave a result. ``risks``: those of ``list_risks``."""
 
     level: str
     code: str
@@ -56,7 +54,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     is_old: bool
     is_fresh: bool
     holders: int
-    catch: ShownCatch | None = None
+    risks: list[Risk]
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -75,11 +73,6 @@ class StoredChecks:
 
     made: CheckSummary | None
     of_holders: CheckSummary | None
-
-    def beside_insiders(self, exposure: TokenExposure, now_s: float) -> "StoredChecks":
-        """The same, beside what insiders hold."""
-        catch = exposure.catch(now_s)
-        return StoredChecks(*(_add_catch(check, catch) for check in (self.made, self.of_holders)))
 
     def worse(self) -> CheckSummary | None:
         """``of_holders`` where it is worse, else ``made``: a check that tried no holder does not refute one
@@ -136,23 +129,22 @@ async def read_checks(ctx: Context, token: Address, checked_at: datetime | None 
     if made == of_holders:
         of_holders = None
     # Decoding is slow for a token with many pools, and must not block the event loop.
-    both = await asyncio.to_thread(_summarize_both, made, of_holders, ctx.policy, now_s)
-    return both.beside_insiders(exposed, now_s)
+    return await asyncio.to_thread(_summarize_both, made, of_holders, exposed, ctx.policy, now_s)
 
 
 def _summarize_both(
-    made: KeptEvidence | None, of_holders: KeptEvidence | None, policy: Policy, now_s: float
+    made: KeptEvidence | None,
+    of_holders: KeptEvidence | None,
+    exposed: TokenExposure,
+    policy: Policy,
+    now_s: float,
 ) -> StoredChecks:
-    return StoredChecks(_summarize(made, policy, now_s), _summarize(of_holders, policy, now_s))
+    return StoredChecks(*(_summarize(stored, exposed, policy, now_s) for stored in (made, of_holders)))
 
 
-def _add_catch(check: CheckSummary | None, catch: ShownCatch | None) -> CheckSummary | None:
-    if check is None or (check.code, check.level) != ("ok", "ok") or check.catch is not None:
-        return check
-    return msgspec.structs.replace(check, catch=catch)
-
-
-def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> CheckSummary | None:
+def _summarize(
+    stored: KeptEvidence | None, exposed: TokenExposure, policy: Policy, now_s: float
+) -> CheckSummary | None:
     """The check in short; None where the evidence has the shape of an earlier release."""
     if stored is None:
         return None
@@ -172,6 +164,8 @@ def _summarize(stored: KeptEvidence | None, policy: Policy, now_s: float) -> Che
             is_old=age_s > OLD_S,
             is_fresh=age_s <= FRESH_S,
             holders=stored.holders,
-            catch=find_catch(evidence, judgement, policy),
+            risks=list(
+                list_risks(evidence, judgement, policy, exposed.insiders(now_s), exposed.liquidity(now_s))
+            ),
         )
     return None

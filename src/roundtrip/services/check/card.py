@@ -15,7 +15,7 @@ from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
-from roundtrip.domain.verdicts.catch import Catch, find_catch
+from roundtrip.domain.verdicts.risks import Risk, list_risks
 
 from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
 from .schema import at
@@ -54,8 +54,9 @@ class ProspectAnswer(msgspec.Struct, frozen=True):
 
 class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     """``cost`` null: nothing was bought. ``sold_bps``: how much of what was meant to be sold the round trip
-    sold; null: no sell, or not known. ``outlook``: what could change it, the worst first. ``catch``: what the
-    code ok does not say. ``deep_round``: what a deep check tried, or why it can try nothing."""
+    sold; null: no sell, or not known. ``outlook``: what could change it, the worst first. ``risks``: those of
+    ``list_risks``, as far as a check reads them.
+    ``deep_round``: what a deep check tried, or why it can try nothing."""
 
     block: int
     block_at: datetime
@@ -64,7 +65,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     sold_bps: Share
     grid: CheckGrid
     outlook: list[ProspectAnswer]
-    catch: Catch | None
+    risks: list[Risk]
     deep_round: str
 
 
@@ -80,7 +81,7 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         sold_bps=None if index is None else _sold_bps(judgement.readings[index]),
         grid=grid_of(evidence, judgement, policy),
         outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
-        catch=find_catch(evidence, judgement, policy),
+        risks=list(list_risks(evidence, judgement, policy)),
         deep_round=describe_deep_round(evidence, judgement, deep, policy),
     )
 

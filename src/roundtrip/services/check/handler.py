@@ -20,7 +20,6 @@ from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
-from roundtrip.domain.verdicts.catch import find_catch
 from roundtrip.services.runtime.check_steps import note_step
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
@@ -203,7 +202,6 @@ async def _store(
         inputs.deep,
         judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
         loss_bps,
-        find_catch(evidence, judgement, ctx.policy),
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():

@@ -31,7 +31,7 @@ from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.price import quote_decimals
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
-from roundtrip.domain.verdicts.catch import MARKED_LOSS_BPS
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 
 Came = Literal["sells", "refused", "unknown"]
 

@@ -132,17 +132,23 @@ class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
     symbol: Symbol
     name: Name
     decimals: Annotated[
-        int | None, msgspec.Meta(description="Decimals of a whole token. null: the contract gives none.")
+        int | None,
+        msgspec.Meta(
+            description="Decimals of a whole token. null: the contract gives none, or they could not be read."
+        ),
     ]
     total_supply: Annotated[
         str | None, msgspec.Meta(description="Supply in whole tokens, a decimal number. null: not known.")
     ]
     owner: Annotated[
-        str | None, msgspec.Meta(description="Owner that the contract names. null: it names none.")
+        str | None,
+        msgspec.Meta(
+            description="Owner that the contract names. null: it names none, or it could not be read."
+        ),
     ]
     owner_renounced: Annotated[
         bool | None,
-        msgspec.Meta(description="Whether the owner is a burn address. null: the contract names no owner."),
+        msgspec.Meta(description="Whether the owner is a burn address. null: owner is null."),
     ]
 
 
@@ -157,8 +163,8 @@ class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
     pool_fee_bps: Annotated[
         float | None,
         msgspec.Meta(
-            description="Share that the pool keeps of each swap, in hundredths of a percent. null: a "
-            "hook sets it swap by swap, or it is not known."
+            description="Share that the pool keeps of each swap, in hundredths of a percent, without what a "
+            "hook takes beyond it (feesBps has both). null: a hook sets it swap by swap, or it is not known."
         ),
     ]
     dynamic_fee: Annotated[bool, msgspec.Meta(description="Whether a hook may set the fee swap by swap.")]
@@ -293,18 +299,18 @@ class Check(msgspec.Struct, frozen=True, rename="camel"):
     token: Annotated[TokenAnswer, msgspec.Meta(description="What the token's contract says of itself.")]
     venue: Annotated[
         VenueAnswer | None,
-        msgspec.Meta(description="The pool or curve of the trade that decided. null: none was found."),
+        msgspec.Meta(
+            description="The pool or curve of the trade that decided. null: none was found, or, with code "
+            "unproven, the check could not find out."
+        ),
     ]
     trade: Annotated[
         TradeAnswer | None,
         msgspec.Meta(
-            description="The simulated buy and sell. null: no venue was found, or its price in eth is "
-            "not known."
+            description="The simulated buy and sell. null: venue is null, or its price in eth is not known."
         ),
     ]
-    price: Annotated[
-        PriceAnswer | None, msgspec.Meta(description="The token's price. null: no venue was found.")
-    ]
+    price: Annotated[PriceAnswer | None, msgspec.Meta(description="The token's price. null: venue is null.")]
     launchpad: Annotated[
         LaunchpadAnswer | None,
         msgspec.Meta(

@@ -64,13 +64,22 @@ async def _read_views(
 
 def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Random) -> set[Address]:
     """The wallets that may matter: the requested ones, pools, the first buyers, and some at random."""
-    wallets, launch = book.wallets, book.launch()
-    buyers = () if launch is None else launch.buys
+    wallets, early = book.wallets, book.launching.quiet
+    # Whether early buys count is known only once their funders are: the launch may be a later one.
+    launches = [launch for launch in (book.launch(), book.launch(early)) if launch is not None]
+    buyers = [buy for launch in launches for buy in launch.buys]
     largest_buys = heapq.nlargest(MOST_BUYERS, buyers, key=lambda buy: buy.bought_raw)
     everyone = list(wallets)
     random_wallets = random.sample(everyone, min(MOST_RANDOM, len(everyone)))
     pools = [pool for pool in book.beginning.places.pools if pool in wallets]
-    return {*requested, *(buy.wallet for buy in largest_buys), *random_wallets, *pools, *BURN_ADDRESSES}
+    return {
+        *requested,
+        *early,
+        *(buy.wallet for buy in largest_buys),
+        *random_wallets,
+        *pools,
+        *BURN_ADDRESSES,
+    }
 
 
 def compare_to_logs(book: HolderBook, at: BlockRef, supply_raw: int, views: Views) -> Balances:

@@ -19,6 +19,7 @@ from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.holders.balance_drift import exceeds_supply
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
@@ -132,8 +133,11 @@ async def _collect_launch(
         return _collect_record(ctx, source, at, inputs, None, "reading")
     balances = await read_balances(ctx, book, at, source.supply_raw, (), meter)
     inputs = replace(inputs, supply_raw=balances.supply_raw, balances=balances.by_wallet)
-    inputs = await _add_origins(ctx, inputs, launch, (), balances, meter)
-    return _collect_record(ctx, source, at, inputs, launch, "reading")
+    inputs, launch, large_buy = await _trace_launch(ctx, inputs, launch, (), balances, meter)
+    return replace(
+        _collect_record(ctx, source, at, inputs, launch, "reading"),
+        large_buy=large_buy,
+    )
 
 
 # --- when it is read -------------------------------------------------------------------------------
@@ -170,13 +174,14 @@ async def _collect_all(
         leaders=tuple(leaders),
     )
     top = [wallet for wallet, _ in biggest(inputs, TOP)]
-    inputs = await _add_origins(ctx, inputs, launch, [*top, *also], balances, meter)
+    inputs, launch, large_buy = await _trace_launch(ctx, inputs, launch, [*top, *also], balances, meter)
     winners, crowd, scams = await _read_winners(ctx, inputs, top, maker)
     inputs = replace(inputs, winners=frozenset(win.wallet for win in winners or ()))
     why = _partial_reasons(open_book, balances, await _may_lack_trades(ctx, source, open_book))
     status = "partial" if why else read_status(open_book.state, open_book.pruned)
     return replace(
         _collect_record(ctx, source, at, inputs, launch, status, why),
+        large_buy=large_buy,
         winners=winners,
         crowd=crowd,
         disagreement=disagreement(inputs) if book.block == at and not open_book.pruned else None,
@@ -232,6 +237,7 @@ async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBoo
 def _partial_reasons(open_book: OpenBook, balances: Balances, is_unread: bool) -> tuple[Why, ...]:
     """Why the answer is partial; empty if it is complete."""
     reasons: dict[Why, bool] = {
+        "oversupplied": exceeds_supply(balances.by_wallet, balances.supply_raw),
         "capped": open_book.state == "capped",
         "pruned": open_book.pruned,
         # Without the oldest transfers, logs never add up to the balances.
@@ -246,6 +252,28 @@ def _partial_reasons(open_book: OpenBook, balances: Balances, is_unread: bool) -
 # --- origins and ties ----------------------------------------------------------------------------------
 
 
+async def _trace_launch(
+    ctx: Context,
+    inputs: HolderInputs,
+    launch: LaunchBuys | None,
+    top: Sequence[Address],
+    balances: Balances,
+    meter: Meter,
+) -> tuple[HolderInputs, LaunchBuys | None, LaunchBuys | None]:
+    """Adds the origins, and returns the launch and the first large buy with regard to them: an early buy of a
+    wallet that the deployer paid does not count."""
+    early, traced = inputs.book.launching.quiet, inputs
+    if launch is None:
+        return await _add_origins(ctx, inputs, None, top, balances, meter), None, None
+    inputs = await _add_origins(ctx, traced, launch, top, balances, meter, tuple(early))
+    related = {wallet for wallet in early if is_funded_by_deployer(inputs, wallet)}
+    known = inputs.book.launch(related)
+    if known is not None and known.block_number != launch.block_number:
+        launch = known
+        inputs = await _add_origins(ctx, traced, launch, top, balances, meter, tuple(early))
+    return inputs, launch, inputs.book.launching.first_large_buy(related)
+
+
 async def _add_origins(
     ctx: Context,
     inputs: HolderInputs,
@@ -253,12 +281,14 @@ async def _add_origins(
     top: Sequence[Address],
     balances: Balances,
     meter: Meter,
+    early: Sequence[Address] = (),
 ) -> HolderInputs:
-    """Adds the origins of ``top``, the biggest holders, and of the launch's buyers, and what ties them."""
+    """Adds the origins of ``top``, the biggest holders, of ``early`` buyers and of the launch's, and what
+    ties them."""
     buys = () if launch is None else launch.buys
     largest_buys = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
     makers = [] if inputs.maker is None else [inputs.maker.deployer, *inputs.maker.creators]
-    low_priority = [*makers, *(buy.wallet for buy in largest_buys)]
+    low_priority = [*makers, *early, *(buy.wallet for buy in largest_buys)]
     families = await trace_wallets(
         ctx, inputs.book, balances.at, top, low_priority, balances.contracts, meter
     )

@@ -24,11 +24,11 @@ from roundtrip.domain.holders.ties import Disagreement
 
 from .schema import Window
 
-Why = Literal["capped", "pruned", "drifts", "unverified", "venues_unread", "claims"]
-"""Why an answer is partial. capped: the token has more transfers than are read. pruned: the node does not
-have the oldest ones. drifts: logs and balances disagree. unverified: some balances could not be read.
-venues_unread: trades of some venues are missing. claims: some of it was bought and left in the v4 manager;
-the owner is not known."""
+Why = Literal["oversupplied", "capped", "pruned", "drifts", "unverified", "venues_unread", "claims"]
+"""Why an answer is partial. oversupplied: balances exceed the supply. capped: the token has more transfers
+than are read. pruned: the node does not have the oldest ones. drifts: logs and balances disagree. unverified:
+some balances could not be read. venues_unread: trades of some venues are missing. claims: some of it was
+bought and left in the v4 manager; the owner is not known."""
 
 NEAREST: tuple[Window, ...] = ("24h", "7d", "30d", "all")
 _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
@@ -72,6 +72,7 @@ class HolderRecord:
     """``symbol``: as strangers wrote it. ``why``: the reasons if it is partial, the weightiest first; else
     empty. ``inputs`` None: nothing was read yet. While ``status`` is reading, only the launch is known, and
     only balances that were asked. ``launch`` None: there was none, or its block is not final.
+    ``large_buy``: the first large buy after a launch by quiet trading.
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
     was not available. ``disagreement``, ``concentration`` None: not computed. ``unsure_maker``: the sender of
     the transaction with the token's first log, if the token may be older; nothing else is reported of him.
@@ -89,6 +90,7 @@ class HolderRecord:
     why: tuple[Why, ...] = ()
     inputs: HolderInputs | None = None
     launch: LaunchBuys | None = None
+    large_buy: LaunchBuys | None = None
     market_cap_micro_usd: Fraction | None = None
     winners: tuple[HolderWin, ...] | None = None
     crowd: LaunchCrowd | None = None

@@ -19,7 +19,7 @@ from roundtrip.services.holders.present import (
     smart_wallets,
 )
 from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
-from roundtrip.services.holders.text import smart_text, status_text, token_text
+from roundtrip.services.holders.text import large_buy_text, smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import quote_token
 from roundtrip.store.index.tokens import Label
@@ -74,18 +74,21 @@ async def launch_bundle(ctx: Context, params: HoldersParams) -> UseCaseAnswer[La
 
 
 class HoldersPage(msgspec.Struct, frozen=True):
-    """The answers as their operations give them, of the same block."""
+    """The answers as their operations give them, of the same block. ``large_buy``: the sentence about the
+    first large buy after the launch; empty: there was none."""
 
     held: TokenHolders
     launched: LaunchBundle
     grown: HolderGrowth
+    large_buy: str
 
 
 async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
     """The answers from one read. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
-    page = HoldersPage(present(record), present_launch_bundle(record), present_growth(record))
+    large_buy = " ".join(large_buy_text(record))
+    page = HoldersPage(present(record), present_launch_bundle(record), present_growth(record), large_buy)
     await keep_insiders(ctx, page.held)
     return UseCaseAnswer(page, ttl_ms(ctx, record), meter=meter)
 

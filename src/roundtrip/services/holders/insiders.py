@@ -8,11 +8,8 @@ import structlog
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
-from roundtrip.domain.verdicts.words import ShownCatch
-from roundtrip.services.boards.shown_verdict import present_stored
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.store.boards.exposures import put_insiders
-from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.boards.exposures import put_insiders, read_exposures
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .schema import HoldersParams, TokenHolders
@@ -23,13 +20,11 @@ log = structlog.get_logger(__name__)
 
 class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
     """What was read lately; None: not known. ``insiders_bps``: what insiders held. ``free_bps``,
-    ``unproven_bps``: as in ``LeavingLiquidity``. ``catch``: that of the verdict that boards show; None:
-    nothing, or no check is stored."""
+    ``unproven_bps``: as in ``LeavingLiquidity``."""
 
     insiders_bps: int | None = None
     free_bps: int | None = None
     unproven_bps: int | None = None
-    catch: ShownCatch | None = None
 
 
 async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
@@ -38,21 +33,18 @@ async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[Stor
     token = params.token()
     try:
         async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
-            checks = (await read_shown_checks(connection, [token]))[token]
+            exposure = (await read_exposures(connection, [token]))[token]
     except DATABASE_FAULTS as error:
         raise ServiceFull(
             "busy", "What is stored of this token cannot be read now; retry in 5 s.", 5
         ) from error
     now_s = ctx.now_s()
-    shown = present_stored(checks, now_s)
-    catch = None if shown is None else shown.catch
-    leaving = checks.exposure.liquidity(now_s)
+    leaving = exposure.liquidity(now_s)
     return UseCaseAnswer(
         StoredRisk(
-            insiders_bps=checks.exposure.insiders(now_s),
+            insiders_bps=exposure.insiders(now_s),
             free_bps=None if leaving is None else leaving.free_bps,
             unproven_bps=None if leaving is None else leaving.unproven_bps,
-            catch=catch,
         )
     )
 

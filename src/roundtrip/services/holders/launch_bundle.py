@@ -19,6 +19,7 @@ from .text import (
     bundle_text,
     busy_funder_text,
     deployer_is_among,
+    large_buy_text,
     launch_buyers,
     launch_text,
     no_buyers_text,
@@ -240,6 +241,7 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
     sentences, launch = status_text(record), record.launch
     # While it is read, the first sentence names the token.
     sentences += launch_text(record, "" if record.status == "reading" else token_text(record))
+    sentences += large_buy_text(record)
     if launch is None:
         return sentences, []
     if not launch.buys:

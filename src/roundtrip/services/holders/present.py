@@ -45,7 +45,7 @@ from .schema import (
     TokenHolders,
     TopHolder,
 )
-from .text import WHY_TEXT, text_of
+from .text import text_of, why_text
 
 MOST_LISTED = 100
 """Wallets in one list."""
@@ -74,7 +74,7 @@ def present(record: HolderRecord) -> TokenHolders:
         smart_money=_smart_money(record, summary),
         repeat_crowd=_repeat_crowd(record, summary),
         checked_at=when(record.checked_s),
-        why=[WHY_TEXT[why] for why in record.why],
+        why=why_text(record),
         text=text_of(record, summary),
         block=record.block.number,
         forensics=_forensics(record, summary),

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.holders import findings
+from roundtrip.domain.holders.balance_drift import sum_balances
+from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
 from roundtrip.services.support.index_reader import quote_token
@@ -14,6 +16,9 @@ from roundtrip.store.index.tokens import Label
 from .findings import HolderFindings, HolderRecord, Why, funders_unknown, launches_bought
 
 _PERCENT_BPS = BPS // 100
+
+_TWICE = 20
+_MOST_TENTHS = 10_000
 
 WHY_TEXT: dict[Why, str] = {
     "drifts": "Its transfers do not add up to the balances that it reports. Wallets may have got, sold or "
@@ -51,22 +56,40 @@ def status_text(record: HolderRecord) -> list[str]:
     if record.status == "partial":
         return [
             "This answer is incomplete: every count is a minimum.",
-            *(WHY_TEXT[why] for why in record.why),
+            *why_text(record),
         ]
     return []
+
+
+def why_text(record: HolderRecord) -> list[str]:
+    """The reasons why the answer is partial; empty if it is not."""
+    return [_oversupplied_text(record) if why == "oversupplied" else WHY_TEXT[why] for why in record.why]
+
+
+def _oversupplied_text(record: HolderRecord) -> str:
+    sum_raw = 0 if record.inputs is None else sum_balances(record.inputs.balances)
+    tenths = sum_raw * 10 // max(1, record.supply_raw)
+    part = f"{tenths // 10:,}.{tenths % 10} times"
+    if tenths < _TWICE:
+        part = f"{format_percent(sum_raw * BPS // max(1, record.supply_raw))} of"
+    elif tenths > _MOST_TENTHS:
+        part = f"more than {_MOST_TENTHS // 10:,} times"
+    return f"Balances add up to {part} the supply that the token reports."
 
 
 def text_of(record: HolderRecord, summary: HolderFindings) -> str:
     """The text of the token_holders answer."""
     sentences = status_text(record)
     if record.full_inputs is None:
-        return " ".join([*sentences, *launch_text(record), *_bundle_text(record, summary)])
+        return " ".join(
+            [*sentences, *launch_text(record), *large_buy_text(record), *_bundle_text(record, summary)]
+        )
     sentences += [
         *_holders_text(record, summary),
         *_scam_text(record, summary),
         *_deployer_text(record, summary),
     ]
-    sentences += [*_snipers_text(record, summary), *_bundle_text(record, summary)]
+    sentences += [*_snipers_text(record, summary), *large_buy_text(record), *_bundle_text(record, summary)]
     return " ".join(
         [
             *sentences,
@@ -86,6 +109,19 @@ def launch_text(record: HolderRecord, name: str = "") -> list[str]:
     if record.launch is None:
         return [f"We did not find {its_launch}: who bought first is not known."]
     return [f"{subject} was launched in block {record.launch.block_number:,}."]
+
+
+def large_buy_text(record: HolderRecord) -> list[str]:
+    """The first large buy of a token that traded quietly before: it is not the launch."""
+    large = record.large_buy
+    if large is None:
+        return []
+    count = format_count(len(large.buys) + large.left_out, "wallet")
+    bought = percent(record, sum(buy.bought_raw for buy in large.buys))
+    return [
+        f"The first large buy came later, in block {large.block_number:,}: {count} bought {bought} "
+        f"within {WINDOW_BLOCKS} blocks."
+    ]
 
 
 def _holders_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
@@ -186,7 +222,13 @@ def _deployer_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
             "the token may be older than that."
         ]
     if summary.deeds is None:
-        return [f"What its deployer {maker.deployer} did with it is not certain."]
+        reported_raw = None if record.inputs is None else record.inputs.balances.get(maker.deployer)
+        if reported_raw is None:
+            return [f"What its deployer {maker.deployer} did with it is not certain."]
+        return [
+            f"Its deployer {maker.deployer} holds {percent(record, reported_raw)} now. What else it "
+            "received, and where that went, is not certain."
+        ]
     sentences = [f"Its deployer {maker.deployer} {_deeds_text(record, summary.deeds)}."]
     if record.unsure_maker is not None:
         sentences.append(

@@ -9,7 +9,6 @@ import msgspec
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.check.price import USDG_UNIT
-from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -39,11 +38,10 @@ class AssetChange(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class VerdictAtBlock(msgspec.Struct, frozen=True, rename="camel"):
-    """What a stored check found. ``catch``: what the code ok does not say."""
+    """What a stored check found."""
 
     code: str
     level: str
-    catch: Catch | None
     block: int
     checked_at: datetime
 
@@ -103,7 +101,7 @@ def find_verdict(newest_first: Sequence[PastVerdict], block: int) -> VerdictAtBl
 
 
 def _present_verdict(one: PastVerdict) -> VerdictAtBlock:
-    return VerdictAtBlock(one.code, one.level, one.catch, one.block, one.checked_at)
+    return VerdictAtBlock(one.code, one.level, one.block, one.checked_at)
 
 
 Valuer = Callable[[str, int], float | None]

@@ -1,5 +1,6 @@
 """The third batch of a trade: a run of its final form, and after a buy the sell straight back."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import Meter
@@ -10,6 +11,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict import Judgement
+from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, judge_exit
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Call, TradeTerms
@@ -17,7 +19,7 @@ from roundtrip.venues.base import Call, TradeTerms
 from . import trade_builder
 from .rehearsal import Rehearsals
 from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all
-from .trade_builder import TOO_LITTLE, RehearsedTrade, TradeBuilder, WrittenTrade, write
+from .trade_builder import TOO_LITTLE, BelowMinimum, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,48 +46,130 @@ class FinalRun:
         )
 
 
+MAX_SLIPPAGE_BPS = 5000
+"""The largest slippage that a caller may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormRun:
+    """One run of a final form. ``expected``: the trade whose output set its minimum."""
+
+    expected: RehearsedTrade
+    min_raw: int
+    ran: RehearsedTrade | CallerFault
+    gas_limits: tuple[int, ...]
+    sell_backs: list[SellBackResult]
+
+    def through(self) -> RehearsedTrade:
+        """The run. Raises CallerFault where it failed."""
+        if isinstance(self.ran, CallerFault):
+            raise self.ran
+        return self.ran
+
+    def own_raw(self) -> int | None:
+        """The run's own output; None where it is not known."""
+        if isinstance(self.ran, RehearsedTrade):
+            return self.ran.came_raw
+        return self.ran.put_out_raw if isinstance(self.ran, BelowMinimum) else None
+
+    def needed_bps(self, rehearsed: RehearsedTrade) -> int | None:
+        """The slippage, against the rehearsal, that lets this run through; None where it is not known."""
+        own_raw = self.own_raw()
+        full_raw = rehearsed.came_raw if isinstance(self.ran, RehearsedTrade) else rehearsed.put_out_raw
+        return None if own_raw is None else max(0, -((own_raw - full_raw) * BPS // full_raw))
+
+    def is_through(self) -> bool:
+        """True where it brings its own minimum."""
+        return isinstance(self.ran, RehearsedTrade) and self.ran.came_raw >= self.min_raw
+
+    def brings_too_little(self) -> bool:
+        """True where only its own minimum keeps it from going through."""
+        return isinstance(self.ran, BelowMinimum | RehearsedTrade) and not self.is_through()
+
+    def brings_too_much(self, slippage_bps: int) -> bool:
+        """True where its minimum, which another run set, protects too little."""
+        most_raw = self.expected.came_raw * (BPS + slippage_bps)
+        return isinstance(self.ran, RehearsedTrade) and self.ran.came_raw * BPS > most_raw
+
+
 async def final_run(
     builder: TradeBuilder, rehearsals: Rehearsals, rehearsed: RehearsedTrade, slippage_bps: int, meter: Meter
 ) -> FinalRun:
     """Writes the final form of ``rehearsed`` and runs it exactly as it would be sent. Raises CallerFault
     (would_fail, too_small) and NodeFault."""
-    min_put_out_raw = rehearsed.put_out_raw * (BPS - slippage_bps) // BPS
-    min_raw = min_put_out_raw * rehearsed.came_raw // rehearsed.put_out_raw
-    if min_raw == 0:
-        raise CallerFault(*_TOO_SMALL[builder.side])
-    place, terms = rehearsed.written.place, TradeTerms(min_put_out_raw, builder.deadline_s)
-    # Only what the venue takes is sent: near its end a curve takes only the rest of its sale.
-    taxed, amount_raw = rehearsed.put_out_raw != rehearsed.came_raw, rehearsed.taken_raw(builder.side)
-    final = write(builder, place, amount_raw, terms, rehearsed.written.clear_first, taxed)
-    bought = (
-        [brought_token(builder.buy_round, rehearsed.moved, _surely_sellable(rehearsed, amount_raw))]
-        if builder.side == "buy"
-        else []
-    )
-    ran, gas_limits, sell_backs = await _run(builder, rehearsed, final, bought, meter)
-    if ran.came_raw * BPS > rehearsed.came_raw * (BPS + slippage_bps):
-        # The minimum comes from the first run: now it would protect too little.
-        raise NodeFault("it gave two different results for the same trade")
-    if ran.came_raw < min_raw:
-        raise CallerFault("would_fail", "A second run of the same trade brings less than its own minimum.")
-    paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, builder.buy_round.run.setting.market)
+
+    def run(expected: RehearsedTrade) -> Awaitable[FormRun]:
+        return _run_form(builder, expected, slippage_bps, meter)
+
+    form = await choose_form(run, rehearsed, builder.side, slippage_bps)
+    ran, market = form.through(), builder.buy_round.run.setting.market
+    paid_wei = quote_in_wei(ran.spent_raw, ran.written.place.venue.quote, market)
     exits = [
         judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), builder.ctx.policy)
-        for sell_back in sell_backs
+        for sell_back in form.sell_backs
     ]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "What this amount buys brings nothing when it is sold: buy more.")
+    # What reaches a seller beside the swap, or in one of two runs only, is not promised.
+    came_raw = ran.came_raw if builder.side == "buy" else min(ran.came_raw, form.expected.came_raw)
     return FinalRun(
-        done=ran,
-        min_raw=min_raw,
-        gas_limits=gas_limits,
+        done=replace(ran, came_raw=came_raw),
+        min_raw=form.min_raw,
+        gas_limits=form.gas_limits,
         slippage_bps=slippage_bps,
-        cut=amount_raw < rehearsed.written.amount_raw,
+        cut=ran.written.amount_raw < rehearsed.written.amount_raw,
         exit=exits[0] if exits else None,
-        impact_bps=rehearsals.impact_bps(rehearsed),
+        impact_bps=rehearsals.impact_bps(ran),
         evidence=rehearsals.evidence,
         judgement=rehearsals.judgement,
     )
+
+
+async def choose_form(
+    run: Callable[[RehearsedTrade], Awaitable[FormRun]],
+    rehearsed: RehearsedTrade,
+    side: Side,
+    slippage_bps: int,
+) -> FormRun:
+    """The form to write: with the minimum of the rehearsal or, for a sell that ``run`` shows to bring another
+    amount, of that run. Raises CallerFault (would_fail) where that brings less than its minimum too, and
+    NodeFault."""
+    form = await run(rehearsed)
+    needed_bps, own_raw = form.needed_bps(rehearsed), form.own_raw()
+    deviates = form.brings_too_little() or form.brings_too_much(slippage_bps)
+    if side == "sell" and deviates and own_raw:
+        # Once: what brings another amount in each run would go on for ever.
+        again = await run(replace(rehearsed, came_raw=own_raw, put_out_raw=own_raw))
+        if again.is_through() or not form.is_through():
+            form, needed_bps = again, max(needed_bps or 0, again.needed_bps(rehearsed) or 0) or None
+    if form.brings_too_little():
+        raise CallerFault("would_fail", trade_text.below_minimum(needed_bps, MAX_SLIPPAGE_BPS))
+    if side == "buy" and form.brings_too_much(slippage_bps):
+        # Its minimum would protect too little.
+        raise NodeFault("it gave two different results for the same trade")
+    return form
+
+
+async def _run_form(
+    builder: TradeBuilder, expected: RehearsedTrade, slippage_bps: int, meter: Meter
+) -> FormRun:
+    """Writes the form of ``expected`` with its minimum, and runs it. Raises CallerFault (too_small,
+    would_fail) and NodeFault."""
+    min_put_out_raw = expected.put_out_raw * (BPS - slippage_bps) // BPS
+    min_raw = min_put_out_raw * expected.came_raw // expected.put_out_raw
+    if min_raw == 0:
+        raise CallerFault(*_TOO_SMALL[builder.side])
+    place, terms = expected.written.place, TradeTerms(min_put_out_raw, builder.deadline_s)
+    # Only what the venue takes is sent: near its end a curve takes only the rest of its sale.
+    taxed, amount_raw = expected.put_out_raw != expected.came_raw, expected.taken_raw(builder.side)
+    final = write(builder, place, amount_raw, terms, expected.written.clear_first, taxed)
+    bought = (
+        [brought_token(builder.buy_round, expected.moved, _surely_sellable(expected, amount_raw))]
+        if builder.side == "buy"
+        else []
+    )
+    ran, gas_limits, sell_backs = await _run(builder, expected, final, bought, meter)
+    return FormRun(expected, min_raw, ran, gas_limits, sell_backs)
 
 
 async def _run(
@@ -94,9 +178,9 @@ async def _run(
     final: WrittenTrade,
     bought: list[BroughtToken],
     meter: Meter,
-) -> tuple[RehearsedTrade, tuple[int, ...], list[SellBackResult]]:
+) -> tuple[RehearsedTrade | CallerFault, tuple[int, ...], list[SellBackResult]]:
     """Runs the final form with each set of gas limits, and the sells after it. Returns the first run that
-    succeeds, its limits, and the sells. Raises CallerFault and NodeFault."""
+    succeeds, or the fault of the first, its limits, and the sells. Raises NodeFault."""
     variants = [
         trade_builder.wallet_calls_of(builder, final, limits, rehearsed.ran)
         for limits in _limits(builder, rehearsed, final)
@@ -124,10 +208,8 @@ async def _run(
     ran = next((run for run in runs if isinstance(run, RehearsedTrade)), runs[0])
     if isinstance(ran, Missing):
         raise NodeFault(ran.why)
-    if isinstance(ran, CallerFault):
-        raise ran
     variant = next(variant for variant, run in zip(variants, runs, strict=True) if run is ran)
-    if bought and variant is not variants[0]:
+    if bought and isinstance(ran, RehearsedTrade) and variant is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
         sell_backs = await sell_all(variant, bought, meter, gas)
     return ran, variant.gas_limits, sell_backs

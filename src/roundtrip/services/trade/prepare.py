@@ -37,7 +37,7 @@ from roundtrip.services.support.money import (
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade import trade_builder
-from roundtrip.services.trade.final_run import FinalRun, final_run
+from roundtrip.services.trade.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (
     NO_LIQUIDITY,
     all_dry,
@@ -48,6 +48,7 @@ from roundtrip.services.trade.rehearsal import (
     paid_with,
     rehearse,
     tradable,
+    with_own_reason,
 )
 from roundtrip.services.trade.simulate import (
     AddressField,
@@ -62,7 +63,7 @@ Slippage = Annotated[
     int,
     msgspec.Meta(
         ge=1,
-        le=5000,
+        le=MAX_SLIPPAGE_BPS,
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
@@ -269,7 +270,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
-        raise chosen
+        raise await with_own_reason(builder, chosen, meter)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )

@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.domain.check.refusals import ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import REASON_WITHHELD, ROUTER_REASONS
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
@@ -24,6 +24,7 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
+from .tokens_reason import find_pull_reason
 from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrade, pays, write
 
 
@@ -289,10 +290,28 @@ def _with_tokens_reason(
     reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
     if not reason or reason in ROUTER_REASONS or reason in fault.message:
         return fault
-    before, refused, after = fault.message.rpartition(f": {TRANSFER_REFUSED}")
-    if refused and after == ".":
-        return CallerFault(fault.code, f'{before}: the token says "{reason}".')
-    return fault if side == "buy" else CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
+    told = _quote_token(fault, reason)
+    if told is not fault or side == "buy":
+        return told
+    return CallerFault(fault.code, f'{fault.message} The token says "{reason}".')
+
+
+async def with_own_reason(builder: TradeBuilder, fault: CallerFault, meter: Meter) -> CallerFault:
+    """The fault of a sell. Where a router still withholds the token's reason, such as where the check could
+    not buy it, the token is asked in one more batch."""
+    if _quote_token(fault, "") is fault:
+        return fault
+    reason = await find_pull_reason(builder.buy_round, builder.wallet, meter)
+    return fault if reason is None else _quote_token(fault, reason)
+
+
+def _quote_token(fault: CallerFault, reason: str) -> CallerFault:
+    """The fault with the token's reason in place of the words for a withheld one; the same where it has no
+    such words."""
+    before, withheld, after = fault.message.rpartition(f": {REASON_WITHHELD}")
+    if not withheld or after != ".":
+        return fault
+    return CallerFault(fault.code, f'{before}: the token says "{reason}".')
 
 
 def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:

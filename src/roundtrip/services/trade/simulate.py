@@ -15,6 +15,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
+from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ParamFault
 from roundtrip.domain.base.figures import format_amount, format_eth, format_shortfall
 from roundtrip.domain.base.policy import Policy
@@ -69,6 +70,7 @@ from roundtrip.services.trade.simulation_answer import (
     Simulation,
     TradeVerdict,
 )
+from roundtrip.services.trade.tokens_reason import find_tokens_reason
 from roundtrip.services.trade.wallet_run import (
     TOO_MANY_ASSETS,
     FullRun,
@@ -251,6 +253,8 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     if result.has_reverted() or short is not None:
         changes = WalletChanges(False, False, short is not None)
         outcome = judge_trade(result, (), changes, case.ctx.policy, _known_spenders(case, result))
+        if short is None:
+            result = await _with_tokens_reason(case, full_run, result)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, result)) > case.ctx.policy.most_received:
         return _JudgedCalls(TradeOutcome("unproven", missing=_TOO_MANY_TOKENS), result)
@@ -288,6 +292,7 @@ async def _run_as_sent(
     if not same_effects(result, rehearsed) and received_tokens(case, result):
         return _JudgedCalls(TradeOutcome("unproven", missing=_DIFFERENT_AS_SENT), result)
     if result.has_reverted():
+        result = await _with_tokens_reason(case, full_run, result)
         return _JudgedCalls(TradeOutcome("tx_reverts"), result)
     if tokens and sent.calls is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
@@ -307,6 +312,18 @@ async def _run_as_sent(
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
+
+
+async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunResult) -> RunResult:
+    """The run, whose first failed call also has the reason of the token, where a router withholds it."""
+    number = next((n for n, call in enumerate(result.calls) if not call.ok), None)
+    if number is None:
+        return result
+    checks = [check for check in full_run.checks.values() if isinstance(check, BuyRoundResult)]
+    failed = result.calls[number]
+    reason = await find_tokens_reason(failed.reason, checks, case.wallet, case.meter)
+    told = (*result.calls[:number], replace(failed, tokens_reason=reason), *result.calls[number + 1 :])
+    return replace(result, calls=told)
 
 
 _NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
@@ -511,19 +528,19 @@ def _is_known(case: WalletCase, spender: Address) -> bool:
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
     if judged.ran is None:
-        return [CallOutcomeAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
+        return [CallOutcomeAnswer(False, 0, None) for _ in case.calls] if judged.short else []
     if judged.short is not None:
         # The calls before the one that cannot be paid would succeed.
         number = judged.short_at
         outcomes = [
             CallOutcomeAnswer(call.ok, call.gas_used, _reason(call)) for call in judged.ran.calls[:number]
         ]
-        return outcomes + [CallOutcomeAnswer(False, 0, judged.short)] * (len(case.calls) - number)
+        return outcomes + [CallOutcomeAnswer(False, 0, None)] * (len(case.calls) - number)
     return [CallOutcomeAnswer(call.ok, call.gas_used, _reason(call)) for call in judged.ran.calls]
 
 
 def _reason(call: CallResult) -> str | None:
-    return None if call.ok else trade_text.describe_reason(call.reason)
+    return None if call.ok else call.tokens_reason or names.reason(call.reason or "") or None
 
 
 def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount]:

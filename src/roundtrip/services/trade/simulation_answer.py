@@ -94,9 +94,9 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     later_loss_bps: Annotated[
         int | None,
         msgspec.Meta(
-            description="Worst loss of selling all of it an hour and a day later, in hundredths of a "
-            "percent; what did not sell counts as lost. null: it did not sell then, or not at one of these "
-            "times, which decided; or it is not known."
+            description="Worst loss of selling all of it an hour and a day later, where that sells half or "
+            "more, in hundredths of a percent; the rest counts as lost. null: it sold at neither time, or "
+            "the loss is not known."
         ),
     ]
 

@@ -11,6 +11,7 @@ from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes, q
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.legs import VenuePlace, route_to
 from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.simulate.revert_reason import shortfall_in
 from roundtrip.chain.wallet import calls as wallet_calls
 from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, WatchedAssets
 from roundtrip.domain.base.errors import CallerFault, NodeFault
@@ -250,6 +251,15 @@ class RehearsedTrade:
         return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
 
 
+class BelowMinimum(CallerFault):
+    """would_fail: the trade brings less than its own minimum. ``put_out_raw``: what it would bring, as its
+    router or curve measures it; None: not stated."""
+
+    def __init__(self, put_out_raw: int | None) -> None:
+        super().__init__("would_fail", "The trade brings less than its own minimum.")
+        self.put_out_raw = put_out_raw
+
+
 def wallet_calls_of(
     builder: TradeBuilder,
     written: WrittenTrade,
@@ -334,6 +344,9 @@ def read_rehearsal(
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.has_reverted():
+        shortfall = shortfall_in(results[f"call-{len(written.calls) - 1}"].data)
+        if shortfall is not None and all(call.ok for call in ran.calls[:-1]):
+            return BelowMinimum(shortfall.brought_raw)
         return _trade_fault(builder, written, ran)
     spent, received = _change(ran, builder.paid_in(venue)), _change(ran, builder.comes_in(venue))
     answer = results.get("ask-0")
@@ -347,6 +360,10 @@ def read_rehearsal(
         return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
+    if builder.side == "sell" and venue.traits.by_router:
+        # A token may pay the seller beside the swap; the router's minimum does not count that.
+        swapped_raw = amm_v3.read_output(results[f"call-{len(written.calls) - 1}"].data)
+        received = min(received, swapped_raw or received)
     return RehearsedTrade(
         written, ran, -spent, received, output_raw or received, token, min(left_raw, written.amount_raw - 1)
     )

@@ -8,7 +8,6 @@ import msgspec
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
 from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -46,15 +45,6 @@ class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):
     text: Annotated[str, msgspec.Meta(description="The same in plain sentences.")]
     code: Annotated[CodeText, msgspec.Meta(description="The verdict's code, as the checks answered.")]
     level: Annotated[LevelText, msgspec.Meta(description="The verdict's level, as the checks answered.")]
-    catch: Annotated[
-        Catch | None,
-        msgspec.Meta(
-            description="What a code ok did not say at the last of these checks. hour, day: it sold at "
-            "once, and no longer then. later: it sold only later. parts: not all of it sold at once. tax, "
-            "loss: they took 5 % or more. curve: a buy of 0.1 eth would have sold its curve out. null: "
-            "nothing, or the check is of an earlier release."
-        ),
-    ]
     round_trip_loss_bps: Annotated[
         int | None,
         msgspec.Meta(
@@ -119,7 +109,6 @@ def _present_span(span: VerdictSpan) -> VerdictChange:
         text=_change_text(span),
         code=span.first.code,
         level=span.first.level,
-        catch=span.last.catch,
         round_trip_loss_bps=span.loss_bps,
         block=span.first.block,
         checked_at=span.first.checked_at,

@@ -7,13 +7,12 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
-from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 from .exposures import read_exposures
 
-_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps, one.catch"
+_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps"
 _CHECKS = f"""
 SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)
 CROSS JOIN LATERAL (
@@ -37,7 +36,6 @@ class _BoardCheckRow(NamedTuple):
     verdict_level: str
     checked_at: datetime
     loss_bps: int | None
-    catch: Catch | None
 
 
 class NewestCheck(NamedTuple):
@@ -53,7 +51,7 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
     rows = await fetch(connection, _BoardCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
     found = {
         (as_address(row.token), row.which): CheckedLevel(
-            row.verdict_code, row.verdict_level, row.checked_at.timestamp(), row.loss_bps, row.catch
+            row.verdict_code, row.verdict_level, row.checked_at.timestamp(), row.loss_bps
         )
         for row in rows
     }

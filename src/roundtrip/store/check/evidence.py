@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.verdicts.catch import Catch
 from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
@@ -15,7 +14,7 @@ class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
     re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
     ``holders``: real holders whose simulated sale gave a result. ``loss_bps``: of the round trip; None: not
-    measured. ``catch``: what a code ok does not say; None: nothing, or stored by an earlier release."""
+    measured."""
 
     checked_at: datetime
     block_number: int
@@ -27,7 +26,6 @@ class KeptEvidence(NamedTuple):
     deep: bool = False
     holders: int = 0
     loss_bps: int | None = None
-    catch: Catch | None = None
 
 
 class _PastVerdictRow(NamedTuple):
@@ -38,7 +36,6 @@ class _PastVerdictRow(NamedTuple):
     verdict_level: str
     deep: bool
     loss_bps: int | None
-    catch: Catch | None
 
 
 async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
@@ -47,8 +44,8 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         connection,
         int,
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep, holders, loss_bps, catch)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
+        " verdict_level, document, asked, deep, holders, loss_bps)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -60,7 +57,6 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         evidence.deep,
         evidence.holders,
         evidence.loss_bps,
-        evidence.catch,
     )
 
 
@@ -69,7 +65,7 @@ async def past_verdicts(connection: Connection, token: Address, limit: int) -> l
     rows = await fetch(
         connection,
         _PastVerdictRow,
-        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, deep, loss_bps, catch"
+        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, deep, loss_bps"
         " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
         as_bytes(token),
         limit,
@@ -83,7 +79,7 @@ async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
         connection,
         KeptEvidence,
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document, asked, deep,"
-        " holders, loss_bps, catch FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
+        " holders, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
         as_bytes(token),
     )
 
@@ -94,7 +90,7 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps, catch FROM facts.evidence WHERE token = $1"
+        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
@@ -109,7 +105,7 @@ async def latest_of_holders(connection: Connection, token: Address, since: datet
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps, catch FROM facts.evidence WHERE token = $1 AND deep"
+        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1 AND deep"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
         as_bytes(token),

@@ -77,7 +77,7 @@ def test_a_selector_seen_elsewhere_has_its_name(head: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (reverted("SlippageExceeded(uint256,uint256)", 5, 7), "SlippageExceeded(5, 7)"),
+        (reverted("InsufficientBalance(uint256,uint256)", 5, 7), "InsufficientBalance(5, 7)"),
         (
             reverted("ERC20InsufficientBalance(address,uint256,uint256)", WALLET, 1, 2),
             f"ERC20InsufficientBalance({WALLET}, 1, 2)",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.simulate.error_selectors import KNOWN
-from roundtrip.chain.simulate.revert_reason import reason_in
+from roundtrip.chain.simulate.revert_reason import Shortfall, reason_in, shortfall_in
 from unit.chain.samples import error_string, word
 from unit.venues.network import address
 
@@ -54,9 +54,15 @@ def test_what_follows_an_error_without_arguments_is_not_told(signature: str) -> 
     assert reason_in(selector(signature) + word(1) + word(2)) == NAMED[signature]
 
 
-@pytest.mark.parametrize("name", ["V4TooLittleReceived", "SlippageExceeded"])
-def test_a_known_error_with_arguments_tells_them(name: str) -> None:
-    assert reason_in(selector(f"{name}(uint256,uint256)") + word(1) + word(2)) == f"{name}(1, 2)"
+def test_a_known_error_with_arguments_tells_them() -> None:
+    assert reason_in(selector("InsufficientBalance(uint256,uint256)") + word(1) + word(2)) == (
+        "InsufficientBalance(1, 2)"
+    )
+
+
+@pytest.mark.parametrize("name", ["V4TooLittleReceived", "V4TooMuchRequested", "SlippageExceeded"])
+def test_the_numbers_of_a_swaps_own_limit_are_not_told(name: str) -> None:
+    assert reason_in(selector(f"{name}(uint256,uint256)") + word(1) + word(2)) == name
 
 
 def test_every_error_with_a_name_here_is_known() -> None:
@@ -127,7 +133,7 @@ def test_the_routers_error_is_laid_out_as_it_is_here() -> None:
         (error_string("IIA"), "IIA"),
         (bytes.fromhex("4e487b71") + word(0x11), "arithmetic overflow"),
         (selector("V3TooLittleReceived()"), "V3TooLittleReceived"),
-        (selector("SlippageExceeded(uint256,uint256)") + word(5) + word(7), "SlippageExceeded(5, 7)"),
+        (selector("SlippageExceeded(uint256,uint256)") + word(5) + word(7), "SlippageExceeded"),
         (selector("Nobody()"), f"custom error 0x{selector('Nobody()').hex()}"),
         (wrap(error_string("trading is not open yet")), "trading is not open yet"),
     ],
@@ -171,6 +177,37 @@ def test_whatever_an_execution_claims_of_itself_never_raises(at: int, size: int,
         reason = reason_in(data)
         assert isinstance(reason, str)
         assert len(reason) <= 1024
+
+
+# --- a minimum that is not met ---------------------------------------------------------------------
+
+TOO_LITTLE = selector("V4TooLittleReceived(uint256,uint256)") + word(100) + word(90)
+CURVE_SHORT = selector("SlippageExceeded(uint256,uint256)") + word(90) + word(100)
+
+
+@pytest.mark.parametrize(
+    ("data", "brought_raw"),
+    [
+        (TOO_LITTLE, 90), (failed(TOO_LITTLE), 90), (CURVE_SHORT, 90),
+        (error_string("Too little received"), None), (error_string("Insufficient WETH9"), None),
+    ],
+    ids=["v4", "the Universal Router", "a curve", "v3", "v3's weth"],
+)  # fmt: skip
+def test_a_shortfall_is_what_the_router_measured(data: bytes, brought_raw: int | None) -> None:
+    assert shortfall_in(data) == Shortfall(brought_raw)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x08\xc3", error_string("paused"), selector("V4TooLittleReceived(uint256,uint256)") + word(1),
+        failed(b""), failed(error_string("V4TooLittleReceived(100, 90)")), selector("CurrencyNotSettled()"),
+        # A hook may state any amount; the manager wraps what it says.
+        wrap(TOO_LITTLE), failed(wrap(TOO_LITTLE)), failed(failed(TOO_LITTLE)),
+    ],
+)  # fmt: skip
+def test_what_a_stranger_says_is_no_shortfall(data: bytes) -> None:
+    assert shortfall_in(data) is None
 
 
 # --- cut -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What to know before buying: the worst first, five lines, and nothing unknown is a pass."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -14,11 +14,10 @@ from roundtrip.console.pages.token import (
 from roundtrip.console.pages.token_facts import (
     MOST_FACTS,
     NOTHING_STORED,
-    Sign,
     TokenFact,
-    find_risk,
     list_facts,
 )
+from roundtrip.domain.verdicts.risks import Topic
 
 CHECK: dict[str, Any] = {
     "flags": [],
@@ -87,11 +86,7 @@ def test_the_worst_comes_first_and_the_rest_is_left_out() -> None:
     held = HELD | {"forensics": {"suspiciousBps": 3877}, "holders": {"top10Bps": 6604}}
     found = facts(CHECK | {"flags": ["hook", "no_liquidity"]}, card(OWNER, sellTaxBps=1000, taxBps=994), held)
     assert signs(found)[:5] == ["bad", "bad", "bad", "mind", "mind"]
-    shown = describe_verdict(CHECK["verdict"], None, found)
-    assert len(shown["facts"]) == MOST_FACTS
-    # What stands in the verdict is not said again.
-    assert shown["reasons"] == [found[0]]
-    assert found[0] not in shown["facts"]
+    assert len(describe_verdict(CHECK["verdict"], None, found, NOTHING_STORED)["facts"]) == MOST_FACTS
 
 
 DEPLOYER = "0x" + "d" * 40
@@ -124,16 +119,6 @@ def test_parts_of_the_insiders_add_up_to_the_boards_number(
 def test_no_insiders_of_an_unknown_deployer_are_no_pass() -> None:
     held = HELD | {"forensics": {"suspiciousBps": 0}}
     assert [fact for fact in facts(held=held) if "Insiders" in fact.text] == []
-
-
-def test_a_high_tax_is_the_first_reason_of_its_verdict() -> None:
-    taxed = card(sellTaxBps=1000, taxBps=994) | {"catch": "tax"}
-    held = HELD | {"forensics": {"suspiciousBps": 3877}}
-    shown = describe_verdict(CHECK["verdict"], taxed, facts(card=taxed, held=held))
-    assert [one.text for one in shown["reasons"]] == [
-        "A tax takes 10.00 % of each sell.", "Insiders hold 38.77 %.",
-    ]  # fmt: skip
-    assert [one for one in shown["facts"] if "tax" in one.text] == []
 
 
 @pytest.mark.parametrize(
@@ -241,8 +226,8 @@ def test_wallets_of_one_purse_are_told() -> None:
     def told(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
         held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": list(rows)}}}
         found = facts(held=held)
-        risk = find_risk(found)
-        return [fact.text for fact in found if "purse" in fact.text], None if risk is None else risk.text
+        bad = (fact.text for fact in found if fact.sign == "bad" and "Insiders" in fact.text)
+        return [fact.text for fact in found if "purse" in fact.text], next(bad, None)
 
     assert told(his) == ([], "Insiders hold 36.79 %.")
     # Strangers with one payer are a big holder, and no insiders.
@@ -274,44 +259,43 @@ def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
     assert [colour_loss(bps) for bps in (-5, 499, 500, 4999, 5000)] == ["ok", "ok", "warn", "warn", "danger"]
 
 
-def verdict(minute: int, last: int, level: str, code: str = "ok", catch: str | None = None) -> dict[str, Any]:
+def verdict(minute: int, last: int, level: str, code: str = "ok") -> dict[str, Any]:
     return {
         "checkedAt": f"2026-01-05T12:{minute:02}:00Z", "lastCheckedAt": f"2026-01-05T12:{last:02}:00Z",
-        "level": level, "code": code, "catch": catch, "checks": 2,
+        "level": level, "code": code, "checks": 2,
     }  # fmt: skip
 
 
 def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
     newest_first = [
-        verdict(40, 60 - 1, "warn", catch="hour"),
+        verdict(40, 60 - 1, "warn"),
         verdict(10, 30, "danger", "cannot_sell"),
         verdict(0, 5, "ok"),
     ]
     strip = draw_history({"changes": newest_first})
-    assert [span["colour"] for span in strip] == ["ok", "danger", "danger"]
-    assert [span["word"] for span in strip][-1] == "Sells now, not in an hour"
+    assert [span["colour"] for span in strip] == ["ok", "danger", "warn"]
+    assert [span["word"] for span in strip][-1] == "Sells, with a warning"
     assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
     assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
     assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []
 
 
 @pytest.mark.parametrize(
-    ("level", "code", "sign", "weighs", "expected"),
+    ("level", "code", "expected"),
     [
-        ("ok", "ok", "bad", True, ("Can sell, but beware", "warn", "They hold much.")),
-        ("ok", "ok", "mind", True, ("Can sell", "ok", None)),
-        # What insiders hold is not known: that is no pass.
-        ("ok", "ok", "bad", False, ("Can sell, insiders not known", "unknown", None)),
-        ("warn", "ok", "bad", True, ("Sells, with a warning", "warn", "They hold much.")),
-        ("warn", "ok", "bad", False, ("Sells, with a warning", "warn", None)),
-        ("danger", "cannot_sell", "bad", True, ("Honeypot: you cannot sell", "danger", None)),
+        ("ok", "ok", ("Can sell", 5)),
+        ("warn", "ok", ("Sells, with a warning", 5)),
+        ("danger", "cannot_sell", ("Honeypot: you cannot sell", 0)),
+        ("warn", "no_pool", ("No pool to trade in", 0)),
     ],
 )
-def test_what_insiders_hold_takes_the_green_of_a_verdict(
-    level: str, code: str, sign: Sign, weighs: bool, expected: tuple[str, str, str | None]
+def test_risks_stand_beside_a_verdict_and_change_no_word(
+    level: str, code: str, expected: tuple[str, int]
 ) -> None:
-    shown = describe_verdict(
-        {"level": level, "code": code}, None, [TokenFact(sign, "They hold much.", "holders", weighs)]
+    risks = [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]
+    stored = {"insidersBps": 4074, "freeBps": 10_000, "unprovenBps": 0}
+    shown = describe_verdict({"level": level, "code": code}, {"risks": risks}, [], stored)
+    assert (shown["word"], len(shown["risks"]), shown["colour"]) == (*expected, level)
+    assert [risk.text for risk in shown["risks"][:2] if risk.level == "danger"] == (
+        ["insiders hold 40.74 %", "100.00 % of liquidity can be withdrawn"] if shown["risks"] else []
     )
-    told = next((one.text for one in shown["reasons"]), None)
-    assert (shown["word"], shown["colour"], told) == expected

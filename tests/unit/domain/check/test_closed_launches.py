@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
+    CellOutcome,
     Evidence,
     HookCarry,
     LaunchRecord,
@@ -125,6 +127,30 @@ def test_a_toll_by_a_hook_names_the_hook() -> None:
     found = evidence(at(v4(), venue(cells(2345)), carried=HookCarry(1, 1, 1)))
     assert seen(found) == ("toll_pool", "warn")
     assert says(found).startswith("The pool's hook keeps 23.45 % of a round trip")
+
+
+@pytest.mark.parametrize(
+    ("loss_bps", "later", "words"),
+    [
+        (6476, {"hour": sold(60)}, "; a sell an hour after the buy lost 0.60 %."),
+        (6476, {"day": sold(-10)}, "; a sell a day after the buy gained 0.10 %."),
+        (6476, {"hour": sold(3237)}, "; a sell an hour after the buy lost 32.37 %."),
+        (6476, {"hour": sold(3238)}, ""),
+        (6476, {"hour": sold(60, 9000, BPS)}, ""),
+        (6476, {"fees": sold(100), "hour": sold(60)}, ""),
+    ],
+)
+def test_a_toll_that_falls_within_a_day_says_so(
+    loss_bps: int, later: dict[str, CellOutcome], words: str
+) -> None:
+    tolls = evidence(at(v4(), venue(cells(loss_bps, **later)), carried=HookCarry(1, 1, 1)))
+    taxes = evidence(venue(cells(loss_bps, **later)))
+    for found, beginning in (
+        (tolls, "The pool's hook keeps 64.76 %"),
+        (taxes, "Fees and taxes take 64.76 %"),
+    ):
+        assert says(found).startswith(beginning)
+        assert (words in says(found)) if words else ("after the buy" not in says(found))
 
 
 def test_a_toll_by_a_plain_fee_names_the_pool() -> None:

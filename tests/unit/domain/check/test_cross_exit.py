@@ -64,7 +64,7 @@ def test_a_pool_that_takes_back_only_its_own_is_no_way_out(no: RefusedCall) -> N
 
 @pytest.mark.parametrize(
     ("back_bps", "found"),
-    [(30_000, ("ok", "ok")), (BPS, ("ok", "ok")), (8501, ("ok", "ok")), (8500, ("thin_pool", "warn")),
+    [(30_000, ("ok", "warn")), (BPS, ("ok", "warn")), (8501, ("ok", "warn")), (8500, ("thin_pool", "warn")),
      (5001, ("thin_pool", "warn")), (5000, ("thin_pool", "danger")), (0, ("thin_pool", "danger"))],
 )  # fmt: skip
 def test_what_is_lost_on_the_way_out_counts(back_bps: int, found: tuple[str, str]) -> None:
@@ -73,12 +73,22 @@ def test_what_is_lost_on_the_way_out_counts(back_bps: int, found: tuple[str, str
 
 def test_less_than_half_sold_is_no_way_out() -> None:
     assert seen(crossed(BPS, 4999)) == ("thin_pool", "danger")
-    assert seen(crossed(BPS, 5000)) == ("ok", "ok")
+    assert seen(crossed(BPS, 5000)) == ("ok", "warn")
+
+
+def test_a_cheaper_pool_that_takes_no_sell_is_named() -> None:
+    text = "; another pool, where a buy brings most, takes no sell: "
+    assert f"{text}{TRAP.venue.pool}." in judged(crossed(BPS)).verdict.text
+    assert text not in judged(NO_MONEY).verdict.text
+    # With a loss of its own, the pool that takes sells is not the only one to know of.
+    taxed = judge(evidence(TRAP, replace(venue(cells(2000)), crossed=crossed(BPS))), POLICY).verdict
+    assert taxed.code == "high_fees"
+    assert text in taxed.text
 
 
 @pytest.mark.parametrize("unknown", [RefusedCall("buy", "no", 1), RefusedCall("fund", None, 1), None])
 def test_a_way_out_that_was_not_tried_says_nothing(unknown: RefusedCall | None) -> None:
-    assert seen(unknown) == ("ok", "ok")
+    assert seen(unknown) == ("ok", "warn")
 
 
 def test_where_the_cheapest_pool_takes_the_sell_nobody_needs_a_way_out() -> None:
@@ -105,7 +115,7 @@ def test_money_is_compared_in_eth() -> None:
     # Paid in eth and sold for usdg: 300 usdg are 0.1 eth here.
     sold = replace(crossed(BPS), back_raw=300 * 10**6)
     out = replace(venue(quote="usdg"), crossed=sold)
-    assert judge(evidence(TRAP, out), POLICY).verdict.level == "ok"
+    assert judge(evidence(TRAP, out), POLICY).verdict.code == "ok"
     dear = replace(out, crossed=replace(sold, back_raw=3 * 10**6))
     assert judge(evidence(TRAP, dear), POLICY).verdict.code == "thin_pool"
 
@@ -113,4 +123,4 @@ def test_money_is_compared_in_eth() -> None:
 def test_several_cheap_pools_are_judged_by_the_cheapest() -> None:
     fair = replace(venue(), crossed=crossed(BPS))
     found = judge(evidence(cheaper(venue(cells(200)), 2), TRAP, fair), POLICY)
-    assert found.verdict.level == "ok"
+    assert found.verdict.code == "ok"

@@ -397,6 +397,12 @@ def test_wallets_of_unknown_result_did_not_trade_and_refused_ones_did() -> None:
     assert (actual.traded, actual.differing) == (18, 2)
 
 
+def test_who_sold_and_who_could_not_are_counted_apart() -> None:
+    odd = (trade(PAUSED), trade(crowd_sale(5001)), trade(crowd_sale(5000)), trade(NO_BUY), trade(GONE))
+    actual = read(crowd(*odd, count=7))
+    assert (actual.traded, actual.differing, actual.refused, actual.sold) == (6, 3, 2, 3)
+
+
 def test_the_largest_size_is_of_what_sold_whole_at_once() -> None:
     odd = (
         trade(size_wei=10**18, again_wei=5 * 10**17),

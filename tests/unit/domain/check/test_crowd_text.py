@@ -27,9 +27,11 @@ def losing(cause: Cause, loss_bps: int = 1234, **changes: object) -> CrowdFindin
     return CrowdFinding(of, cause, False, loss_bps, None)
 
 
-def reading(*findings: CrowdFinding, differing: int = 3, largest_wei: int = 0) -> CrowdReading:
+def reading(
+    *findings: CrowdFinding, differing: int = 3, largest_wei: int = 0, refused: int = 3, sold: int = 24
+) -> CrowdReading:
     worst = max((finding.loss_bps for finding in findings), default=0)
-    return CrowdReading(27, differing, 0, findings, False, worst, largest_wei)
+    return CrowdReading(27, differing, 0, findings, False, worst, largest_wei, refused, sold)
 
 
 def clause(*findings: CrowdFinding, largest_wei: int = 0) -> str:
@@ -70,8 +72,8 @@ def test_a_loss_that_was_not_met_alone_says_so() -> None:
     ("cause", "sell"),
     [
         ("wallet", "a sell by 3 of 27 test wallets"),
-        ("others", "a sell once others have bought"),
-        ("others sold", "a sell once others have bought and sold"),
+        ("others", "a sell after others have bought"),
+        ("others sold", "a sell after others have bought and sold"),
     ],
 )
 def test_a_loss_that_nobody_chose_names_whom_or_when(cause: Cause, sell: str) -> None:
@@ -157,16 +159,34 @@ def test_the_reason_of_a_trap_is_a_sentence(reason: str | None, text: str) -> No
         ),
         (
             "others",
-            "A wallet alone can sell it, but not once others have bought: not now, not within a day",
+            "A wallet alone could sell it, but not after others had bought: not now, not within a day",
         ),
         (
             "others sold",
-            "A wallet alone can sell it, but not once others have bought and sold: not now, not within a day",
+            "A wallet alone could sell it, but not after others had bought and sold: "
+            "not now, not within a day",
         ),
     ],
 )
 def test_a_trap_says_who_cannot_sell(cause: Cause, text: str) -> None:
     assert trap_text(reading(refused(cause))) == text
+
+
+@pytest.mark.parametrize(
+    ("refused_count", "sold", "text"),
+    [
+        (3, 20, "3 of 27 test wallets could buy it and not sell it: {}. 20 others could"),
+        (26, 1, "26 of 27 test wallets could buy it and not sell it: {}. The others could"),
+        (25, 1, "25 of 27 test wallets could buy it and not sell it: {}. 1 other could"),
+        (27, 0, "27 of 27 test wallets could buy it and not sell it: {}. "
+                "The first wallet, which traded alone, could"),
+        (0, 27, "1 of 27 test wallets could buy it and not sell it: {}. The others could"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cause", ["wallet", "company"])
+def test_a_trap_counts_only_others_that_sold(cause: Cause, refused_count: int, sold: int, text: str) -> None:
+    found = reading(refused(cause), differing=27, refused=refused_count, sold=sold)
+    assert trap_text(found) == text.format("not now, not within a day")
 
 
 @pytest.mark.parametrize("cause", [cause for cause in ALL_CAUSES if cause in REFUSED_CLAUSES])
@@ -187,8 +207,8 @@ def test_a_loss_is_no_trap(cause: Cause) -> None:
     ("cause", "text"),
     [
         ("wallet", " from 3 of 27 test wallets"),
-        ("others", " once others have bought"),
-        ("others sold", " once others have bought and sold"),
+        ("others", " after others have bought"),
+        ("others sold", " after others have bought and sold"),
         ("size", ""),
         ("together", ""),
         ("not alone", ""),

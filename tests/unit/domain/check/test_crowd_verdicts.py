@@ -76,7 +76,7 @@ def test_a_trap_says_whom_it_catches() -> None:
         "1 of 20 test wallets could buy it and not sell it: not now, not within a day. The others could. "
         'The sell fails with "paused".'
     )
-    assert seen(only("others", PAUSED)).text.startswith("A wallet alone can sell it, but not once others ")
+    assert seen(only("others", PAUSED)).text.startswith("A wallet alone could sell it, but not after others ")
     assert "bought and sold" in seen(only("others sold", PAUSED)).text
 
 
@@ -84,7 +84,7 @@ def test_a_trap_on_one_venue_leaves_the_other() -> None:
     """The verdict is of the best venue that takes sells; a trap takes none."""
     (trapped,) = only("wallet", PAUSED).venues
     both = evidence(trapped, venue(cells(90)))
-    assert code_and_level(both) == ("ok", "ok")
+    assert code_and_level(both) == ("ok", "warn")
     assert judge(both, POLICY).best == 1
     assert code_and_level(evidence(trapped, trapped)) == ("cannot_sell", "danger")
 
@@ -133,8 +133,8 @@ def test_what_was_not_met_alone_is_a_warning() -> None:
     ("cause", "words"),
     [
         ("wallet", " from 1 of 20 test wallets"),
-        ("others", " once others have bought"),
-        ("others sold", " once others have bought and sold"),
+        ("others", " after others have bought"),
+        ("others sold", " after others have bought and sold"),
     ],
 )
 def test_what_some_wallets_lose_counts_as_fees(
@@ -246,6 +246,15 @@ def test_the_second_route_decides_where_nothing_else_sells(
 def test_where_the_usual_sell_works_the_second_route_does_not_count(outcome: CellOutcome) -> None:
     cell = ProbeCell(Probe("probe", POLICY.later_s, BPS, 0, "second route"), outcome)
     assert code_and_level(evidence(venue((*cells(), cell)))) == ("ok", "ok")
+
+
+def test_a_larger_trip_is_not_blamed_on_its_size_where_the_usual_one_fails_later() -> None:
+    large = ProbeCell(Probe("large", POLICY.later_s, POLICY.most_bps, 0), PAUSED)
+    for later in ("hour", "day"):
+        judged = judge(evidence(venue((*cells(60, **{later: PAUSED}), large))), POLICY).verdict
+        assert (judged.code, judged.level) == ("ok", "warn")
+        assert "1 eth" not in judged.text
+        assert f"but not at all after {'an' if later == 'hour' else 'a'} {later}" in judged.text
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,15 @@ def test_pools_that_were_not_looked_at_are_told() -> None:
     assert told(replace(plain, left_out=0, candidates_complete=True), "pool") == []
 
 
+def test_a_check_that_ran_out_of_its_time_does_not_say_that_there_is_no_pool() -> None:
+    unproven = kept("plain_without_its_pool")
+    assert unproven.candidates_complete
+    assert told(unproven, "pool") == [
+        ("not_known", "We could not find out whether a pool trades it: it took too long.")
+    ]
+    assert told(kept("no_pool"), "pool")[0][1].startswith("A pool can open at any time")
+
+
 def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
     evidence = kept("curve")
     assert isinstance(evidence.launch, LaunchRecord)

@@ -66,7 +66,7 @@ def test_what_the_sales_take_beyond_what_they_ask_for_is_lost_and_not_sold() -> 
 
 
 def test_what_ten_sales_sold_at_most_is_told_where_it_is_too_little() -> None:
-    assert "you can sell at most 40.00 % of it" in says(sold(60, 4000, 10_000))
+    assert "this check could sell at most 40.00 % of it" in says(sold(60, 4000, 10_000))
 
 
 @pytest.mark.parametrize(

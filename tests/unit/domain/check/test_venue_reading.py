@@ -262,7 +262,8 @@ def test_the_most_gas_of_any_leg_is_kept() -> None:
 def test_half_within_a_day_by_any_probe_is_taking_the_sell(name: str, share: int, takes: bool) -> None:
     outcomes: dict[str, CellOutcome | None] = {name: sold(60, share, BPS)}
     if name == "full":
-        outcomes["full_again"] = sold(60, share, BPS)
+        # What sells at once only, and neither after an hour nor after a day, is a trap.
+        outcomes |= {"full_again": sold(60, share, BPS), "hour": NODE}
     assert takes_sells(read_venue(venue(refused_cells(**outcomes)), POLICY), POLICY) is takes
 
 

@@ -48,6 +48,16 @@ def refusing_all(reason: str | None) -> Evidence:
     return evidence(venue(cells(**dict.fromkeys(names, no))))
 
 
+def test_a_token_without_decimals_says_why_no_amounts_are_shown() -> None:
+    clause = "It does not say how many decimals it has, so its amounts cannot be shown."
+    mute = evidence(venue(), facts=replace(TOKEN_FACTS, decimals=None))
+    assert says(mute).endswith(clause)
+    assert judge(mute, POLICY).verdict.level == "ok"
+    for found in (evidence(venue()), evidence(venue(), facts=replace(TOKEN_FACTS, decimals=NODE))):
+        assert clause not in says(found)
+    assert clause not in says(evidence(facts=replace(TOKEN_FACTS, decimals=None, code_bytes=0)))
+
+
 SAID: dict[str, tuple[Evidence, str]] = {
     "no_contract": (evidence(facts=replace(TOKEN_FACTS, code_bytes=0)), "no contract"),
     "not_a_token": (evidence(facts=replace(TOKEN_FACTS, balance_answers=False)), "not answer like a token"),
@@ -56,10 +66,12 @@ SAID: dict[str, tuple[Evidence, str]] = {
     "empty_pool": (evidence(no_trade(DRY, refused_buys())), "Its only pool has no liquidity"),
     "empty_pools": (evidence(*[no_trade(DRY, refused_buys())] * 2), "None of its 2 pools has liquidity"),
     "cannot_buy": (evidence(no_trade(LIQUID, refused_buys("paused"))),
-                   'refuses a buy of any size. The buy fails with "paused".'),
+                   "refuses a buy of any size, so we could not test whether a holder can sell it. "
+                   'The buy fails with "paused".'),
     "cannot_buy_any": (
         evidence(no_trade(DRY, refused_buys()), no_trade(LIQUID, refused_buys("off"))),
-        'None of its 2 pools accepts a buy of any size. The buy fails with "off".',
+        "None of its 2 pools accepts a buy of any size, so we could not test whether a holder can sell it. "
+        'The buy fails with "off".',
     ),
     "cannot_sell": (refusing_all("not today"),
                     'You can buy it but not sell it: not now, not within a day. '
@@ -192,7 +204,7 @@ def test_a_routers_code_is_never_quoted(code: str) -> None:
     trap = refusing_all(code)
     assert says(trap).endswith(f"not within a day. {MUTE}")
     assert sell_reason_text(trap.venues[0], judge(trap, POLICY).readings[0]) == TRANSFER_REFUSED
-    assert says(evidence(no_trade(LIQUID, refused_buys(code)))).endswith(f"a buy of any size. {MUTE}")
+    assert says(evidence(no_trade(LIQUID, refused_buys(code)))).endswith(f"a holder can sell it. {MUTE}")
 
 
 def test_a_hooks_refusal_is_not_taken_for_the_tokens() -> None:

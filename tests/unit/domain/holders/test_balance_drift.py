@@ -2,7 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.holders.balance_drift import has_drifted
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
+from roundtrip.domain.holders.balance_drift import exceeds_supply, has_drifted
 
 SUPPLY = 10**27
 
@@ -35,3 +36,26 @@ def test_what_matters_is_told_from_rounding(by_logs: int, told: int, lies: bool)
 def test_a_token_without_any_supply_lies_about_every_balance() -> None:
     assert has_drifted(0, 1, 0)
     assert not has_drifted(0, 0, 0)
+
+
+A, B = Address("0x" + "a" * 40), Address("0x" + "b" * 40)
+
+
+@pytest.mark.parametrize(
+    ("balances", "supply", "is_over"),
+    [
+        ({}, SUPPLY, False),
+        ({A: SUPPLY // 2, B: SUPPLY // 2}, SUPPLY, False),
+        # Rounding, and a hundredth of a percent.
+        ({A: SUPPLY, B: SUPPLY // 10_000 - 1}, SUPPLY, False),
+        ({A: SUPPLY, B: SUPPLY // 10_000}, SUPPLY, True),
+        ({A: 5 * SUPPLY}, SUPPLY, True),
+        # What lies at a burn address may be deducted from the supply.
+        ({A: SUPPLY, BURN_ADDRESS: SUPPLY, ZERO_ADDRESS: SUPPLY}, SUPPLY, False),
+        ({A: 5}, 0, False),
+    ],
+)
+def test_balances_that_the_supply_does_not_count(
+    balances: dict[Address, int], supply: int, is_over: bool
+) -> None:
+    assert exceeds_supply(balances, supply) is is_over

@@ -69,7 +69,7 @@ WINDOWS: list[object] = [
     [1, 2, 3, 4, ["x"], [5], ["x"], [1]],
 ]
 STRANGE: dict[str, list[object]] = {
-    "version": [None, 0, 1, 2, 3, 4, 6, "5", True],
+    "version": [None, 0, 1, 2, 3, 4, 5, 7, "6", True],
     "rows": [None, -1, 4, 6, 10**9, "4", True],
     "token": TEXTS,
     "pools": LISTS,
@@ -85,6 +85,16 @@ STRANGE: dict[str, list[object]] = {
     "found": WINDOWS,
     "first": WINDOWS,
     "recent": [None, 5, "x", [5], *([window] for window in WINDOWS)],
+    "quiet": [
+        None,
+        5,
+        "x",
+        [5],
+        [["0x1"]],
+        [[5, [1, 2, 3, 4, [], [], [], []]]],
+        *([[["0x1", one]]] for one in WINDOWS),
+    ],
+    "large": WINDOWS,
     "sums": [None, 5, [], [1], [1, 2, 3], [1, "2"]],
     "moved_to": [None, 5, [1], {"x": 5}, {"x": {"y": "1"}}, {"x": [1]}],
     "parked": [None, 5, [], [1, [], []], [1, ["x"], [], []], [1, ["x"], [1], ["1"]], ["1", [], [], []]],

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, LaunchBuy, dump, load
-from roundtrip.domain.holders.launch_window import MOST_LAUNCH_BUYERS
+from roundtrip.domain.holders.launch_window import MAX_EARLY_BUYERS, MOST_LAUNCH_BUYERS
 from roundtrip.domain.holders.token_flows import TokenTx
 from unit.domain.tokens import (
     ALL,
@@ -68,38 +68,136 @@ def sell(who: Address, raw: int, block: int) -> TokenTx:
     return tx((who, CURVE, raw), sells=raw, block=block, at_s=AT_S + block)
 
 
+def rush(block: int) -> list[TokenTx]:
+    """Three wallets within a window."""
+    return [buy(BOB, LATE, block), buy(CAT, LATE, block + 1), buy(DAN, THIRD, block + 2)]
+
+
 def slow(*raws: int) -> list[TokenTx]:
     """A full pool, and buys long after it and after each other."""
     return [put(PART, 3), *(buy(BOB, raw, 100 * number) for number, raw in enumerate(raws, 1))]
 
 
+def large(*txs: TokenTx, related: tuple[Address, ...] = ()) -> tuple[int, dict[Address, int]] | None:
+    found = folded(minted(), *txs).launching.first_large_buy(related)
+    return None if found is None else (found.block_number, {one.wallet: one.bought_raw for one in found.buys})
+
+
+LATE = 9 * PART
+THIRD = PART // 10
+"""A thousandth: as much as makes a third wallet a crowd."""
+
+
 @pytest.mark.parametrize(
-    ("txs", "expected"),
+    ("txs", "expected", "later"),
     [
-        # Trading was open all along: who comes in large after others have bought a hundredth is late.
-        ([*slow(PART // 20, PART // 20), buy(CAT, 9 * PART, 900)], (3, 3, {})),
-        ([*slow(PART // 10), buy(CAT, 9 * PART, 900)], (3, 3, {})),
-        # It was not: what little was bought before was somebody's who could.
-        ([*slow(PART // 20), buy(CAT, 9 * PART, 900)], (900, 900, {CAT: 9 * PART})),
+        # Trading was open all along: who comes in large after others have bought a thousandth is late.
+        ([*slow(PART // 20, PART // 20), buy(CAT, LATE, 900)], (100, 100, {BOB: PART // 20}), None),
+        ([*slow(PART // 10), buy(CAT, LATE, 900)], (100, 100, {BOB: PART // 10}), None),
+        # However little was bought, one or two wallets that come in large later have sniped nothing.
+        ([*slow(1), buy(CAT, LATE, 900)], (100, 100, {BOB: 1}), (900, {CAT: LATE})),
+        (
+            [*slow(1), buy(CAT, LATE, 900), buy(DAN, LATE, 930), buy(BOB, THIRD - 1, 930)],
+            (100, 100, {BOB: 1}),
+            (900, {CAT: LATE, DAN: LATE, BOB: THIRD - 1}),
+        ),
+        # Six buys of one wallet are one wallet's; and later nothing else becomes the launch.
+        (
+            [*slow(1), *(buy(CAT, PART // 5, 900 + n) for n in range(6)), *rush(1_000)],
+            (100, 100, {BOB: 1}),
+            (900, {CAT: 6 * PART // 5}),
+        ),
+        # A crowd at once is an opening, whoever bought a little before; also if it comes after the first.
+        ([*slow(1), *rush(900)], (900, 900, {BOB: LATE, CAT: LATE, DAN: THIRD}), None),
+        (
+            [*slow(1), buy(CAT, LATE, 900), buy(DAN, LATE, 920), buy(BOB, THIRD, 930), buy(BOB, 1, 931)],
+            (900, 900, {CAT: LATE, DAN: LATE, BOB: THIRD}),
+            None,
+        ),
+        # But not a window later, nor with the deployer's own buys.
+        (
+            [*slow(1), buy(CAT, LATE, 900), buy(DAN, LATE, 920), buy(BOB, THIRD, 931)],
+            (100, 100, {BOB: 1}),
+            (900, {CAT: LATE, DAN: LATE}),
+        ),
+        (
+            [*slow(1), buy(CAT, LATE, 900), buy(DAN, LATE, 901), buy(ANN, LATE, 902)],
+            (100, 100, {BOB: 1}),
+            (900, {CAT: LATE, DAN: LATE}),
+        ),
         # The same tokens bought over and over are not more.
         (
             [
                 *slow(PART // 20),
                 sell(BOB, PART // 20, 150),
                 buy(BOB, PART // 20, 250),
-                buy(CAT, 9 * PART, 900),
+                buy(CAT, LATE, 900),
             ],
-            (900, 900, {CAT: 9 * PART}),
+            (100, 100, {BOB: PART // 20}),
+            (900, {CAT: LATE}),
+        ),
+        # A large buy in the window of the first buy is no later one.
+        ([*slow(1), buy(CAT, LATE, 130)], (100, 100, {BOB: 1, CAT: LATE}), None),
+        # Test buys before trading opens: the deployer's, and of wallets that it handed tokens to.
+        ([put(PART, 3), buy(ANN, 5, 100), buy(CAT, LATE, 900)], (900, 900, {CAT: LATE}), None),
+        (
+            [put(PART, 3), tx((ANN, BOB, 1), block=50), buy(BOB, 5, 100), buy(CAT, LATE, 900)],
+            (900, 900, {CAT: LATE}),
+            None,
+        ),
+        # What it handed out hides nobody who buys much with it.
+        ([put(PART, 3), tx((ANN, CAT, 1), block=50), buy(CAT, LATE, 900)], (900, 900, {CAT: LATE}), None),
+        # Before the pools were full there was no market.
+        (
+            [put(9, 3), buy(BOB, 1, 100), put(PART, 800), buy(CAT, LATE, 900)],
+            (900, 900, {CAT: LATE}),
+            None,
         ),
     ],
 )
-def test_a_launch_moves_only_while_hardly_anybody_has_bought(
-    txs: list[TokenTx], expected: tuple[int, int, dict[Address, int]]
+def test_a_token_that_traded_quietly_was_launched_by_its_first_buy(
+    txs: list[TokenTx],
+    expected: tuple[int, int, dict[Address, int]],
+    later: tuple[int, dict[Address, int]] | None,
 ) -> None:
     assert launched(minted(), *txs) == expected
-    book = folded(minted(), *txs[:3])
-    again = load(dump(book))
-    assert again.launching.outside_raw == book.launching.outside_raw
+    assert large(*txs) == later
+    for number in range(len(txs)):
+        book = folded(minted(), *txs[:number])
+        again = load(dump(book))
+        assert again == book
+        for one in txs[number:]:
+            again.fold(one, worth)
+        assert again == folded(minted(), *txs)
+
+
+def test_who_the_deployer_paid_does_not_prove_that_trading_was_open() -> None:
+    txs = [put(PART, 3), buy(BOB, 1, 100), buy(DAN, 2, 500), buy(CAT, LATE, 900)]
+    launching = folded(minted(), *txs).launching
+    numbers = {
+        related: (told.block_number, large(*txs, related=related))
+        for related in ((), (BOB,), (DAN,), (BOB, DAN))
+        if (told := launching.known_launch(related)) is not None
+    }
+    later = (900, {CAT: LATE})
+    assert numbers == {(): (100, later), (BOB,): (500, later), (DAN,): (100, later), (BOB, DAN): (900, None)}
+
+
+def test_many_paid_wallets_hide_nobody() -> None:
+    crowd = [address(0x10_000 + number) for number in range(MAX_EARLY_BUYERS + 2)]
+    early = [buy(who, 1, 100 + 40 * number) for number, who in enumerate(crowd)]
+    book = folded(minted(), put(PART, 3), *early, buy(CAT, LATE, 900))
+    assert list(book.launching.quiet) == crowd[:MAX_EARLY_BUYERS]
+    told = book.launch(crowd)
+    assert told is not None
+    assert (told.block_number, [one.wallet for one in told.buys]) == (900, [CAT])
+
+
+def test_a_large_buy_is_over_when_its_own_window_is() -> None:
+    book = folded(minted(), *slow(1), buy(CAT, LATE, 900))
+    for number, is_over in ((899 + WINDOW_BLOCKS, False), (900 + WINDOW_BLOCKS, True)):
+        book.advance_to(BlockRef(number, "0x2", AT_S))
+        assert book.launch_is_over() is is_over
 
 
 @pytest.mark.parametrize(
@@ -145,7 +243,8 @@ def test_a_launch_moves_only_while_hardly_anybody_has_bought(
         ),
         ([put(PART, 3), buy(CAT, PART - 1, 9), put(PART, 90), buy(BOB, 1, 91)], (3, 3, {CAT: PART - 1})),
         # Opened later, in the pool that was there or in another; and not by insiders.
-        ([put(9_000, 3), buy(BOB, 1, 4), buy(CAT, PART, 200)], (200, 200, {CAT: PART})),
+        ([put(9_000, 3), buy(BOB, 1, 4), buy(CAT, PART, 200)], (3, 3, {BOB: 1})),
+        ([put(9_000, 3), buy(CAT, PART, 200)], (200, 200, {CAT: PART})),
         ([put(PART, 3), put(PART, 90), buy(BOB, PART, 91)], (91, 91, {BOB: PART})),
         ([put(9_000, 3), buy(ANN, PART, 4), buy(CAT, PART, 200)], (200, 200, {CAT: PART})),
         (

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
@@ -33,7 +32,6 @@ from roundtrip.domain.market.moving import (
     group_flows,
     standing,
 )
-from roundtrip.domain.verdicts.catch import Catch
 
 NOW_S = 1_000_000.0
 DAY_S = 86_400
@@ -258,8 +256,6 @@ def test_people_see_no_token_listed_that_no_young_check_sold(launchpad: bool) ->
         one = flow(1, checked=checked(code, age_s, level), launchpad=launchpad)
         assert group(replace(one, decided=None), NOW_S) == expected, (code, level, age_s)
     assert group(flow(1, launchpad=launchpad), NOW_S) == "checking"
-    soon = replace(checked("ok", 60, "warn"), catch="hour")
-    assert group(replace(flow(1, launchpad=launchpad), checked=soon, decided=None), NOW_S) == "danger"
 
 
 def test_what_a_deep_check_found_worse_is_shown_for_a_day() -> None:
@@ -280,21 +276,6 @@ def test_what_a_deep_check_found_worse_is_shown_for_a_day() -> None:
     assert (
         TokenChecks(checked(age_s=PROVEN_FOR_S + 1), checked("high_fees", 60, "warn")).to_show(NOW_S) is None
     )
-
-
-def test_what_costs_much_is_never_shown_as_good() -> None:
-    levels = {loss: replace(checked(), loss_bps=loss).shown_level() for loss in (None, 499, 500)}
-    assert levels == {None: "ok", 499: "ok", 500: "warn"}
-    assert replace(checked(level="danger"), loss_bps=9000).shown_level() == "danger"
-
-
-def test_what_stops_selling_soon_is_shown_as_a_danger() -> None:
-    levels = {catch: replace(checked(level="warn"), catch=catch).shown_level() for catch in get_args(Catch)}
-    assert levels == {
-        "hour": "danger", "day": "danger", "later": "warn", "parts": "warn", "tax": "warn", "loss": "warn",
-        "curve": "warn",
-    }  # fmt: skip
-    assert replace(checked(), catch="tax", loss_bps=900).shown_catch() == "tax"
 
 
 def test_each_group_has_room_of_its_own_and_a_crowd_is_asked_for() -> None:

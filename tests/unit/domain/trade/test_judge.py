@@ -95,12 +95,16 @@ def test_what_does_not_sell_is_lost(share_bps: int, loss_bps: int, expected: str
     assert code(received(way(cells=grid(60, **every)))) == expected
 
 
-@pytest.mark.parametrize("names", [("hour", "hour_again"), ("day", "day_again"), ("hour", "day")])
-def test_what_sells_now_and_not_within_a_day_is_a_high_loss_at_least(names: tuple[str, ...]) -> None:
-    gone = dict.fromkeys(names, NO_MONEY)
+def test_what_sells_now_and_neither_in_an_hour_nor_in_a_day_cannot_be_sold() -> None:
+    gone = dict.fromkeys(("hour", "hour_again", "day", "day_again"), NO_MONEY)
     found = judge_exit(received(way(cells=grid(60, **gone))), POLICY)
-    assert (found.code, found.loss_bps) == ("high_loss", 1500)
-    assert code(received(way(cells=grid(5000, **gone)))) == "heavy_loss"
+    assert (found.code, found.loss_bps) == ("cannot_sell", None)
+
+
+@pytest.mark.parametrize("names", [("hour", "hour_again"), ("day", "day_again")])
+def test_what_sells_at_some_times_only_is_no_trap_and_no_pass(names: tuple[str, ...]) -> None:
+    found = judge_exit(received(way(cells=grid(60, **dict.fromkeys(names, NO_MONEY)))), POLICY)
+    assert (found.code, found.loss_bps, level_of(found.code, found)) == ("ok", 60, "warn")
 
 
 def in_pieces(outcome: CellOutcome, **outcomes: CellOutcome) -> Exit:
@@ -144,7 +148,7 @@ def test_ten_sales_are_shown_where_they_decide_and_are_no_sale_straight_back() -
     probe, sale = found.shown_sell(POLICY) or (None, None)
     assert probe is not None
     assert (probe.seller, probe.delay_s, sale) == ("pieces", POLICY.day_s, sold(60))
-    assert not found.sold_straight_back()
+    assert not found.sells_all()
     outcome = judge_trade(ran(), (found,), TRADED, POLICY)
     assert (outcome.code, outcome.level()) == ("ok", "warn")
     text = sentence(outcome, ran(), None, POLICY)

@@ -70,7 +70,7 @@ def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
         ((CallResult(False, 1, "WrappedError"),), "It would fail; it gives no reason."),
         (
             (CallResult(False, 1, "STF"),),
-            "It would fail: the token refused the transfer and gave no reason.",
+            "It would fail: the token refused the transfer, and the router gave no reason for it.",
         ),
         ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; it gives no reason."),
     ],
@@ -201,6 +201,6 @@ def test_the_whole_sentence_of_a_trap_and_of_a_large_buy() -> None:
 
 
 def test_a_refused_transfer_is_no_word_of_the_token() -> None:
-    assert failure_clause("STF") == ": the token refused the transfer and gave no reason"
+    assert failure_clause("STF") == ": the token refused the transfer, and the router gave no reason for it"
     assert failure_clause("paused") == ' with "paused"'
     assert [failure_clause(given) for given in (None, "", "WrappedError")] == ["; it gives no reason"] * 3

@@ -24,6 +24,7 @@ SOLD = CheckSummary(
     is_old=False,
     is_fresh=True,
     holders=0,
+    risks=[],
 )
 HOSTILE = (
     "</text><script>alert(1)</script>",

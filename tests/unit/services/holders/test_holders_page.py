@@ -10,8 +10,9 @@ from roundtrip.services.holders.findings import HolderRecord
 from roundtrip.services.holders.growth import present_growth
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import present
-from unit.domain.holding import AT_S, DEPLOYER
-from unit.services.holding import A, gathered, the_told
+from roundtrip.services.holders.text import large_buy_text
+from unit.domain.holding import AT_S, DEPLOYER, launch
+from unit.services.holding import SUPPLY_RAW, A, B, gathered, the_told
 
 
 def shown(record: HolderRecord) -> str:
@@ -20,8 +21,9 @@ def shown(record: HolderRecord) -> str:
         for answer in (present(record), present_launch_bundle(record), present_growth(record))
     )
     return Templates({}).render(
-        "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], ties=None, lines={}
-    )
+        "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], ties=None, lines={},
+        large_buy=" ".join(large_buy_text(record)),
+    )  # fmt: skip
 
 
 def words(page: str) -> str:
@@ -54,3 +56,19 @@ def test_a_small_share_has_no_colour_of_danger() -> None:
     page = shown(gathered())
     assert "ten biggest 13.90 %" in page
     assert "s-danger" not in page.split('<ul class="legend">')[0]
+
+
+def test_a_large_buy_after_the_launch_is_told_of_and_not_as_the_launch() -> None:
+    later = launch((A, SUPPLY_RAW // 80), (B, 1))
+    told = words(shown(gathered(large_buy=replace(later, block_number=1_784))))
+    said = "The first large buy came later, in block 1,784: 2 wallets bought 1.25 % within 30 blocks."
+    assert f"Later {said}" in told
+    assert "Later" not in words(shown(gathered()))
+
+
+def test_a_deployer_of_whom_too_little_is_known_is_not_passed_over() -> None:
+    said = "What the deployer received, and where that went, is not certain."
+    assert said in words(
+        shown(gathered(inputs=the_told(drifts=True, maker=None), status="partial", why=("drifts",)))
+    )
+    assert said not in words(shown(gathered()))

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders.book import HolderColumns, InsiderLedger
+from roundtrip.domain.base.types import BURN_ADDRESS, Address
+from roundtrip.domain.holders.book import HolderColumns, InsiderLedger, LaunchBuys
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import KnownWallet
 from roundtrip.domain.holders.ties import Disagreement
@@ -82,6 +82,46 @@ def test_every_status_has_its_sentence(status: Status, says: str) -> None:
     assert answer.deployer is not None
     assert answer.deployer.status == status
     assert says in answer.text
+
+
+def test_of_a_deployer_whose_logs_drift_what_it_holds_is_said() -> None:
+    of = book({DEPLOYER: 0})
+    for balances, says in (
+        (
+            {DEPLOYER: 71 * SUPPLY_RAW // 100},
+            "holds 71.00 % now. What else it received, and where that went, is",
+        ),
+        ({}, f"What its deployer {DEPLOYER} did with it is not certain."),
+    ):
+        known = the_told(book=of, drifts=True, balances=balances)
+        answer = present(gathered(inputs=known, launch=None, status="partial", why=("drifts",)))
+        assert answer.deployer is None
+        assert says in answer.text
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        ((SUPPLY_RAW, SUPPLY_RAW // 100), "101.00 % of the supply"),
+        ((SUPPLY_RAW, 2 * SUPPLY_RAW - 1), "2.9 times the supply"),
+        ((2**256 - 1, 0), "more than 1,000 times the supply"),
+    ],
+)
+def test_balances_over_the_supply_are_said_first(held: tuple[int, int], says: str) -> None:
+    known = the_told(drifts=True, balances=dict(zip((A, B), held, strict=True)) | {BURN_ADDRESS: SUPPLY_RAW})
+    answer = present(gathered(inputs=known, status="partial", why=("oversupplied", "drifts")))
+    first = f"Balances add up to {says} that the token reports."
+    assert answer.why[0] == first
+    assert answer.text.startswith(f"This answer is incomplete: every count is a minimum. {first} ")
+
+
+def test_a_later_large_buy_is_told_of_with_the_launch() -> None:
+    later = LaunchBuys(1_784, NOW_S, launch((A, SUPPLY_RAW // 80)).buys)
+    said = "The first large buy came later, in block 1,784: 1 wallet bought 1.25 % within 30 blocks."
+    for record in (gathered(large_buy=later), gathered(large_buy=later, status="reading")):
+        assert said in present(record).text
+        assert said in present_launch_bundle(record).text
+    assert "large buy" not in present(gathered()).text
 
 
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:

@@ -82,7 +82,10 @@ def test_a_buy_says_whether_it_sells_back(sells_back: str, text: str, expected: 
     ("refused", "why"),
     [
         (RefusedCall("sell", 'pau"sed', 9), ' with "pau\'sed".'),
-        (RefusedCall("sell", "STF", 9), ": the token refused the transfer and gave no reason."),
+        (
+            RefusedCall("sell", "STF", 9),
+            ": the token refused the transfer, and the router gave no reason for it.",
+        ),
         (RefusedCall("sell", None, 9), "; it gives no reason."),
         (NO_PLACE, ": no pool buys it for eth or usdg."),
     ],

@@ -28,7 +28,7 @@ def test_a_routers_code_gives_way_to_the_tokens_reason(side: Side, code: str) ->
     assert message(side, code, PAUSED) == 'The trade would fail: the token says "paused".'
     for direct in (None, RefusedCall("sell", None, 0), RefusedCall("sell", "STF", 0)):
         assert message(side, code, direct) == (
-            "The trade would fail: the token refused the transfer and gave no reason."
+            "The trade would fail: the token refused the transfer, and the router gave no reason for it."
         )
 
 
@@ -41,5 +41,5 @@ def test_a_reason_of_its_own_stays() -> None:
 
 
 def test_a_reason_that_looks_like_our_words_stays_quoted() -> None:
-    forged = "x: the token refused the transfer and gave no reason"
+    forged = "x: the token refused the transfer, and the router gave no reason for it"
     assert message("buy", forged, PAUSED) == f'The trade would fail with "{forged}".'

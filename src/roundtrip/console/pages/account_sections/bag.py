@@ -9,31 +9,23 @@ from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.console.support.small_chart import draw_curve
 from roundtrip.domain.base.figures import format_percent
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.verdicts.words import level_colour, level_word
+from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.portfolio.bag_page import BagPast, bag_past
 from roundtrip.services.support.index_reader import Nothing
 
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
 
-def list_warnings(row: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
-    """A holding's warnings, worst first: level and sentence. ``shown``: the verdict that boards show; None:
-    there is none."""
+def list_warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A holding's warnings, worst first: level and sentence."""
     changes, warnings = row["changes"], list[tuple[str, str]]()
     if row["sells"] == "refused":
         warnings.append(("danger", "You cannot sell it now."))
     elif row["sells"] == "unknown":
         warnings.append(("unknown", "We could not find out whether you can sell it. This is not a pass."))
     at_buy, latest = changes["then"], changes["now"]
-    if latest is not None:
-        catch = shown["catch"] if shown is not None and shown["code"] == latest["code"] else None
-        colour = level_colour(latest["level"], latest["code"], catch)
-        if colour != "ok" and catch != "insiders_unknown":
-            text = f"Newest check: {level_word(latest['level'], latest['code'], catch)}."
-            if catch == "insiders":
-                text += f" Insiders hold {format_percent(INSIDERS_HIGH_BPS)} or more."
-            warnings.append((colour, text))
+    if latest is not None and latest["level"] != "ok":
+        warnings.append((latest["level"], f"Newest check: {level_word(latest['level'], latest['code'])}."))
     before_bps, fees_bps = (None if check is None else check["feesBps"] for check in (at_buy, latest))
     if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
         warnings.append(
@@ -92,8 +84,7 @@ def sum_past(
 
 def _rank_holdings(answers: Answers, query: Mapping[str, str]) -> Answers:
     past, holdings = answers["past"], answers["bag"]["holdings"]
-    shown = {guard["address"]: guard["verdict"] for guard in past["guards"]}
-    warned_rows = [(row, list_warnings(row, shown.get(row["token"]["address"]))) for row in holdings]
+    warned_rows = [(row, list_warnings(row)) for row in holdings]
     warned = sorted(
         ((row, warnings) for row, warnings in warned_rows if warnings),
         key=lambda entry: _ORDER.index(entry[1][0][0]),

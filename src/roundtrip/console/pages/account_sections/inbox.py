@@ -11,7 +11,7 @@ from markupsafe import Markup
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.console.support.render import address, render_sentence, stranger
-from roundtrip.domain.verdicts.words import level_colour, level_word
+from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.watch.inbox import InboxFeed, inbox_feed
 
 PAGE = 50
@@ -54,9 +54,7 @@ def tell_alert(row: Mapping[str, Any], symbol: str | None) -> Markup:
 
 
 def _show_level(level: str, code: str) -> Markup:
-    return Markup('<strong class="t-{}">{}</strong>').format(
-        level_colour(level, code), level_word(level, code)
-    )
+    return Markup('<strong class="t-{}">{}</strong>').format(level, level_word(level, code))
 
 
 def _page_rows(answers: Answers, query: Mapping[str, str]) -> Answers:

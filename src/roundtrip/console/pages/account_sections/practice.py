@@ -8,7 +8,7 @@ from typing import Any
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.console.support.small_chart import draw_curve
-from roundtrip.domain.check.refusals import TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import REASON_WITHHELD
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.trades import PracticeHistory, practice_history
 from roundtrip.services.support.index_reader import Nothing
@@ -58,7 +58,7 @@ def _draw_account(answers: Answers, query: Mapping[str, str]) -> Answers:
         "typed": query.get("token", "")[:42],
         "refused": {one["token"]["address"] for one in practice["positions"] if is_refused(one)},
         "gain": gain,
-        "no_reason": TRANSFER_REFUSED,
+        "no_reason": REASON_WITHHELD,
         "curve": draw_curve(values),
         "taken": taken,
         "first": values[0][0].isoformat() if values else None,

@@ -1,0 +1,116 @@
+"""The risks of a token beside its verdict: who holds it, who can withdraw its liquidity, what its owner may
+do, its taxes, its age. Each has a level of its own; none changes the verdict's word or colour."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.base.figures import format_duration, format_percent
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.check.cost import cost_of
+from roundtrip.domain.check.evidence import Curve, Evidence, LaunchRecord
+from roundtrip.domain.check.outlook import prospects
+from roundtrip.domain.check.venue_code import Level
+from roundtrip.domain.check.verdict import Judgement
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
+
+Topic = Literal["insiders", "liquidity", "owner", "tax", "age"]
+"""In the order in which every door lists them."""
+MARKED_LOSS_BPS = 500
+"""A tax or a loss from here on is never marked as good, though the verdict allows more."""
+_MUCH_FREE_BPS = 5000
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """One risk, in a few words. Level ``unknown``: not read, which is no pass."""
+
+    topic: Topic
+    level: Level
+    text: str
+
+
+def rate_insiders(bps: int | None) -> Risk:
+    """What the deployer, launch buyers and the wallets that the deployer funded hold, of the supply."""
+    if bps is None:
+        return Risk("insiders", "unknown", "insiders not read")
+    level: Level = "danger" if bps >= INSIDERS_HIGH_BPS else "warn" if bps >= INSIDERS_MINDED_BPS else "ok"
+    return Risk("insiders", level, f"insiders hold {format_percent(bps)}")
+
+
+def rate_liquidity(leaving: LeavingLiquidity | None) -> Risk:
+    """Who can withdraw the liquidity."""
+    if leaving is None:
+        return Risk("liquidity", "unknown", "liquidity not read")
+    if leaving.free_bps:
+        level: Level = "danger" if leaving.free_bps >= _MUCH_FREE_BPS else "warn"
+        return Risk("liquidity", level, f"{format_percent(leaving.free_bps)} of liquidity can be withdrawn")
+    if leaving.unproven_bps:
+        text = f"who can withdraw {format_percent(leaving.unproven_bps)} of liquidity is not known"
+        return Risk("liquidity", "unknown", text)
+    return Risk("liquidity", "ok", "liquidity is locked, burned or kept")
+
+
+def rate_owner(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
+    """What an owner, a proxy admin or another account may do to sells."""
+    standings = {
+        one.standing for one in prospects(evidence, judgement, policy) if one.topic in ("owner", "code")
+    }
+    if "can" in standings:
+        return Risk("owner", "danger", "its owner can stop sells")
+    if "may" in standings:
+        return Risk("owner", "warn", "its owner can act")
+    if "not_known" in standings or not standings:
+        return Risk("owner", "unknown", "owner not known")
+    return Risk("owner", "ok", "no owner found")
+
+
+def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
+    """The token's taxes on a buy and a sell."""
+    best = judgement.best
+    cost = None if best is None else cost_of(evidence, best, judgement.readings[best])
+    taxes = () if cost is None else (cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)
+    known = [tax for tax in taxes if tax is not None]
+    if not known:
+        return Risk("tax", "unknown", "tax not measured")
+    worst_bps = max(known)
+    if worst_bps <= 0:
+        return Risk("tax", "ok", "no tax")
+    level: Level = "ok" if worst_bps < MARKED_LOSS_BPS else "warn"
+    if worst_bps >= policy.warn_loss_bps:
+        level = "danger"
+    return Risk("tax", level, f"tax {format_percent(worst_bps)}")
+
+
+def rate_age(age_s: int | None) -> Risk:
+    """The time since its launch; None: not known."""
+    if age_s is None or age_s < 0:
+        return Risk("age", "unknown", "age not known")
+    return Risk("age", "warn" if age_s < _DAY_S else "ok", f"launched {format_duration(age_s)} ago")
+
+
+def list_risks(
+    evidence: Evidence,
+    judgement: Judgement,
+    policy: Policy,
+    insiders_bps: int | None = None,
+    leaving: LeavingLiquidity | None = None,
+    age_s: int | None = None,
+) -> tuple[Risk, ...]:
+    """The five risks in their order. What a check alone does not read is unknown: who holds the token, who
+    can withdraw its liquidity, and, off a curve, when it was launched."""
+    curve = evidence.launch.curve_state if isinstance(evidence.launch, LaunchRecord) else None
+    if age_s is None and isinstance(curve, Curve):
+        age_s = evidence.block.timestamp_s - curve.launched_at_s
+    return (
+        rate_insiders(insiders_bps),
+        rate_liquidity(leaving),
+        rate_owner(evidence, judgement, policy),
+        rate_tax(evidence, judgement, policy),
+        rate_age(age_s),
+    )
+
+
+def worst_risk(risks: tuple[Risk, ...]) -> Risk | None:
+    """The first risk of level danger; None: there is none."""
+    return next((risk for risk in risks if risk.level == "danger"), None)
