@@ -1,10 +1,14 @@
 """The picture of the two rounds in verdicts.md has the figures of the policy and of the drawn crowd."""
 
+import re
 from collections import Counter
+from typing import get_args, get_type_hints
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.check.crowd import draw_crowd
-from support.documents import blocks
+from roundtrip.services.check.schema import VerdictAnswer
+from roundtrip.services.trade.simulation_answer import TradeVerdict
+from support.documents import PROJECT, blocks
 from unit.chain.trades import WETH
 from unit.services.check.crowds import HEAD
 
@@ -24,3 +28,13 @@ def test_the_picture_of_the_sell_round_is_of_the_crowd_that_is_drawn() -> None:
     assert counts.pop(last_s) == 1
     assert set(counts.values()) == {2}
     assert len(counts) == 5
+
+
+def test_the_table_of_what_decides_has_every_code_of_a_check_and_of_a_trade() -> None:
+    section = (PROJECT / PAGE).read_text().split("## Which figure decides a code")[1].split("\n## ")[0]
+    _, check, trade = section.split("| code of a ")
+    for table, answer in ((check, VerdictAnswer), (trade, TradeVerdict)):
+        first_cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        codes = re.findall(r"`([a-z_]+)`", " ".join(first_cells))
+        hint = get_type_hints(answer, include_extras=True)["code"]
+        assert sorted(codes) == sorted(get_args(get_args(hint)[0]))

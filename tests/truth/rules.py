@@ -56,7 +56,11 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
-    """The main wallet sells half of it within a day: in one sale, in ten, or by the other route."""
+    """The main wallet sells half of it within a day: in one sale, in ten, or by the other route. A token that
+    sells at once, and not after an hour nor after a day, does not."""
+    soon, *later = (_enough(met.sells[delay_s], slack_bps) for delay_s in DELAYS_S)
+    if soon and not any(later):
+        return False
     parts = (sale for way, sale in met.parts.items() if way != "handed")
     return any(_enough(sale, slack_bps) for sale in (*met.sells.values(), *parts))
 

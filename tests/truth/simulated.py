@@ -86,8 +86,18 @@ class Trip:
         return [fill for (_, delay, share), fill in self.sells.items() if (delay, share) == (delay_s, 10_000)]
 
     def sells_within_a_day(self) -> bool:
-        """True when half of it or more really went in some sell."""
-        return any(_is_half(fill) for fill in self.sells.values())
+        """True when on some place half of it or more really went in some sell, and sales do not end within
+        the hour: what went at once, and neither after an hour nor after a day, is lost to its holder."""
+        return any(self._sells_on(place) for place in {place for place, _, _ in self.sells})
+
+    def _sells_on(self, place: int) -> bool:
+        halves = {
+            (delay, share)
+            for (at, delay, share), fill in self.sells.items()
+            if at == place and _is_half(fill)
+        }
+        ends = (13, 10_000) in halves and not halves & {(3600, 10_000), (86_400, 10_000)}
+        return bool(halves) and not ends
 
 
 def _is_half(fill: Fill) -> bool:

@@ -1354,6 +1354,10 @@ export interface components {
             readonly shareBps: number;
             /** @description Seconds between the buy and the block of this sell: 13 is straight back, 3600 an hour, 86400 a day. null: nothing was sold. */
             readonly afterS: number | null;
+            /** @description How much less than a small buy this one got for its money, in hundredths of a percent. null: not known, or no loss is. */
+            readonly priceImpactBps: number | null;
+            /** @description Worst loss of selling all of it an hour and a day later, where that sells half or more, in hundredths of a percent; the rest counts as lost. null: it sold at neither time, or the loss is not known. */
+            readonly laterLossBps: number | null;
         };
         /**
          * ShortCheck
@@ -3738,7 +3742,9 @@ export interface operations {
                      *         "roundTripLossBps": 60,
                      *         "reverts": null,
                      *         "shareBps": 10000,
-                     *         "afterS": 13
+                     *         "afterS": 13,
+                     *         "priceImpactBps": 50,
+                     *         "laterLossBps": 60
                      *       },
                      *       "check": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
@@ -3926,7 +3932,9 @@ export interface operations {
                      *         "roundTripLossBps": 60,
                      *         "reverts": null,
                      *         "shareBps": 10000,
-                     *         "afterS": 13
+                     *         "afterS": 13,
+                     *         "priceImpactBps": 50,
+                     *         "laterLossBps": 60
                      *       },
                      *       "verdict": {
                      *         "code": "ok",

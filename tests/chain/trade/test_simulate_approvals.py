@@ -5,9 +5,11 @@ import pytest
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip.venues import abi
 from support.simulated import (
     ALLOW,
     LATE,
+    MAX,
     Strangers,
     approve,
     pay,
@@ -24,8 +26,33 @@ async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, 
         {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
     ]
     assert said.text.startswith(f"It lets {router} take all you hold of ")
-    assert said.code == "ok"
+    assert (said.code, said.level) == ("ok", "ok")
     assert said.trips <= 2
+
+
+async def test_an_approval_to_a_stranger_is_warned_of(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    contract = strangers.mover()
+    await ctx.heads.refresh()
+    for spender in (SOMEBODY, contract):
+        for raw in (1, MAX):
+            said = await simulated(ctx, wallet.address, approve(usdg(built), spender, raw))
+            assert (said.code, said.level) == ("ok", "warn"), said.text
+            assert said.text.startswith(f"It lets {spender}")
+    buys = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    said = await simulated(ctx, wallet.address, *buys, approve(built.tokens["plain"], SOMEBODY))
+    assert (said.code, said.level) == ("ok", "warn"), said.text
+    assert "sold straight back" in said.text
+
+
+@pytest.mark.parametrize("key", ["permit2", "swapRouter02", "universalRouter", "v4PositionManager"])
+async def test_an_approval_to_a_known_contract_is_not_warned_of(
+    ctx: Context, built: Built, wallet: Wallet, key: str
+) -> None:
+    for raw in (10**6, MAX):
+        said = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts[key], raw))
+        assert (said.code, said.level) == ("ok", "ok"), said.text
 
 
 @pytest.mark.parametrize("raw", [2**256 - 1, 2**160, 2**128, 2**96 - 1])
@@ -59,6 +86,7 @@ async def test_an_approval_taken_back_is_none(ctx: Context, built: Built, wallet
     said = await simulated(ctx, wallet.address, *steps)
     assert said.approvals() == set()
     assert said.text.startswith("It goes through")
+    assert (said.code, said.level) == ("ok", "ok")
 
 
 async def test_an_approval_that_was_there_is_not_new(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -92,8 +120,10 @@ async def test_an_approval_for_all_is_unlimited(
         {"token": token, "spender": SOMEBODY, "amount": None, "unlimited": True}
     ]
     assert said.text.startswith(f"It lets {SOMEBODY} take everything you hold")
+    assert (said.code, said.level) == ("ok", "warn")
     step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, False))
-    assert (await simulated(ctx, wallet.address, step)).approvals() == set()
+    said = await simulated(ctx, wallet.address, step)
+    assert (said.approvals(), said.level) == (set(), "ok")
 
 
 def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> Step:
@@ -107,7 +137,9 @@ async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) 
         {"token": usdg(built), "spender": router, "amount": "1", "unlimited": False}
     ]
     assert said.text.startswith("It goes through")
+    assert said.level == "ok"
     said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
+    assert said.level == "warn"
     assert said.approvals() == {(usdg(built), SOMEBODY, True)}
     assert said.text.startswith(f"It lets {SOMEBODY} take all you hold of ")
 
@@ -224,12 +256,60 @@ async def test_precompiles_and_empty_addresses_are_called(ctx: Context, wallet: 
     said = await simulated(ctx, wallet.address, Step(target, "0x" + "00" * 32, 0))
     assert said.code in ("ok", "tx_reverts")
     assert (said.spent(), said.received(), said.approvals()) == ({}, {}, set())
+    assert "no contract" not in said.text
 
 
-async def test_a_target_without_code_takes_anything(ctx: Context, wallet: Wallet) -> None:
-    said = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("mint(uint256)", 5)))
-    assert said.code == "ok"
-    assert said.text.startswith("It goes through")
+MINT = calldata("mint(uint256)", 5)
+
+
+async def test_a_call_with_data_to_no_contract_is_warned_of(ctx: Context, wallet: Wallet) -> None:
+    """Such as a transfer of a token whose address was mistyped."""
+    nothing = f"There is no contract at {SOMEBODY}; the data does nothing. It goes through"
+    said = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT))
+    assert (said.code, said.level) == ("ok", "warn")
+    assert said.text.startswith(nothing)
+    assert said.trips <= 2
+    said = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT, 5))
+    assert (said.code, said.level) == ("nothing_received", "warn")
+    assert said.text.startswith(nothing)
+    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 5))
+    assert "no contract" not in said.text
+
+
+async def test_the_zero_address_and_the_wallet_itself_are_no_contracts(ctx: Context, wallet: Wallet) -> None:
+    for target in ("0x" + "00" * 20, wallet.address):
+        said = await simulated(ctx, wallet.address, Step(target, MINT))
+        assert (said.code, said.level) == ("ok", "warn")
+        assert said.text.startswith(f"There is no contract at {target}; ")
+
+
+async def test_what_an_earlier_call_deploys_is_a_contract(
+    ctx: Context, wallet: Wallet, strangers: Strangers
+) -> None:
+    mover = strangers.mover()
+    await ctx.heads.refresh()
+    deploys = Step(mover, calldata("gather(uint256)", 1))
+    # CREATE by a contract with nonce 1.
+    deployed = "0x" + abi.keccak(bytes.fromhex(f"d694{mover[2:]}01"))[12:].hex()
+    speaks = Step(deployed, calldata("speak()"))
+    said = await simulated(ctx, wallet.address, deploys, speaks)
+    assert (said.code, said.level) == ("ok", "ok"), said.text
+    assert said.answer["calls"][1]["gasUsed"] > 21_500
+    said = await simulated(ctx, wallet.address, speaks, deploys)
+    assert (said.code, said.level) == ("ok", "warn")
+    assert said.text.startswith(f"There is no contract at {deployed}; the data does nothing.")
+    failing = Step(mover, calldata("fail(string)", "no"))
+    said = await simulated(ctx, wallet.address, speaks, failing)
+    assert said.code == "tx_reverts"
+    assert f"There is no contract at {deployed}" in said.text
+
+
+async def test_a_delegated_wallet_is_a_contract(ctx: Context, wallet: Wallet, strangers: Strangers) -> None:
+    """EIP-7702."""
+    strangers.rpc.call("anvil_setCode", SOMEBODY, "0xef0100" + strangers.mover()[2:])
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("speak()")))
+    assert (said.code, said.level) == ("ok", "ok"), said.text
 
 
 async def test_a_contract_as_sender_is_answered(

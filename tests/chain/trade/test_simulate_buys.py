@@ -9,6 +9,7 @@ from roundtrip.devnet.deploy import ContractDeployer, put_token, v3_pool
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues import amm_v4
@@ -62,6 +63,8 @@ async def test_a_buy_is_sold_straight_back(ctx: Context, built: Built, wallet: W
     assert (back["token"], back["venue"]) == (token, f"amm_v{place.version}")
     assert back["back"]["asset"] == ("usdg" if place.quote == "usdg" else "eth")
     assert back["roundTripLossBps"] == (10 if place.fee_pips == 500 else 60)
+    assert back["laterLossBps"] == back["roundTripLossBps"]
+    assert f"The price impact is {format_percent(back['priceImpactBps'])}:" in said.text
     assert back["sold"] == said.answer["received"][0]["amount"]
     assert back["reverts"] is None
     assert said.answer["check"]["address"] == token

@@ -242,7 +242,7 @@ def test_a_simulation_has_every_field_of_the_specification() -> None:
     assert fields["Amount"] == {"amount", "raw", "asset", "symbol"}
     assert fields["ApprovalAnswer"] == {"token", "spender", "amount", "unlimited"}
     specified = {"token", "venue", "at", "sold", "back", "roundTripLossBps", "reverts"}
-    assert fields["SellBack"] == specified | {"shareBps", "afterS"}
+    assert fields["SellBack"] == specified | {"shareBps", "afterS", "priceImpactBps", "laterLossBps"}
     assert fields["ShortCheck"] == {"address", "verdict", "flags"}
     assert set(schema["$defs"]["TradeVerdict"]["properties"]["code"]["enum"]) == set(LEVELS)
 

@@ -55,6 +55,14 @@ class Reality:
         fills = [*self.sells.values(), *([self.ten] if self.ten else [])]
         return max(fill.sold_raw / fill.held_raw for fill in fills)
 
+    def stops_selling(self) -> bool:
+        """Half of it sold at once, and not after an hour nor after a day."""
+        soon, *later = (fill.sold_raw / fill.held_raw >= 0.4999 for fill in map(self._sell_of_all, DELAYS_S))
+        return soon and not any(later)
+
+    def _sell_of_all(self, delay_s: int) -> Fill:
+        return self.sells[delay_s, 10_000]
+
 
 def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: int) -> Reality:
     """Buys for real, then from a snapshot sells at each delay and share for real."""
@@ -141,7 +149,7 @@ def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
         return "heavy_fees", "danger"
     if not bought:
         return ("empty_pool" if all(p.quote_milli == 0 for p in story.pools) else "cannot_buy"), "warn"
-    selling = [r for r in bought if r.sold_share() >= 0.4999]
+    selling = [r for r in bought if r.sold_share() >= 0.4999 and not r.stops_selling()]
     if not selling:
         return "cannot_sell", "danger"
     best = min(selling, key=lambda r: (r.loss_bps(13) is None, r.loss_bps(13) or 0))

@@ -6,6 +6,7 @@ import pytest
 
 from roundtrip.console.pages.trade import TradeForm, describe_check, simulation_word
 from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.trade.judge import LEVELS
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,8 @@ from roundtrip.domain.base.errors import CallerFault
         ("ok", False, False, ("warn", "Allows a spender")),
         ("ok", True, False, ("danger", "Allows everything")),
         ("ok", True, True, ("danger", "Allows everything")),
+        ("warn", True, False, ("danger", "Allows everything")),
+        ("warn", False, True, ("warn", "Allows a spender")),
         ("danger", True, True, ("danger", "Very high fees")),
         ("unknown", None, False, ("unknown", "Not known")),
     ],
@@ -36,6 +39,16 @@ def test_what_sells_back_has_the_verdicts_word() -> None:
     level, word = simulation_word({"verdict": verdict, "approvals": [], "sellBack": {}})
     assert level == "warn"
     assert word != "Goes through"
+
+
+def test_the_colour_is_never_better_than_the_answers_level() -> None:
+    badness = ("ok", "warn", "unknown", "danger")
+    for level, code in ((level, code) for code, best in LEVELS.items() for level in {best, "warn"}):
+        for approvals in ([], [{"unlimited": False}], [{"unlimited": True}]):
+            verdict = {"level": level, "code": code}
+            for answer in ({"sellBack": None}, {"sellBack": {"back": None}}):
+                colour, _ = simulation_word({"verdict": verdict, "approvals": approvals, **answer})
+                assert badness.index(colour) >= badness.index(level)
 
 
 @pytest.mark.parametrize("slippage", ["nan", "inf", "1e400", "-1", "x", "1" * 400])

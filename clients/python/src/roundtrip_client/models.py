@@ -750,6 +750,12 @@ class SellBack(Struct, kw_only=True):
     after_s: int | None = field(name='afterS')
     """Seconds between the buy and the block of this sell: 13 is straight back, 3600 an hour, 86400 a day. null: nothing was sold."""
 
+    price_impact_bps: int | None = field(name='priceImpactBps')
+    """How much less than a small buy this one got for its money, in hundredths of a percent. null: not known, or no loss is."""
+
+    later_loss_bps: int | None = field(name='laterLossBps')
+    """Worst loss of selling all of it an hour and a day later, where that sells half or more, in hundredths of a percent; the rest counts as lost. null: it sold at neither time, or the loss is not known."""
+
 
 class SimulateParams(Struct, kw_only=True):
     """The wallet that sends, and its calls."""

@@ -17,7 +17,7 @@ from roundtrip.chain.simulate.legs import (
 )
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep, StepResult
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef, is_precompile
 from roundtrip.domain.check.evidence import Environment, Missing, Probe
 from roundtrip.domain.trade.judge import Allowance, BalanceChange, CallResult, RunResult
 from roundtrip.venues import abi, erc20, permit2
@@ -30,6 +30,9 @@ GAS_SLACK = 5000
 MOST_TIP_WEI = 10**8
 """The highest tip of a simulated wallet."""
 _NEXT_BLOCK_S = 1
+_SIZE_READER = "0x3d353b3d5260203df3"
+"""Returns the size of the code of the account that it is called with: CALLDATALOAD(0), EXTCODESIZE,
+MSTORE(0), RETURN(0, 32), with RETURNDATASIZE for 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +144,15 @@ def run_plan(
         for n, call in enumerate(asked)
     ]
     steps += [_eth_read("eth-0", wallet_calls, setting, environment)]
+    sizes = _size_reads(wallet_calls, setting, environment)
     for n, step in enumerate(_call_steps(wallet_calls)):
         steps += [step, _eth_read(f"eth-{n + 1}", wallet_calls, setting, environment)]
+        steps += [sizes[n]] if n in sizes else []
     steps += _reads("after", wallet_calls, watched, setting, environment)
     steps += _metadata_reads(watched, setting, environment)
-    blocks = [
-        PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(wallet_calls, policy, environment))
-    ]
+    balances = _overridden_balances(wallet_calls, policy, environment)
+    codes = ((_size_reader_at(environment), _SIZE_READER),) if sizes else ()
+    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), balances, codes=codes)]
     passed_s = 0
     for delay_s in held_delays_s(policy):
         later = (
@@ -216,6 +221,10 @@ def read_run(
         moved.append(
             BalanceChange(token, after - before, before, tuple(after if h is None else h for h in later))
         )
+    sizes = [
+        (wallet_calls.calls[n].to, _uint(results, read.label))
+        for n, read in _size_reads(wallet_calls, setting, env).items()
+    ]
     return RunResult(
         calls=calls,
         moved=tuple(change for change in moved if change.raw),
@@ -226,6 +235,8 @@ def read_run(
         gas_price_wei=price_wei,
         metadata={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
         unread=frozenset(unread),
+        without_code=tuple(dict.fromkeys(target for target, size in sizes if size == 0)),
+        code_unread=tuple(dict.fromkeys(target for target, size in sizes if size is None)),
     )
 
 
@@ -299,6 +310,26 @@ def _call_steps(wallet_calls: WalletCalls) -> list[SimulatedStep]:
         SimulatedStep(f"call-{n}", wallet_calls.wallet, call, limit, includes_data_fee=True)
         for n, (call, limit) in enumerate(zip(wallet_calls.calls, wallet_calls.gas_limits, strict=True))
     ]
+
+
+def _size_reads(
+    wallet_calls: WalletCalls, setting: Setting, environment: Environment
+) -> dict[int, SimulatedStep]:
+    """By the number of each call with data: a read of the size of its target's code, without those of the
+    network's own contracts and precompiles. It comes after the call, so that what an earlier call deploys
+    counts: no call to an address without code gives it any."""
+    known = {*setting.contracts.all_addresses(), setting.token}
+    reader, reader_at = environment.reader, _size_reader_at(environment)
+    return {
+        n: SimulatedStep(f"code-{n}", reader, Call(reader_at, "0x" + call.to[2:].zfill(64)), _limit(setting))
+        for n, call in enumerate(wallet_calls.calls)
+        if call.data != "0x" and call.to not in known and not is_precompile(call.to)
+    }
+
+
+def _size_reader_at(environment: Environment) -> Address:
+    """Where the code that reads sizes stands: an address that nothing else calls."""
+    return Address("0x" + abi.keccak(bytes.fromhex(environment.reader[2:]) + b"size")[12:].hex())
 
 
 def _overridden_balances(

@@ -21,6 +21,14 @@ WEI_PER_ETH = 10**18
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
+_MAX_PRECOMPILE = 0xFFFF
+
+
+def is_precompile(address: Address) -> bool:
+    """Whether the address is the chain's own: a precompile works without code. Ethereum's are the first
+    seventeen addresses and 0x100, Arbitrum's start at 0x64. No key exists for any of them."""
+    return 0 < int(address, 16) <= _MAX_PRECOMPILE
+
 
 def parse_address(text: str) -> Address:
     """The address in ``text``, lower-cased. Raises ValueError: it is not an address."""

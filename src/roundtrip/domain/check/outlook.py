@@ -58,7 +58,8 @@ def describe_deep_round(evidence: Evidence, judgement: Judgement, deep: bool, po
     if best is None or not takes_sells(judgement.readings[best], policy):
         reason = "It cannot be sold"
         if best is None:
-            reason = "It cannot be bought" if evidence.venues else "There is no pool"
+            none = "We trade in none of its pools" if evidence.other_pools else "There is no pool"
+            reason = "It cannot be bought" if evidence.venues else none
         return f"{reason}, so neither the owner's functions nor sells of real holders can be tried."
     if not deep:
         return ""

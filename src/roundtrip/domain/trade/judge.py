@@ -97,10 +97,20 @@ class RunResult:
     unread: frozenset[Address] = frozenset()
     items: tuple[Address, ...] = ()
     """Collections of which items leave the wallet, according to their events: items have no amounts here."""
+    without_code: tuple[Address, ...] = ()
+    """Addresses that a call with data went to and that had no code then: their calls do nothing."""
+    code_unread: tuple[Address, ...] = ()
+    """The same, where it could not be read whether there was code."""
 
     def has_reverted(self) -> bool:
         """True when some call failed."""
         return not all(call.ok for call in self.calls)
+
+    def needs_warning(self, known_spenders: frozenset[Address]) -> bool:
+        """True when the calls allow a spender who is not known to take something, whatever the amount, or
+        when a call with data reaches no code, or may reach none."""
+        strangers = (allowance.spender not in known_spenders for allowance in self.allowances)
+        return any(strangers) or bool(self.without_code or self.code_unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +142,21 @@ class ExitFinding:
     loss_bps: int | None = None
     missing: Missing | None = None
 
-    def shown_sell(self) -> tuple[Probe, Sold] | None:
-        """The sell that an answer shows: all of it straight back, the worse of its environments; where that
-        failed, the first sell of the same wallet that went through, in pieces before any other."""
+    def shown_sell(self, policy: Policy) -> tuple[Probe, Sold] | None:
+        """The sell that an answer shows: all of it straight back, the worse of its environments. Where too
+        little of it sold, the worst of the other sells of the same wallet that count; where none counts, the
+        first that went through, in pieces before any other."""
         if self.venue is None:
             return None
         sold = _buyer_sells(self.venue)
         straight_back = [sell for sell in sold if _straight_back(sell[0])]
+        if self.reading is not None and not enough(self.reading.full, policy):
+            counted = [sell for sell in sold if _counts_later(sell[0], self.reading, policy)]
+            straight_back = counted or straight_back
         if straight_back:
-            return min(straight_back, key=lambda sell: sell[1].back_raw * sell[1].held_raw)
-        # Pieces are tried only where no other sell is enough, nearly all where all is refused.
-        order = ("nearly all", "pieces")
-        return min(
-            sold,
-            key=lambda sell: order.index(sell[0].seller) if sell[0].seller in order else len(order),
-            default=None,
-        )
+            return max(straight_back, key=_lost_bps)
+        # Pieces are tried only where no other sell is enough.
+        return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
 
     def sells_all(self) -> bool:
         """True where all of it sold at once, after an hour and after a day, on a venue that was open
@@ -156,6 +165,19 @@ class ExitFinding:
             return False
         sales = (self.reading.full, self.reading.hour, self.reading.day)
         return all(isinstance(sale, Sale) and sale.whole for sale in sales)
+
+    def later_loss_bps(self, policy: Policy) -> int | None:
+        """The worst loss of the sells an hour and a day later that sold enough; what did not sell counts as
+        lost. None: neither sold enough, or what was paid is not known."""
+        if self.loss_bps is None or self.reading is None:
+            return None
+        laters = (self.reading.hour, self.reading.day)
+        return max((_of_all(sale) for sale in laters if enough(sale, policy)), default=None)
+
+    def price_impact_bps(self) -> int | None:
+        """``impact_bps``; None where it is not known, or no loss is."""
+        impact = self.reading.impact_bps if self.reading is not None and self.loss_bps is not None else None
+        return impact if isinstance(impact, int) else None
 
     def impact_bps(self) -> int:
         """How much less this size gets than a small buy on the same venue; 0 where unknown."""
@@ -166,6 +188,28 @@ class ExitFinding:
 def _buyer_sells(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
     cells = [cell for cell in venue.cells if cell.probe.seller != "receiver"]
     return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
+
+
+def _counts_later(probe: Probe, reading: VenueReading, policy: Policy) -> bool:
+    """Whether the sells of this probe count where too little of it sells straight back."""
+    if probe.seller == "pieces":
+        return enough(reading.pieces, policy)
+    if probe.seller == "nearly all":
+        parts = zip((policy.later_s, policy.hour_s, policy.day_s), reading.nearly_sells(), strict=True)
+        return enough(dict(parts).get(probe.delay_s), policy)
+    if probe.share_bps == policy.half_bps:
+        return enough(reading.half, policy) and not enough(reading.nearly, policy)
+    result = {policy.hour_s: reading.hour, policy.day_s: reading.day}.get(probe.delay_s)
+    return probe.share_bps == BPS and enough(result, policy)
+
+
+def _lost_bps(sell: tuple[Probe, Sold]) -> int:
+    """The loss of a sell: where it asked for all, what did not sell is lost, too."""
+    probe, sold = sell
+    is_all = probe.share_bps >= BPS and probe.seller != "nearly all"
+    asked_raw = sold.held_raw if is_all else sold.sold_raw
+    cost_raw = max(1, sold.paid_raw * asked_raw // max(1, sold.held_raw))
+    return BPS - sold.back_raw * BPS // cost_raw
 
 
 def _straight_back(probe: Probe) -> bool:
@@ -303,8 +347,9 @@ def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
     sales = (reading.full, reading.hour, reading.day)
     losses = [_of_all(sale) for sale in sales if enough(sale, policy)]
     if not enough(reading.full, policy):
-        half = reading.nearly if enough(reading.nearly, policy) else reading.half
-        losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
+        half = None if enough(reading.nearly, policy) else reading.half
+        parts = (*reading.nearly_sells(), half)
+        losses += [part.loss_bps for part in parts if isinstance(part, Sale) and enough(part, policy)]
         losses += [_of_all(reading.pieces)] if sells_in_pieces_only(reading, policy) else []
     return max(losses, default=BPS)
 
@@ -335,31 +380,44 @@ class WalletChanges:
 class TradeOutcome:
     """The judgement of a whole trade. ``decided``: the received token that decided; None: there is none.
     ``lost_bps``: where no token came back, the loss at the pinned block's prices; ``unpriced``: that loss is
-    unknown."""
+    unknown. ``warned``: the calls themselves need a warning, whatever they bring."""
 
     code: str
     decided: ExitFinding | None = None
     missing: Missing | None = None
     lost_bps: int | None = None
     unpriced: bool = False
+    warned: bool = False
 
     def level(self) -> Level:
-        """The level of the code and of the token that decided."""
-        return level_of(self.code, self.decided)
+        """The level of the code, of the token that decided, and of the calls themselves."""
+        return level_of(self.code, self.decided, self.warned)
 
 
-def level_of(code: str, finding: ExitFinding | None) -> Level:
+def level_of(code: str, finding: ExitFinding | None, warned: bool = False) -> Level:
     """The level of the code. Code ok has level warn where the purchase sells only now, only later, in part,
-    or in a pool that has to be opened first. ``finding``: the received token that decided; None: there is
-    none."""
+    or in a pool that has to be opened first; and where the calls are ``warned`` of. ``finding``: the received
+    token that decided; None: there is none."""
     level = LEVELS[code]
-    return "warn" if level == "ok" and finding is not None and not finding.sells_all() else level
+    sells_all = finding is None or finding.sells_all()
+    return "warn" if level == "ok" and (warned or not sells_all) else level
 
 
 def judge_trade(
-    ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
+    ran: RunResult,
+    exits: tuple[ExitFinding, ...],
+    changed: WalletChanges,
+    policy: Policy,
+    known_spenders: frozenset[Address] = frozenset(),
 ) -> TradeOutcome:
     """In this order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
+    outcome = _judge_changes(ran, exits, changed, policy)
+    return replace(outcome, warned=ran.needs_warning(known_spenders))
+
+
+def _judge_changes(
+    ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
+) -> TradeOutcome:
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")
     unproven = next((finding for finding in exits if finding.code == "unproven"), None)

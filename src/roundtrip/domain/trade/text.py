@@ -30,7 +30,7 @@ from roundtrip.domain.check.verdict_text import (
     unproven,
 )
 
-from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
+from .judge import ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
 
@@ -89,13 +89,11 @@ def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
     return "It goes through."
 
 
-def opening(
-    allowances: tuple[Allowance, ...], known_spenders: frozenset[Address], items: tuple[Address, ...] = ()
-) -> str:
-    """Items of collections that leave, and allowances without a limit or to a spender with unknown code; the
-    start of the text."""
-    sentences = [f"Items of the collection {collection} leave the wallet." for collection in items]
-    for allowance in allowances:
+def opening(ran: RunResult, known_spenders: frozenset[Address]) -> str:
+    """Items of collections that leave, allowances without a limit or to a spender who is not known, and calls
+    that reach no code; the start of the text."""
+    sentences = [f"Items of the collection {collection} leave the wallet." for collection in ran.items]
+    for allowance in ran.allowances:
         spender, token = allowance.spender, allowance.token
         if allowance.via in ("all", "operator"):
             sentences.append(f"It lets {spender} take everything you hold of the collection {token}.")
@@ -105,6 +103,11 @@ def opening(
             sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
         elif spender not in known_spenders:
             sentences.append(f"It lets {spender}, an address that we do not know, take some of your {token}.")
+    sentences += [f"There is no contract at {target}; the data does nothing." for target in ran.without_code]
+    sentences += [
+        f"We could not find out whether there is a contract at {target}; if not, the data does nothing."
+        for target in ran.code_unread
+    ]
     return " ".join(sentences)
 
 

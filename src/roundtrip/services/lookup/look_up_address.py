@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import PoolPlace
-from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef, is_precompile
 from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.services.liquidity.removals import describe_removal, present_removal
 from roundtrip.services.lookup.look_up_answer import (
@@ -42,9 +42,6 @@ _KEYLESS: dict[Address, str] = {
     BURN_ADDRESS: "It is a burn address, which has no key: what is sent there is burned.",
 }
 _REMOVALS_S = 7 * 86_400
-_LAST_PRECOMPILE = 0xFFFF
-"""Ethereum's precompiles are the first seventeen addresses and 0x100, Arbitrum's start at 0x64. No key exists
-for any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         return _answer_launch(ctx, query, record, record.launch, label)
     if address in _KEYLESS:
         return build_answer(ctx, record.at, query, "nothing", [_KEYLESS[address]], address)
-    if int(address, 16) <= _LAST_PRECOMPILE:
+    if is_precompile(address):
         sentences = [f"{address} is a part of the chain itself (a precompile), not a wallet."]
         return build_answer(ctx, record.at, query, "contract", sentences, address)
     if not code or code.startswith(DELEGATED):

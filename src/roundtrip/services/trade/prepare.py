@@ -387,7 +387,7 @@ def present(builder: TradeBuilder, final: FinalRun) -> PreparedTrade:
         refused=refused is not None,
         steps=[] if refused is not None else _steps(builder, final),
         already_done=list(trade.written.already),
-        sell_back=sell_back(final.exit, final.evidence, ctx.contracts) if final.exit is not None else None,
+        sell_back=sell_back(final.exit, final.evidence, ctx.contracts, ctx.policy) if final.exit else None,
         verdict=_verdict(builder, final, checked, refused),
         check=checked,
         prepared_at=at(now_s),

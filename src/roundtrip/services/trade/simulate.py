@@ -163,11 +163,13 @@ def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> Sho
     return ShortCheck(evidence.token, answer, list(raised_flags(JudgedCheck(evidence, judgement, policy))))
 
 
-def sell_back(finding: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:
+def sell_back(
+    finding: ExitFinding, evidence: Evidence, contracts: Contracts, policy: Policy
+) -> SellBack | None:
     """The deciding sell; None where there was no venue to try it on."""
     if finding.venue is None or finding.reading is None:
         return None
-    venue, shown = finding.venue.venue, finding.shown_sell()
+    venue, shown = finding.venue.venue, finding.shown_sell(policy)
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
@@ -180,16 +182,18 @@ def sell_back(finding: ExitFinding, evidence: Evidence, contracts: Contracts) ->
         at=venue.pool or venue.pool_id,
         sold=plain_decimal(max(0, sold.sold_raw), decimals) if sold is not None else "0",
         back=back,
-        round_trip_loss_bps=_loss(finding),
+        round_trip_loss_bps=_loss(finding, policy),
         reverts=sell_reason_text(finding.venue, finding.reading),
         share_bps=0 if sold is None else max(0, min(BPS, -(-sold.sold_raw * BPS // max(1, sold.held_raw)))),
         after_s=None if probe is None else probe.delay_s,
+        price_impact_bps=finding.price_impact_bps(),
+        later_loss_bps=finding.later_loss_bps(policy),
     )
 
 
-def _loss(finding: ExitFinding) -> int | None:
+def _loss(finding: ExitFinding, policy: Policy) -> int | None:
     """The loss of the sell that is shown; None where the price paid is not known."""
-    _, sold = finding.shown_sell() or (None, None)
+    _, sold = finding.shown_sell(policy) or (None, None)
     if finding.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))
@@ -247,7 +251,8 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         balance_wei = 0
     short = None if case.fund else _find_unpaid(case, result, balance_wei)
     if result.has_reverted() or short is not None:
-        outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
+        changes = WalletChanges(False, False, short is not None)
+        outcome = judge_trade(result, (), changes, case.ctx.policy, _known_spenders(case, result))
         if short is None:
             result = await _with_tokens_reason(case, full_run, result)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
@@ -303,7 +308,7 @@ async def _run_as_sent(
     changes = WalletChanges(
         _gives_something(result), _gets_something(result), False, _lost_bps(case, full_run, result)
     )
-    outcome = judge_trade(result, exits, changes, case.ctx.policy)
+    outcome = judge_trade(result, exits, changes, case.ctx.policy, _known_spenders(case, result))
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
@@ -402,7 +407,7 @@ def _exits(
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
         received_wei = [
-            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back) for sell_back in sell_backs
+            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy) for sell_back in sell_backs
         ]
         total_wei = sum(received_wei)
         shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
@@ -412,8 +417,8 @@ def _exits(
     )
 
 
-def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
-    sell = finding.shown_sell()
+def _back_wei(finding: ExitFinding, sell_back: SellBackResult, policy: Policy) -> int:
+    sell = finding.shown_sell(policy)
     if sell is None or finding.venue is None:
         return 0
     _, sold = sell
@@ -460,7 +465,7 @@ def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
         spent=_amounts(case, result, -1) if result is not None and moves else [],
         received=_amounts(case, result, 1) if result is not None and moves else [],
         approvals=_approvals(case, result) if result is not None and moves else [],
-        sell_back=sell_back(decided, evidence, ctx.contracts) if decided and evidence else None,
+        sell_back=sell_back(decided, evidence, ctx.contracts, ctx.policy) if decided and evidence else None,
         check=check,
         simulated_at=at(ctx.now_s()),
     )
@@ -482,10 +487,7 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
     sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens, leaving)]
     if judged.short is None:
-        spenders = {
-            allowance.spender for allowance in result.allowances if _is_known(case, allowance.spender)
-        }
-        opening = trade_text.opening(result.allowances, frozenset(spenders), result.items)
+        opening = trade_text.opening(result, _known_spenders(case, result))
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
@@ -505,6 +507,11 @@ def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
             text = f"{format_amount(-change.raw, decimals or 0)}{units} of the token {change.asset}"
         texts += [text] if change.raw < 0 else []
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
+
+
+def _known_spenders(case: WalletCase, result: RunResult) -> frozenset[Address]:
+    spenders = (allowance.spender for allowance in result.allowances)
+    return frozenset(spender for spender in spenders if _is_known(case, spender))
 
 
 def _is_known(case: WalletCase, spender: Address) -> bool:

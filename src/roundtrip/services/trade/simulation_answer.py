@@ -84,6 +84,21 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
             "an hour, 86400 a day. null: nothing was sold."
         ),
     ]
+    price_impact_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="How much less than a small buy this one got for its money, in hundredths of a "
+            "percent. null: not known, or no loss is."
+        ),
+    ]
+    later_loss_bps: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Worst loss of selling all of it an hour and a day later, where that sells half or "
+            "more, in hundredths of a percent; the rest counts as lost. null: it sold at neither time, or "
+            "the loss is not known."
+        ),
+    ]
 
 
 class ShortCheck(msgspec.Struct, frozen=True):

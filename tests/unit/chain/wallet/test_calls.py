@@ -172,6 +172,73 @@ def test_calls_that_fail_are_told_with_their_reason() -> None:
     assert ran(call_1=refused()).calls[1].reason == ""
 
 
+def called(*calls: Call) -> WalletCalls:
+    return WalletCalls(WALLET, calls, (900_000,) * len(calls), 10**18)
+
+
+def sizes(calls: WalletCalls, **changed: StepResult) -> RunResult:
+    """Every read answers 1, so every target has code, but for the named ones."""
+    plans = (
+        before_plan(calls, WATCHED, SETTING, ENVIRONMENT),
+        run_plan(calls, WATCHED, SETTING, ENVIRONMENT),
+    )
+    answers: Results = {label: did(1) for plan in plans for label in labels(plan)}
+    answers |= {name.replace("_", "-"): result for name, result in changed.items()}
+    found = read_run(answers, calls, WATCHED, SETTING, ENVIRONMENT, PINNED)
+    assert isinstance(found, RunResult)
+    return found
+
+
+def test_where_a_call_with_data_goes_is_asked_for_code_once_it_ran() -> None:
+    """What an earlier call deploys is there when it is called."""
+    calls = called(Call(OTHER, "0x12"), Call(SPENDER, "0x00"))
+    plan = run_plan(calls, WATCHED, SETTING, ENVIRONMENT)
+    first = [step.label for step in plan.blocks[0].steps]
+    assert first.index("call-0") < first.index("code-0") < first.index("call-1") < first.index("code-1")
+    ((reader_at, _),) = plan.blocks[0].codes
+    asked = {step.label: step for step in plan.blocks[0].steps}["code-1"]
+    assert (asked.sender, asked.call) == (ENVIRONMENT.reader, Call(reader_at, "0x" + "0" * 24 + SPENDER[2:]))
+    assert reader_at not in {WALLET, ENVIRONMENT.reader, OTHER, SPENDER, *CONTRACTS.all_addresses()}
+    assert sizes(calls, code_1=did(0)).without_code == (SPENDER,)
+    assert sizes(calls).without_code == sizes(calls).code_unread == ()
+
+
+def test_an_address_without_code_is_named_once() -> None:
+    calls = called(*(Call(OTHER, "0x12"),) * 3)
+    found = sizes(calls, code_0=did(0), code_1=did(0), code_2=did(1))
+    assert (found.without_code, found.code_unread) == ((OTHER,), ())
+
+
+@pytest.mark.parametrize("answer", [refused(), did(b""), did(b"\x01" * 31)])
+def test_code_that_could_not_be_read_is_not_taken_for_there(answer: StepResult) -> None:
+    found = sizes(called(Call(OTHER, "0x12")), code_0=answer)
+    assert (found.without_code, found.code_unread) == ((), (OTHER,))
+
+
+def precompile(number: int) -> Address:
+    return Address(f"0x{number:040x}")
+
+
+@pytest.mark.parametrize(
+    ("target", "data", "is_asked"),
+    [
+        (OTHER, "0x", False),  # a plain payment
+        (OTHER, "0x00", True),
+        (WALLET, "0x12", True),
+        (CONTRACTS.permit2, "0x12", False),
+        (CONTRACTS.usdg, "0x12", False),
+        (precompile(1), "0x12", False),
+        (precompile(0x100), "0x12", False),
+        (precompile(0x64), "0x12", False),  # ArbSys
+        (ZERO_ADDRESS, "0x12", True),
+        (precompile(0x10000), "0x12", True),
+    ],
+)
+def test_what_is_known_to_do_something_is_not_asked(target: Address, data: str, is_asked: bool) -> None:
+    plan = run_plan(called(Call(target, data)), WATCHED, SETTING, ENVIRONMENT)
+    assert ("code-0" in labels(plan)) == bool(plan.blocks[0].codes) == is_asked
+
+
 def test_names_are_told_as_the_token_tells_them() -> None:
     found = ran(decimals_0=did(6), symbol_0=did(b"abc"), decimals_1=did(256), symbol_1=refused())
     assert found.metadata == {TOKEN: (6, b"abc"), OTHER: (None, None)}

@@ -13,6 +13,7 @@ from roundtrip.domain.check.evidence import CellOutcome, CompletedBuy, Environme
 from roundtrip.domain.trade.judge import (
     LEVELS,
     WORST_FIRST,
+    Allowance,
     Exit,
     TradeOutcome,
     WalletChanges,
@@ -22,8 +23,8 @@ from roundtrip.domain.trade.judge import (
     level_of,
 )
 from roundtrip.domain.trade.text import sentence
-from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, pieces_cell, sold
-from unit.domain.judged_trades import DONE, FAILED, TRADED, Seeds, of
+from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, TOKEN, pieces_cell, sold
+from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, of
 from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, some_exit, way
 
 
@@ -144,7 +145,7 @@ def test_lost_ten_sales_leave_it_unproven_where_no_single_sale_is_enough() -> No
 
 def test_ten_sales_are_shown_where_they_decide_and_are_no_sale_straight_back() -> None:
     found = judge_exit(in_pieces(sold(60), sliver=sold(60, 100)), POLICY)
-    probe, sale = found.shown_sell() or (None, None)
+    probe, sale = found.shown_sell(POLICY) or (None, None)
     assert probe is not None
     assert (probe.seller, probe.delay_s, sale) == ("pieces", POLICY.day_s, sold(60))
     assert not found.sells_all()
@@ -219,10 +220,10 @@ def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
 
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
     found = judge_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
-    assert found.shown_sell() == (GRID["full_again"], sold(100))
+    assert found.shown_sell(POLICY) == (GRID["full_again"], sold(100))
     later = judge_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
-    assert later.shown_sell() == (GRID["hour"], sold(60))
-    assert judge_exit(received(), POLICY).shown_sell() is None
+    assert later.shown_sell(POLICY) == (GRID["hour"], sold(60))
+    assert judge_exit(received(), POLICY).shown_sell(POLICY) is None
 
 
 LATER_ONLY: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
@@ -248,6 +249,39 @@ def test_level_ok_is_all_of_it_sold_straight_back(cells: tuple[ProbeCell, ...], 
     found = judge_exit(received(way(cells=cells)), POLICY)
     outcome = judge_trade(ran(), (found,), WalletChanges(True, True), POLICY)
     assert outcome.level() == level
+
+
+@pytest.mark.parametrize("raw", [1, 2**256 - 1, None])
+def test_an_approval_is_warned_of_unless_its_spender_is_known(raw: int | None) -> None:
+    """The amount makes no difference: a stranger may take it the moment that the wallet holds it."""
+    one = Allowance(TOKEN, SPENDER, raw, "erc20" if raw is not None else "all")
+    two = Allowance(TOKEN, OTHER, 5, "permit2")
+    found = judge_exit(received(way()), POLICY)
+    for exits in ((), (found,)):
+        for allowances, known, level in (
+            ((one,), set(), "warn"),
+            ((one,), {OTHER}, "warn"),
+            ((one,), {SPENDER}, "ok"),
+            ((one, two), {SPENDER}, "warn"),
+            ((one, two), {SPENDER, OTHER}, "ok"),
+            ((), set(), "ok"),
+        ):
+            calls = ran(allowances=allowances)
+            outcome = judge_trade(calls, exits, TRADED, POLICY, frozenset(known))
+            assert (outcome.code, outcome.level()) == ("ok", level)
+
+
+def test_a_call_that_reaches_no_code_or_may_reach_none_is_warned_of() -> None:
+    for calls in (replace(ran(), without_code=(OTHER,)), replace(ran(), code_unread=(OTHER,))):
+        outcome = judge_trade(calls, (), WalletChanges(False, False), POLICY)
+        assert (outcome.code, outcome.level()) == ("ok", "warn")
+
+
+@pytest.mark.parametrize("code_", ["unproven", *WORST_FIRST])
+def test_a_warning_of_the_calls_makes_no_level_better(code_: str) -> None:
+    calls = replace(ran(), without_code=(OTHER,))
+    outcome = judge_trade(calls, (of(code_),), TRADED, POLICY)
+    assert (outcome.code, outcome.level()) == (code_, LEVELS[code_] if code_ != "ok" else "warn")
 
 
 def test_what_sells_only_in_a_pool_that_has_to_open_is_a_warning() -> None:

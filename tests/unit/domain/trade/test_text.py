@@ -1,5 +1,6 @@
 """The sentence of a simulation or a trade."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -19,21 +20,23 @@ def test_an_unlimited_approval_opens_the_text() -> None:
     for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
         assert one.is_unlimited()
-        said = opening((one,), frozenset({SPENDER}))
+        said = opening(ran(allowances=(one,)), frozenset({SPENDER}))
         assert said == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
 
 
 def test_an_approval_for_all_is_unlimited() -> None:
     one = Allowance(TOKEN, SPENDER, None, "all")
     assert one.is_unlimited()
-    assert f"everything you hold of the collection {TOKEN}" in opening((one,), frozenset({SPENDER}))
+    assert f"everything you hold of the collection {TOKEN}" in opening(
+        ran(allowances=(one,)), frozenset({SPENDER})
+    )
 
 
 def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
     one = Allowance(TOKEN, SPENDER, 10**18, "permit2")
-    assert opening((one,), frozenset({SPENDER})) == ""
-    assert SPENDER in opening((one,), frozenset({OTHER}))
-    assert opening((one,), frozenset()) == (
+    assert opening(ran(allowances=(one,)), frozenset({SPENDER})) == ""
+    assert SPENDER in opening(ran(allowances=(one,)), frozenset({OTHER}))
+    assert opening(ran(allowances=(one,)), frozenset()) == (
         f"It lets {SPENDER}, an address that we do not know, take some of your {TOKEN}."
     )
 
@@ -44,8 +47,18 @@ def test_every_approval_that_matters_is_told() -> None:
         Allowance(OTHER, SPENDER, 2**256 - 1, "erc20"),
         Allowance(TOKEN, OTHER, None, "all"),
     )
-    said = opening(several, frozenset())
+    said = opening(ran(allowances=several), frozenset())
     assert said.count("It lets ") == 3
+
+
+def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
+    one = Allowance(TOKEN, SPENDER, 2**256 - 1, "erc20")
+    calls = replace(ran(allowances=(one,)), without_code=(OTHER,), code_unread=(SPENDER,))
+    assert opening(calls, frozenset()) == (
+        f"It lets {SPENDER} take all you hold of {TOKEN}, now and later. "
+        f"There is no contract at {OTHER}; the data does nothing. "
+        f"We could not find out whether there is a contract at {SPENDER}; if not, the data does nothing."
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +170,7 @@ def test_no_sentence_ever_says_safe(seed: int) -> None:
     )
     calls = ran(*(DONE,) * rng.randint(1, 6), allowances=allowed)
     outcome = judge_trade(calls, (found,), TRADED, POLICY)
-    said = opening(allowed, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
+    said = opening(calls, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
     assert "safe" not in said.lower()
     assert said.endswith(".")
 
