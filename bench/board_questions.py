@@ -80,8 +80,7 @@ async def sample(connection: Connection, chance: random.Random) -> Sample:
     )
     traded = await connection.fetch(_TRADED, DRAWN, newest_s)
     launches = await connection.fetch(
-        "SELECT token_id, deployer_id FROM facts.launch ORDER BY md5(token_id::text) LIMIT $1",
-        DRAWN,
+        "SELECT token_id, deployer_id FROM facts.launch ORDER BY md5(token_id::text) LIMIT $1", DRAWN
     )
     symbols = await connection.fetch("SELECT symbol FROM facts.token ORDER BY md5(token) LIMIT $1", DRAWN)
 

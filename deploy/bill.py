@@ -282,10 +282,7 @@ def bill(python: Sequence[Part], npm: Sequence[Part], version: str) -> dict[str,
         },
         "components": components,
         "dependencies": [
-            {
-                "ref": f"pkg:pypi/roundtrip@{version}",
-                "dependsOn": [one["bom-ref"] for one in components],
-            }
+            {"ref": f"pkg:pypi/roundtrip@{version}", "dependsOn": [one["bom-ref"] for one in components]}
         ],
     }
 

@@ -30,12 +30,7 @@ BY_SIZE: dict[str, tuple[Behaviour, int | None, str | None, int]] = {
         None,
         MOST_READ,
     ),
-    "a chunk without end": (
-        endless(CHUNKED + b"fffffffff\r\n", b"x" * 65_536),
-        200,
-        None,
-        MOST_READ,
-    ),
+    "a chunk without end": (endless(CHUNKED + b"fffffffff\r\n", b"x" * 65_536), 200, None, MOST_READ),
     "a gzip bomb": (
         answer(200, gzip.compress(b"\0" * 50_000_000), {"content-encoding": "gzip"}),
         200,
@@ -47,12 +42,7 @@ BY_SIZE: dict[str, tuple[Behaviour, int | None, str | None, int]] = {
     "a header's name without end": (endless(OK, b"x" * 65_536), None, NOT_HTTP, 0),
     "a first line without end": (endless(b"HTTP/1.1 200 ", b"y" * 65_536), None, NOT_HTTP, 0),
     "a huge header": (answer(200, b"", {"x-huge": "y" * 100_000}), None, NOT_HTTP, 0),
-    "too many headers": (
-        answer(200, b"", {f"x-{number}": "y" for number in range(500)}),
-        None,
-        NOT_HTTP,
-        0,
-    ),
+    "too many headers": (answer(200, b"", {f"x-{number}": "y" for number in range(500)}), None, NOT_HTTP, 0),
     "a flood of continues": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2000), None, TOO_MUCH, 0),
     "a flood of processings": (endless(b"", b"HTTP/1.1 102 On\r\n\r\n" * 2000), None, TOO_MUCH, 0),
     "no HTTP at all": (raw(b"SSH-2.0-OpenSSH_9.6\r\n"), None, NOT_HTTP, 0),
@@ -73,12 +63,7 @@ BY_SIZE: dict[str, tuple[Behaviour, int | None, str | None, int]] = {
         None,
         2,
     ),
-    "a chunk's size that is none": (
-        raw(CHUNKED + b"zz\r\nhello\r\n0\r\n\r\n"),
-        None,
-        NOT_HTTP,
-        0,
-    ),
+    "a chunk's size that is none": (raw(CHUNKED + b"zz\r\nhello\r\n0\r\n\r\n"), None, NOT_HTTP, 0),
     "a body of 204": (raw(b"HTTP/1.1 204 No\r\ncontent-length: 5\r\n\r\nhello"), None, NOT_HTTP, 0),
     "cookies": (answer(200, b"", {"set-cookie": "a=b; domain=.example; path=/"}), 200, None, 0),
     "another protocol": (
@@ -116,21 +101,13 @@ BY_TIME: dict[str, tuple[Behaviour, int | None, str | None]] = {
     "silence within the first line": (then_silent(b"HTTP/1.1 200"), None, NO_ANSWER),
     "silence within the headers": (then_silent(OK + b"x-a: b\r\n"), None, NO_ANSWER),
     "silence within the body": (then_silent(OK + b"content-length: 100\r\n\r\nhello"), 200, None),
-    "silence within a chunk": (
-        then_silent(CHUNKED + b"5\r\nhello\r\n"),
-        200,
-        None,
-    ),
+    "silence within a chunk": (then_silent(CHUNKED + b"5\r\nhello\r\n"), 200, None),
     "a drip of first line": (dripping(b"HTTP/1.1 200 ", b"O"), None, NO_ANSWER),
     "a drip of header": (dripping(OK + b"x-slow: ", b"y"), None, NO_ANSWER),
     "a drip of body": (dripping(OK + b"\r\n", b"y"), 200, None),
     "a drip of continues": (dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), None, NO_ANSWER),
     "a drip of early hints": (dripping(b"", b"HTTP/1.1 103 Early\r\nlink: </x>\r\n\r\n"), None, NO_ANSWER),
-    "trailers without end": (
-        dripping(CHUNKED + b"0\r\n", b"x: y\r\n"),
-        200,
-        None,
-    ),
+    "trailers without end": (dripping(CHUNKED + b"0\r\n", b"x: y\r\n"), 200, None),
 }
 
 

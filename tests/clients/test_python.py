@@ -156,10 +156,7 @@ def test_what_passes_is_waited_for(
         (refusal(500, "internal"), "internal"),
         (refusal(429, "daily_limit", retry_after="3600"), "daily_limit"),
         (text_answer("<html>", 404), "no_answer"),
-        (
-            text_answer("", 307, location="http://elsewhere/"),
-            "no_answer",
-        ),
+        (text_answer("", 307, location="http://elsewhere/"), "no_answer"),
     ],
 )
 def test_what_does_not_pass_is_raised_at_once_with_the_requests_id(
@@ -168,11 +165,7 @@ def test_what_does_not_pass_is_raised_at_once_with_the_requests_id(
     client = scripted(step)
     with pytest.raises(ServiceError, match="request rrrrrrrr") as raised:
         client.method("check", TOKEN)
-    assert (raised.value.code, raised.value.status, raised.value.request_id) == (
-        code,
-        step.status,
-        "r" * 8,
-    )
+    assert (raised.value.code, raised.value.status, raised.value.request_id) == (code, step.status, "r" * 8)
     assert raised.value.retry_after_s == (3600 if code == "daily_limit" else None)
     assert (client.slept, len(client.asked)) == ([], 1)
 

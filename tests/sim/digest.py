@@ -63,10 +63,7 @@ LEFT_OUT = {
 }
 """The other tables of the schema, and why."""
 
-NO_FACTS = {
-    "cursor": {"only_one", "trades_from_s", "changes", "rewinds"},
-    "pool": {"id"},
-}
+NO_FACTS = {"cursor": {"only_one", "trades_from_s", "changes", "rewinds"}, "pool": {"id"}}
 """Columns that differ between equal indexes."""
 
 _COLUMNS = """

@@ -82,9 +82,7 @@ def _context(folder: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Ce
     path = folder / f"{certificate.serial_number}.pem"
     path.write_bytes(
         key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         + certificate.public_bytes(serialization.Encoding.PEM)
     )

@@ -110,10 +110,7 @@ async def crowded_over(
     crowd = DemoCrowd(rpc, built, threading.Event())
     crowd.run_crowd()
     token = crowd.tokens.crowded.token
-    async with (
-        copied(server_url, like_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
-    ):
+    async with copied(server_url, like_url) as url, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
         clock = Clock()
         own = random_context(replace(ctx, pool=pool), clock)
         found = Crowded(own, clock, rpc, built, url, token)

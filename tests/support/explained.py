@@ -24,10 +24,7 @@ async def told(ctx: Context, tx_hash: str) -> Explanation:
 
 def sums(answer: Explanation) -> tuple[dict[str, int], dict[str, int]]:
     """Paid and got, raw by asset."""
-    return (
-        {one.asset: int(one.raw) for one in answer.paid},
-        {one.asset: int(one.raw) for one in answer.got},
-    )
+    return ({one.asset: int(one.raw) for one in answer.paid}, {one.asset: int(one.raw) for one in answer.got})
 
 
 def kinds(answer: Explanation) -> list[str]:

@@ -4,11 +4,7 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.community.flag_calls import SETTLED_S
-from support.flagged import (
-    FLAGGER,
-    TOKEN,
-    Ground,
-)
+from support.flagged import FLAGGER, TOKEN, Ground
 from support.told_winners import BUYERS
 
 CROWD = BUYERS[3:6]

@@ -45,11 +45,7 @@ class ServerPostgres(EmbeddedPostgres):
     The port stays the same over stops and starts."""
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        settings: Sequence[str] = (),
-        programs: Path | None = None,
+        self, directory: Path, *, settings: Sequence[str] = (), programs: Path | None = None
     ) -> None:
         super().__init__(directory)
         self._port, self._password = free_port(), secrets.token_urlsafe(12)

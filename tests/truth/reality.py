@@ -427,13 +427,7 @@ class Trader:
         return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
 
     def _sell_raw(
-        self,
-        which: int,
-        wallet: Wallet,
-        at_s: int,
-        held_raw: int,
-        asked_raw: int,
-        by_route: bool = False,
+        self, which: int, wallet: Wallet, at_s: int, held_raw: int, asked_raw: int, by_route: bool = False
     ) -> tuple[int, int]:
         """Approves a little earlier, then sells: what was sold of what is held, and what came back."""
         chain, manner = self._chain, self._manners[which]

@@ -12,15 +12,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import (
-    Crowd,
-    Evidence,
-    Missing,
-    Probe,
-    RefusedCall,
-    Sold,
-    VenueEvidence,
-)
+from roundtrip.domain.check.evidence import Crowd, Evidence, Missing, Probe, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database

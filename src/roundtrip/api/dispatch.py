@@ -380,10 +380,7 @@ def limit_headers(ticket: Ticket | None) -> dict[str, str]:
     """What an answer says of the caller's minute."""
     if ticket is None:
         return {}
-    return {
-        "x-ratelimit-limit": str(ticket.limit),
-        "x-ratelimit-remaining": str(max(0, ticket.remaining)),
-    }
+    return {"x-ratelimit-limit": str(ticket.limit), "x-ratelimit-remaining": str(max(0, ticket.remaining))}
 
 
 async def _wake_and_run(operation: AnyOperation, call: HandlerCall[Any]) -> UseCaseAnswer[Any]:

@@ -281,14 +281,7 @@ async def _batches(subject: DoctorSubject) -> list[Finding]:
     if accepted >= 100:
         return [Finding("batches", "works", seen)]
     state: State = "in part" if accepted else "missing"
-    return [
-        Finding(
-            "batches",
-            state,
-            seen,
-            "checks: one sends up to 150 calls in a request",
-        )
-    ]
+    return [Finding("batches", state, seen, "checks: one sends up to 150 calls in a request")]
 
 
 _POLLED = "nothing: the newest block is polled"

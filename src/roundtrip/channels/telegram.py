@@ -157,11 +157,7 @@ class Telegram:
     async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]:
         """The texts of private chats since the update ``after``, and the newest update's id. Waits up to
         ``wait_s`` for an update. Raises OSError when the call fails."""
-        params: dict[str, Any] = {
-            "timeout": wait_s,
-            "limit": _MOST_UPDATES,
-            "allowed_updates": ["message"],
-        }
+        params: dict[str, Any] = {"timeout": wait_s, "limit": _MOST_UPDATES, "allowed_updates": ["message"]}
         if after != self._confirmed and after > 0:
             # Sent only once: after a week without updates Telegram continues from a random id, which may be
             # lower.

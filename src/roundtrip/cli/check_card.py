@@ -34,8 +34,7 @@ def draw_line(answer: "Check", card: "CheckCard") -> Text:
     symbol = _plain(answer.token.symbol or "")
     line = Text(f"{level:<8}", style=f"bold {_COLOURS[level]}")
     return line.append(
-        f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(verdict.text)}",
-        style="not bold default",
+        f"{answer.address}  {symbol:<12.12}  {loss:>9}  {_plain(verdict.text)}", style="not bold default"
     )
 
 

@@ -205,10 +205,7 @@ def _constructor(story: Story, supply: int) -> tuple[list[str], list[Any]]:
 def _amounts(pool: PoolPlan, token: str, quote: str, supply: int) -> dict[str, int]:
     if pool.quote_milli == 0:
         return {token: 1, quote: 1}
-    return {
-        token: supply * pool.supply_bps // 10_000,
-        quote: pool.quote_milli * _UNIT[pool.quote] // 1000,
-    }
+    return {token: supply * pool.supply_bps // 10_000, quote: pool.quote_milli * _UNIT[pool.quote] // 1000}
 
 
 def v3_pool(

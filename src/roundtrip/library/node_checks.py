@@ -114,10 +114,7 @@ def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> H
 async def check_network(node: RpcNode, network: Network) -> None:
     """Raises WrongNetwork. A node that does not answer, or is on another chain, is left to what comes
     next."""
-    calls = [
-        RpcCall("eth_chainId", []),
-        RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"]),
-    ]
+    calls = [RpcCall("eth_chainId", []), RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])]
     try:
         chain, code = await node.batch(calls)
         if quantity(chain) != network.chain_id:
@@ -152,11 +149,7 @@ async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
 
 @contextlib.asynccontextmanager
 async def open_checks(
-    rpc_url: str,
-    network: Network,
-    timeout_s: float,
-    now_s: Callable[[], float],
-    entropy: Callable[[], bytes],
+    rpc_url: str, network: Network, timeout_s: float, now_s: Callable[[], float], entropy: Callable[[], bytes]
 ) -> AsyncIterator[NodeChecks]:
     """Checks over a client that is closed afterwards. Raises CallerFault: that is no URL."""
     async with open_node(rpc_url, timeout_s) as node:

@@ -86,10 +86,7 @@ def configure(is_readable: bool) -> None:
         )
     )
     root = logging.getLogger()
-    root.handlers = [
-        *(old for old in root.handlers if not isinstance(old, _ToStderr)),
-        handler,
-    ]
+    root.handlers = [*(old for old in root.handlers if not isinstance(old, _ToStderr)), handler]
 
 
 class _DiskSafeFile:

@@ -244,10 +244,7 @@ STEPS: tuple[TourStep, ...] = (
         "text",
     ),
     TourStep(
-        "delete_rule",
-        "Remove the rule.",
-        lambda ground: {"id": ground.answers["create_rule"]["id"]},
-        "text",
+        "delete_rule", "Remove the rule.", lambda ground: {"id": ground.answers["create_rule"]["id"]}, "text"
     ),
     TourStep("unfollow_wallet", "Stop following the wallet.", lambda ground: {"address": visitor(0)}, "text"),
     TourStep(

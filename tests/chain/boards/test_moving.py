@@ -336,14 +336,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     for number, (code, level, ago_s, deep) in enumerate(cases, 1):
         for at_s in (ago_s + 5, ago_s):
             kept = evidence.KeptEvidence(
-                now - timedelta(seconds=at_s),
-                1,
-                "p",
-                code,
-                level,
-                b"",
-                deep=deep,
-                holders=3 * deep,
+                now - timedelta(seconds=at_s), 1, "p", code, level, b"", deep=deep, holders=3 * deep
             )
             await evidence.keep(rows, Address(f"0x{number:040x}"), kept)
     # A plain check refutes no deep one.

@@ -20,16 +20,7 @@ from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
 from support.fixtures import closed_database
 from support.holding_asked import Holding
-from support.reading import (
-    NOT_TODAY,
-    RANGE,
-    Process,
-    Service,
-    know_first,
-    launched,
-    to_logs,
-    trade,
-)
+from support.reading import NOT_TODAY, RANGE, Process, Service, know_first, launched, to_logs, trade
 from support.recording import Answer, filter_of
 from support.wallet import Step
 

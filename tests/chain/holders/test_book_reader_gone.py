@@ -11,17 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.store.server import jobs
-from support.reading import (
-    GONE,
-    RANGE,
-    Service,
-    know_first,
-    later,
-    launched,
-    refused,
-    to_logs,
-    trade,
-)
+from support.reading import GONE, RANGE, Service, know_first, later, launched, refused, to_logs, trade
 from support.recording import Answer, filter_of, says_nothing_else
 
 

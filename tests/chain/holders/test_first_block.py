@@ -6,12 +6,7 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.first_block import (
-    NoArchive,
-    TokenCreation,
-    find_creation,
-    find_first_block,
-)
+from roundtrip.chain.holders.first_block import NoArchive, TokenCreation, find_creation, find_first_block
 from roundtrip.chain.holders.views import was_made_in
 from roundtrip.chain.rpc.client import Meter, Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
@@ -76,9 +71,7 @@ def nodes(session: aiohttp.ClientSession, url: str) -> list[RpcNode]:
     return [Node(url, session), NodePool([NodeUrl(url)], session, CHAIN_ID)]
 
 
-async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(
-    chain: Chain,
-) -> None:
+async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(chain: Chain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, chain.url):
             if chain.kept > BLOCKS:

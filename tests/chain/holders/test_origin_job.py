@@ -110,10 +110,7 @@ async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
 async def test_a_node_that_fails_in_the_search_is_no_origin(
     archive: Archive, built: world.Built, pool: asyncpg.Pool, clean: Connection
 ) -> None:
-    async with (
-        FaultyNode(archive.url).running() as faulty,
-        context_for(faulty.url, built, pool) as asks,
-    ):
+    async with FaultyNode(archive.url).running() as faulty, context_for(faulty.url, built, pool) as asks:
         faulty.fault, faulty.after = "all errors", 1
         assert await searched(asks, clean, EARLY, START) is None
         said = await clean.fetchval("SELECT last_error FROM jobs.job WHERE run_at > now()")

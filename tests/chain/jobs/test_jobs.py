@@ -98,12 +98,7 @@ async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_ask
 
 @pytest.mark.parametrize("kind", _READ)
 async def test_a_node_a_little_behind_the_index_is_waited_for(
-    ctx: Context,
-    clean: Connection,
-    built: Built,
-    rpc: SyncRpc,
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
+    ctx: Context, clean: Connection, built: Built, rpc: SyncRpc, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
     before, refresh, asked = ctx.heads.current().block.number, ctx.heads.refresh, 0
@@ -125,12 +120,7 @@ async def test_a_node_a_little_behind_the_index_is_waited_for(
 
 @pytest.mark.parametrize("kind", _READ)
 async def test_a_node_behind_the_index_is_asked_again_later(
-    ctx: Context,
-    clean: Connection,
-    built: Built,
-    rpc: SyncRpc,
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
+    ctx: Context, clean: Connection, built: Built, rpc: SyncRpc, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
     before = ctx.heads.current().block.number

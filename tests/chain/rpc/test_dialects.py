@@ -114,10 +114,7 @@ REVERTING = [
 async def test_a_revert_has_its_bytes_in_the_error(asked: Asked, data: str, message: str) -> None:
     result = await asked.one(to(REVERTER, input=data))
     code = REVERT_CODES[asked.node.dialect]
-    assert (result["returnData"], result["error"]) == (
-        "0x",
-        {"code": code, "message": message, "data": data},
-    )
+    assert (result["returnData"], result["error"]) == ("0x", {"code": code, "message": message, "data": data})
 
 
 async def test_a_request_has_only_so_much_gas(asked: Asked) -> None:

@@ -315,15 +315,7 @@ async def test_a_token_that_cannot_be_taken_back_is_raised(
 # --- and a curve that takes less -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "allowed",
-    [
-        0,
-        100 * 10**6,
-        6000 * 10**6,
-        MAX,
-    ],
-)
+@pytest.mark.parametrize("allowed", [0, 100 * 10**6, 6000 * 10**6, MAX])
 async def test_what_was_allowed_is_held_against_what_the_curve_takes(
     clocked: Context, built: Built, wallet: Signer, allowed: int
 ) -> None:

@@ -15,13 +15,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.venues import amm_v4
 from roundtrip.venues.base import TradeTerms
 from support.fixtures import PROJECT
-from support.simulated import (
-    Said,
-    Strangers,
-    approve,
-    simulated,
-    transfer,
-)
+from support.simulated import Said, Strangers, approve, simulated, transfer
 from support.simulating import ETH, steps_of, usdg
 from support.wallet import Place, Step, Wallet, calldata
 from truth.simulated import buy_steps, money_for, spot_of

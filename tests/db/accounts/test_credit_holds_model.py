@@ -12,13 +12,7 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
@@ -199,9 +193,7 @@ class Spendings(Payings):
     @rule(
         ends=st.lists(
             st.tuples(
-                st.integers(0, 1000),
-                st.sampled_from(["counts", "counts", "fails", "is cancelled"]),
-                FAULTS,
+                st.integers(0, 1000), st.sampled_from(["counts", "counts", "fails", "is cancelled"]), FAULTS
             ),
             min_size=1,
             max_size=6,

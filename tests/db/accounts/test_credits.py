@@ -54,9 +54,7 @@ async def test_a_payment_counts_once_and_adds_up_with_others(connection: Connect
     assert (row["block_hash"], row["redeemed_at"]) == (b"\xab" * 32, NOW)
 
 
-async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
-    connection: Connection,
-) -> None:
+async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(connection: Connection) -> None:
     account, other = await some_account(connection), await some_account(connection)
     for one in (account, other):
         await credits.redeem(connection, one, some_payment(), 10, NOW)

@@ -24,9 +24,7 @@ def flood() -> Chain:
     return made
 
 
-async def test_ten_thousand_launches_are_taken_and_told_of_within_bounds(
-    connection: Connection,
-) -> None:
+async def test_ten_thousand_launches_are_taken_and_told_of_within_bounds(connection: Connection) -> None:
     made = flood()
     await appended(connection, await begun(connection, made.parent), made.blocks, at_once=(10,))
     assert await connection.fetchval("SELECT count(*) FROM facts.launch") == LAUNCHES

@@ -78,9 +78,7 @@ async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: Connectio
     assert (one.token_raw, one.eth_wei) == (1000, None)
 
 
-async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
-    index: Connection,
-) -> None:
+async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(index: Connection) -> None:
     chain = begins()
     chain.block(sent(moved(HIGH, DEV, CAROL, 600), sender=DEV))
     largest = moved(HIGH, DEV, ALICE, 300), moved(HIGH, DEV, BOB, 400)

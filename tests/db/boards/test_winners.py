@@ -79,9 +79,7 @@ async def test_amounts_are_kept_to_the_wei(index: Connection) -> None:
     assert await winners.load_board(index, "24h") == board
 
 
-async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
-    index: Connection,
-) -> None:
+async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(index: Connection) -> None:
     at = await stood(index)
     for span in ("24h", "7d"):
         assert await winners.keep(index, await count(index, span), at)

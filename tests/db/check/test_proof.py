@@ -57,9 +57,7 @@ async def test_it_is_given_for_a_day(connection: Connection) -> None:
     assert await store.latest_proof(connection, TOKEN, NOW + PROOF_KEPT + SECOND) is None
 
 
-async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(
-    connection: Connection,
-) -> None:
+async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(connection: Connection) -> None:
     await connection.execute("DELETE FROM facts.proof")
     ids = [await checked(connection, NOW + n * SECOND) for n in range(10)]
     late = NOW + PROOF_KEPT + 7 * SECOND

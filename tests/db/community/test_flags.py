@@ -5,17 +5,7 @@ import pytest
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community.flag_calls import APART_S, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.store.community import flags as calls
-from support.flagged import (
-    FLAGGER,
-    HIS_KIN,
-    LP,
-    OTHER,
-    TOKEN,
-    TOKENS,
-    Ground,
-    burns,
-    mints,
-)
+from support.flagged import FLAGGER, HIS_KIN, LP, OTHER, TOKEN, TOKENS, Ground, burns, mints
 from support.flagging import CROWD, DOWN_WEI, NOW_WEI, refused, settle
 from support.told_winners import BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, buys, curve, sells
 from unit.venues.network import address

@@ -11,16 +11,7 @@ from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.community.public_names import MOST_SAID
-from support.flagged import (
-    FLAGGER,
-    HIS_KIN,
-    HIS_PURSE,
-    LP,
-    OTHER,
-    TOKENS,
-    Ground,
-    burns,
-)
+from support.flagged import FLAGGER, HIS_KIN, HIS_PURSE, LP, OTHER, TOKENS, Ground, burns
 from support.marking import STRANGERS, TARGET, all_say, marked, told
 from support.told_winners import BUYERS, buys, pays
 from unit.venues.network import address

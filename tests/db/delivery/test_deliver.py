@@ -256,9 +256,7 @@ async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(str
         street.at_s += waits
 
 
-async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(
-    street: Street,
-) -> None:
+async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(street: Street) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")

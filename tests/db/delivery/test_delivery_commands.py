@@ -42,10 +42,7 @@ async def test_a_message_is_found_and_sent_once_more(
     await street.run()
     delivery_id = await street.pool.fetchval("SELECT id FROM accounts.delivery")
     done = await said(monkeypatch, url, "resend", delivery_id)
-    assert (done.exit_code, done.output) == (
-        0,
-        f"Message {delivery_id} was delivered and is sent again.\n",
-    )
+    assert (done.exit_code, done.output) == (0, f"Message {delivery_id} was delivered and is sent again.\n")
     street.at_s += 10**9
     street.servers.otherwise = answered(503)
     await street.run()

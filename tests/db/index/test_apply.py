@@ -196,9 +196,7 @@ async def test_who_changed_what_was_folded_is_heard_of(index: Connection) -> Non
     assert 71 in [row["buys"] for row in await all_rows(index, "position", "1")]
 
 
-async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money(
-    index: Connection,
-) -> None:
+async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money(index: Connection) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks[:3])

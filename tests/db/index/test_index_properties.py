@@ -76,12 +76,7 @@ async def test_whoever_forgets_everything_between_batches_makes_the_same(
     keeps=st.booleans(),
 )
 async def test_forks_leave_nothing_behind(
-    index: Connection,
-    seed: int,
-    steps: list[tuple[int, int]],
-    last: int,
-    sizes: list[int],
-    keeps: bool,
+    index: Connection, seed: int, steps: list[tuple[int, int]], last: int, sizes: list[int], keeps: bool
 ) -> None:
     """So many blocks on, so many back, a few times over; then the rest. ``keeps``: by one writer, not by a
     new one after each fork."""

@@ -134,9 +134,7 @@ async def test_who_reads_and_writes_does_not_wait_for_a_day_that_is_made(
     assert len(await days(one, "facts.transfer")) == 2
 
 
-async def test_with_its_transaction_a_day_is_there_or_not(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_with_its_transaction_a_day_is_there_or_not(two: tuple[Connection, Connection]) -> None:
     one, other = two
     transaction = one.transaction()
     await transaction.start()
@@ -145,9 +143,7 @@ async def test_with_its_transaction_a_day_is_there_or_not(
     assert await days(other, "facts.liquidity") == []
 
 
-async def test_two_that_need_the_same_day_make_it_once(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_two_that_need_the_same_day_make_it_once(two: tuple[Connection, Connection]) -> None:
     one, other = two
 
     async def make(connection: Connection) -> None:
@@ -168,9 +164,7 @@ async def _until_it_waits(connection: Connection) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_table_in_use_is_let_go_of_soon(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_a_table_in_use_is_let_go_of_soon(two: tuple[Connection, Connection]) -> None:
     one, other = two
     await ensure(one, "facts.transfer", DAY_ONE, DAY_ONE)
     async with asyncio.timeout(WAIT_S), other.transaction():

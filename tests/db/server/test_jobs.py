@@ -96,9 +96,7 @@ async def test_hundreds_are_wished_for_at_once(connection: Connection) -> None:
 # --- whose it is -----------------------------------------------------------------------------------
 
 
-async def test_two_that_take_at_the_same_time_never_get_the_same(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_two_that_take_at_the_same_time_never_get_the_same(two: tuple[Connection, Connection]) -> None:
     one, other = two
     await jobs.enqueue_many(one, "walk", [str(n) for n in range(5)])
     async with asyncio.timeout(WAIT_S), one.transaction():
@@ -148,9 +146,7 @@ async def test_it_is_still_ours_after_the_lease_while_nobody_took_it(connection:
     assert not await jobs.finish(connection, job)
 
 
-async def test_effects_of_a_job_that_was_lost_are_rolled_back(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_effects_of_a_job_that_was_lost_are_rolled_back(two: tuple[Connection, Connection]) -> None:
     one, other = two
     await jobs.enqueue(one, "walk", "dog")
     dead = await take_one(one)
@@ -215,9 +211,7 @@ async def test_a_wish_is_lost_with_its_transaction_and_only_with_it(
     assert [job.key for job in await take(other)] == ["dog"]
 
 
-async def test_a_wish_is_told_of_when_it_is_committed(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_a_wish_is_told_of_when_it_is_committed(two: tuple[Connection, Connection]) -> None:
     one, other = two
     told: asyncio.Queue[str] = asyncio.Queue()
 
@@ -248,9 +242,7 @@ async def test_a_wish_while_it_is_being_run_is_not_swallowed(connection: Connect
     assert await rows(connection) == 0
 
 
-async def test_a_run_that_begins_after_the_wish_is_what_was_wished_for(
-    connection: Connection,
-) -> None:
+async def test_a_run_that_begins_after_the_wish_is_what_was_wished_for(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     await take_one(connection)
     await jobs.enqueue(connection, "walk", "dog")
@@ -278,9 +270,7 @@ async def test_a_job_may_wish_for_itself(connection: Connection) -> None:
     assert (await take_one(connection, later(86_400))).tries == 1
 
 
-async def test_a_wish_waits_for_who_is_just_finishing(
-    two: tuple[Connection, Connection],
-) -> None:
+async def test_a_wish_waits_for_who_is_just_finishing(two: tuple[Connection, Connection]) -> None:
     one, other = two
     await jobs.enqueue(one, "walk", "dog")
     job = await take_one(one)
@@ -335,9 +325,7 @@ async def test_a_wish_meanwhile_does_not_hurry_what_failed_just_now(connection: 
     assert await rows(connection) == 0
 
 
-async def test_what_was_given_up_is_kept_for_people_and_later_forgotten(
-    connection: Connection,
-) -> None:
+async def test_what_was_given_up_is_kept_for_people_and_later_forgotten(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     assert await jobs.give_up(connection, await take_one(connection), NOW, "it bites")
     assert await take(connection, now=later(10**6)) == []

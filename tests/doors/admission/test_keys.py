@@ -77,11 +77,7 @@ async def test_what_the_request_says_of_its_host_is_not_signed_for(
     ids=lambda value: str(value)[:60],
 )
 async def test_what_is_refused(
-    base_url: str,
-    session: aiohttp.ClientSession,
-    path: str,
-    body: dict[str, str],
-    answer: tuple[int, str],
+    base_url: str, session: aiohttp.ClientSession, path: str, body: dict[str, str], answer: tuple[int, str]
 ) -> None:
     status, error, _ = await posted(session, base_url + path, body)
     assert (status, error["error"]["code"]) == answer

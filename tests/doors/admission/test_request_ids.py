@@ -134,10 +134,7 @@ async def test_without_its_database_what_is_told_is_in_the_log(
 ) -> None:
     log_to_stderr()
     await ctx.pool.close()
-    async with (
-        service(ctx) as url,
-        session.get(f"{url}/v1/check/{built.tokens['plain']}") as response,
-    ):
+    async with service(ctx) as url, session.get(f"{url}/v1/check/{built.tokens['plain']}") as response:
         request, error = response.headers[ID], (await response.json())["error"]
         assert response.status == 503
     written = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]

@@ -94,8 +94,7 @@ DAYS = (
         "too many pages were opened",
         lambda ctx: ctx,
         dict.fromkeys(
-            ("/boards/winners", "/token/TOKEN/holders", "/wallet/WALLET"),
-            (re.compile("Too fast"), _REPEATS),
+            ("/boards/winners", "/token/TOKEN/holders", "/wallet/WALLET"), (re.compile("Too fast"), _REPEATS)
         ),
         proves=True,
         settings=Settings(anon_per_minute=10**5, views_per_minute=1),

@@ -300,10 +300,7 @@ async def test_what_is_no_token_has_neither_cost_nor_outlook(reader: Reader, bui
 
 
 async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> None:
-    async with (
-        FaultyNode(rpc.url).running() as faulty,
-        context_for(faulty.url, built, pool) as shaky,
-    ):
+    async with FaultyNode(rpc.url).running() as faulty, context_for(faulty.url, built, pool) as shaky:
         await shaky.heads.refresh()
         # Trip 1 is two requests: it is bought, and no sell is told.
         faulty.fault, faulty.after = "all errors", 2

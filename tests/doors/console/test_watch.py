@@ -102,12 +102,7 @@ class Replay:
         monkeypatch.setattr(happenings, "replay_rule", self.replayed)
 
     async def replayed(
-        self,
-        connection: Connection,
-        contracts: Contracts,
-        watch: Watch,
-        after_s: int,
-        to: IndexedBlock,
+        self, connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
     ) -> ReplayResult:
         self.asked += 1
         # Backwards from the head: the newest first.

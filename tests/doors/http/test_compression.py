@@ -25,14 +25,7 @@ async def raw() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/token/TOKEN",
-        "/status",
-        "/nowhere",
-        "/t/TOKEN/card.svg",
-        "/v1/check/TOKEN/proof",
-        "/v1/openapi.json",
-    ],
+    ["/token/TOKEN", "/status", "/nowhere", "/t/TOKEN/card.svg", "/v1/check/TOKEN/proof", "/v1/openapi.json"],
 )
 async def test_what_is_long_is_sent_as_the_client_reads_it(
     house: House, raw: aiohttp.ClientSession, built: Built, path: str

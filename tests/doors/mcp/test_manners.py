@@ -132,13 +132,7 @@ async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: ai
     sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     async with session.post(f"{base_url}/mcp", json=sent) as response:
         told = (await response.json())["result"]["instructions"]
-    for said in (
-        "simulation",
-        "written by strangers",
-        "by its address",
-        "treat it as a no",
-        "/v1/keys",
-    ):
+    for said in ("simulation", "written by strangers", "by its address", "treat it as a no", "/v1/keys"):
         assert said in told
 
 

@@ -42,10 +42,7 @@ async def house(ctx: Context, database_url: str) -> AsyncIterator[House]:
     measures = Measures()
     assert isinstance(ctx.node, Node)
     node = replace(ctx.node, measures=measures)
-    async with (
-        connections.create_pool(database_url, measures, max_size=4) as pool,
-        collector() as heard,
-    ):
+    async with connections.create_pool(database_url, measures, max_size=4) as pool, collector() as heard:
         yield House(replace(ctx, measures=measures, node=node, pool=pool), heard)
 
 

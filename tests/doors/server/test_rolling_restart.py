@@ -246,11 +246,7 @@ async def test_without_a_database_it_says_why_and_ends(environment: dict[str, st
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "roundtrip", "serve", "--processes", "2"),
-        env={
-            **environment,
-            "ROUNDTRIP_PORT": "0",
-            "ROUNDTRIP_DATABASE_URL": "postgresql://127.0.0.1:1/none",
-        },
+        env={**environment, "ROUNDTRIP_PORT": "0", "ROUNDTRIP_DATABASE_URL": "postgresql://127.0.0.1:1/none"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )

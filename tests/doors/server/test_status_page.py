@@ -121,10 +121,7 @@ async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built
     measures = Measures()
     node = replace(indexed.node, measures=measures)  # type: ignore[type-var]
     ctx = replace(random_context(indexed, Clock()), measures=measures, node=node)
-    async with (
-        service(ctx, SETTINGS) as url,
-        aiohttp.ClientSession() as caller,
-    ):
+    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession() as caller:
         assert "check token not yet not yet 0 0" in await page(url)
         for path in (built.tokens["plain"], built.tokens["plain"], "0x12"):
             async with caller.get(f"{url}/v1/check/{path}") as response:

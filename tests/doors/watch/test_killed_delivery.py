@@ -72,10 +72,7 @@ async def shop(
     ):
         targets = (somebody.at, telegram.at)
         settings = Settings(
-            secret_key=KEY,
-            webhook_loopback=targets,
-            telegram_token=telegram.token,
-            telegram_url=telegram.url,
+            secret_key=KEY, webhook_loopback=targets, telegram_token=telegram.token, telegram_url=telegram.url
         )
         ours = {
             "ROUNDTRIP_VAR": str(tmp_path),

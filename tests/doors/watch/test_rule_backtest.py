@@ -49,12 +49,7 @@ class Tape:
     """Of each of its statements."""
 
     async def replayed(
-        self,
-        connection: Connection,
-        contracts: Contracts,
-        watch: Watch,
-        after_s: int,
-        to: IndexedBlock,
+        self, connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
     ) -> ReplayResult:
         self.watch, self.span = watch, (after_s, to)
         self.limit = await connection.fetchval("SHOW statement_timeout")

@@ -197,10 +197,7 @@ async def test_a_rule_stands_is_given_again_and_is_dropped(me: Caller) -> None:
         "follows": [],
     }
     dropped = await me.told("delete_rule", id=made["id"])
-    assert dropped == {
-        "text": f"Rule {made['id']} is deleted: it raises no more alerts.",
-        "id": made["id"],
-    }
+    assert dropped == {"text": f"Rule {made['id']} is deleted: it raises no more alerts.", "id": made["id"]}
     assert (await me.told("list_rules"))["rules"] == []
     assert (await me.came("delete_rule", id=made["id"])).code == "bad_input"
     assert (await me.told("create_rule", rule=made["rule"]))["id"] > made["id"]

@@ -103,11 +103,7 @@ async def test_every_cell_is_what_a_wallet_meets(
         snapshot = rpc.call("evm_snapshot")
         pass_s(rpc, since_s + probe.delay_s)
         fill = wallet.sell(token, "weth", FEE_PIPS, bought.received_raw)
-        assert (fill.ok, fill.sold_raw, fill.back_raw) == (
-            True,
-            cell.outcome.sold_raw,
-            cell.outcome.back_raw,
-        )
+        assert (fill.ok, fill.sold_raw, fill.back_raw) == (True, cell.outcome.sold_raw, cell.outcome.back_raw)
         assert rpc.call("evm_revert", snapshot)
         compared += 1
     assert compared == 3

@@ -112,8 +112,7 @@ async def test_a_token_in_a_v4_pool(holding: Holding) -> None:
     held.one_by_one(held.buy(one, ETH), held.buy(two, ETH), held.sell(one, MILLION))
     assert held.balance(stage.contracts["v4PoolManager"]) == held.in_pools() > 0
     await holding.says(
-        held,
-        whole(held) | {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)},
+        held, whole(held) | {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
     )
 
 

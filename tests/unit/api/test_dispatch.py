@@ -344,11 +344,7 @@ async def test_past_the_limit_nothing_runs(house: House) -> None:
     assert len(ran) == 3
     assert (reply.status, error_in(reply.body)[0]) == (429, "rate_limited")
     assert isinstance(reply.error, LimitReached)
-    assert reply.headers == {
-        "x-ratelimit-limit": "3",
-        "x-ratelimit-remaining": "0",
-        "retry-after": "60",
-    }
+    assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": "0", "retry-after": "60"}
 
 
 @pytest.mark.parametrize("counts", ["day", "never"])
@@ -434,13 +430,7 @@ async def test_a_refusal_counts_where_the_callers_own_runs_are_the_reason(
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [
-        {"times": 1},
-        {"address": 5},
-        {"address": None},
-        {"address": "x", "times": "1"},
-    ],
+    "raw", [{"times": 1}, {"address": 5}, {"address": None}, {"address": "x", "times": "1"}]
 )
 @pytest.mark.parametrize("code", ["bad_input", "bad_address"])
 async def test_parameters_that_do_not_fit_have_the_operations_code(

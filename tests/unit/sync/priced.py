@@ -4,10 +4,7 @@ from math import isqrt
 
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
-from support.told_blocks import (
-    Q96,
-    v3_swap,
-)
+from support.told_blocks import Q96, v3_swap
 
 
 def at_usd(dollars: int) -> int:

@@ -58,10 +58,7 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "token0()": (amm_v3, "TOKEN0"),
     "token1()": (amm_v3, "TOKEN1"),
     "fee()": (amm_v3, "FEE"),
-    "quoteExactInputSingle((address,address,uint256,uint24,uint160))": (
-        amm_v3,
-        "QUOTE_EXACT_INPUT_SINGLE",
-    ),
+    "quoteExactInputSingle((address,address,uint256,uint24,uint160))": (amm_v3, "QUOTE_EXACT_INPUT_SINGLE"),
     "execute(bytes,bytes[],uint256)": (amm_v4, "EXECUTE"),
     "poolKeys(bytes25)": (amm_v4, "POOL_KEYS"),
     "approve(address,address,uint160,uint48)": (permit2, "APPROVE"),

@@ -190,12 +190,7 @@ def test_a_key_is_read_as_it_was_written(shape: Shape) -> None:
 
 @pytest.mark.parametrize(
     ("fee", "spacing", "hook"),
-    [
-        (2**24, 10, HOOK),
-        (500, 2**23, HOOK),
-        (500, -(2**23) - 1, HOOK),
-        (500, 10, address(2**160)),
-    ],
+    [(2**24, 10, HOOK), (500, 2**23, HOOK), (500, -(2**23) - 1, HOOK), (500, 10, address(2**160))],
 )
 def test_a_key_too_wide_makes_no_pool_though_its_hash_is_right(fee: int, spacing: int, hook: Address) -> None:
     words = [int(LOW, 16), int(HIGH, 16), fee, spacing % 2**256, int(hook, 16)]

@@ -144,12 +144,7 @@ def test_a_pool_with_the_launchpads_hook_is_the_launchpads_and_no_other() -> Non
 
 @pytest.mark.parametrize(
     ("contracts", "hook"),
-    [
-        (CONTRACTS, ZERO_ADDRESS),
-        (CONTRACTS, HOOK),
-        (NO_LAUNCHPAD, ZERO_ADDRESS),
-        (NO_LAUNCHPAD, HOOK),
-    ],
+    [(CONTRACTS, ZERO_ADDRESS), (CONTRACTS, HOOK), (NO_LAUNCHPAD, ZERO_ADDRESS), (NO_LAUNCHPAD, HOOK)],
     ids=["no hook", "a hook", "no launchpad and no hook", "no launchpad and a hook"],
 )
 def test_a_pool_that_is_not_the_launchpads_is_listed_once(contracts: Contracts, hook: Address) -> None:

@@ -36,9 +36,7 @@ def _blocking(build: Callable[P, Call[T]]) -> "Callable[Concatenate[Client, P], 
     return method
 
 
-def _awaited(
-    build: Callable[P, Call[T]],
-) -> "Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]":
+def _awaited(build: Callable[P, Call[T]]) -> "Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]":
     """The same to await."""
 
     async def method(client: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -182,9 +182,7 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
         by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
     return {
         str(status): {
-            "description": " ".join(
-                (_REASONS[status], *(f"{code}: {MEANINGS[code]}." for code in codes)),
-            ),
+            "description": " ".join((_REASONS[status], *(f"{code}: {MEANINGS[code]}." for code in codes))),
             "headers": {
                 **_build_headers(limits, required=status == 429),
                 **_build_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),

@@ -149,10 +149,6 @@ async def send_malformed(malformed: MalformedMessage, send: Send) -> None:
     """Answers with the JSON-RPC error."""
     error = {"code": malformed.code, "message": malformed.message}
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": malformed.id, "error": error})
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        NO_STORE,
-    ]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), NO_STORE]
     await send({"type": "http.response.start", "status": malformed.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -101,11 +101,7 @@ class SharedAnswers:
         return key in self._flights if answer is None else not answer.is_absence
 
     async def get(
-        self,
-        key: str,
-        make: MakeAnswer,
-        asker: FlightCaller | None = NOBODY,
-        size: Callable[[], int] = int,
+        self, key: str, make: MakeAnswer, asker: FlightCaller | None = NOBODY, size: Callable[[], int] = int
     ) -> tuple[SharedAnswer, bool]:
         """The answer, and whether it is a hit: it was stored, or an earlier caller's run returned it.
         ``asker``: the caller who waits for a place; None: the run takes none of the shared places. ``size``:

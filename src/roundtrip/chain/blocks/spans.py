@@ -196,9 +196,7 @@ def no_logs(error: RpcError, blocks: int) -> NodeFault:
 
 
 async def check_answers(
-    logs: Sequence[Answer],
-    blocks: Sequence[Answer],
-    numbers: Sequence[int] | None,
+    logs: Sequence[Answer], blocks: Sequence[Answer], numbers: Sequence[int] | None
 ) -> list[BlockRead]:
     """Decodes and checks the answers to a span's calls. ``logs``: lists that together hold all logs of the
     span. ``numbers``: of the blocks; None: not checked. Sends nothing, and gives the event loop a turn after

@@ -29,13 +29,7 @@ from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 
-__all__ = [
-    "NoArchive",
-    "TokenCreation",
-    "contract_address",
-    "find_creation",
-    "find_first_block",
-]
+__all__ = ["NoArchive", "TokenCreation", "contract_address", "find_creation", "find_first_block"]
 
 PROBES = 16
 """States requested in one trip."""

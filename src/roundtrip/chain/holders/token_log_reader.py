@@ -119,10 +119,7 @@ class TokenLogReader:
     def __init__(self, sources: LogSources, first: int, last: int) -> None:
         self._sources, self._first, self._last = sources, first, last
         self._manager = sources.contracts.v4_pool_manager
-        self._emitters = {
-            sources.token,
-            *(at for at, sides in sources.venues.items() if is_contract(sides)),
-        }
+        self._emitters = {sources.token, *(at for at, sides in sources.venues.items() if is_contract(sides))}
         self._read = {
             (at, topic): read
             for at, sides in sources.venues.items()

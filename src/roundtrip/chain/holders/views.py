@@ -40,11 +40,7 @@ class Views:
 
 
 def view_calls(
-    token: Address,
-    wallets: Sequence[Address],
-    unknown: Sequence[Address],
-    pinned: BlockRef,
-    gas_limit: int,
+    token: Address, wallets: Sequence[Address], unknown: Sequence[Address], pinned: BlockRef, gas_limit: int
 ) -> list[list[RpcCall]]:
     """The reads in batches: the chain and the codes of ``unknown``, then the supply and the balances of
     ``wallets``. No call may use more than ``gas_limit``. The token's answers are in batches of their own:

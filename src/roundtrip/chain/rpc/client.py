@@ -360,9 +360,7 @@ async def send_each(
     return _raise_unless_faults(outcomes)
 
 
-def _raise_unless_faults(
-    outcomes: Sequence[list[Answer] | BaseException],
-) -> list[list[Answer] | NodeFault]:
+def _raise_unless_faults(outcomes: Sequence[list[Answer] | BaseException]) -> list[list[Answer] | NodeFault]:
     """The answers or the fault of each batch. Raises the first exception that is not a NodeFault."""
     answers: list[list[Answer] | NodeFault] = []
     for outcome in outcomes:

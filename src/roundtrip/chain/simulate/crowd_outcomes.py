@@ -6,14 +6,7 @@ from typing import Literal
 import msgspec
 
 from roundtrip.domain.base.events import CurveTraded, Swapped
-from roundtrip.domain.check.evidence import (
-    CellOutcome,
-    CrowdSale,
-    CrowdWallet,
-    Missing,
-    RefusedCall,
-    Sold,
-)
+from roundtrip.domain.check.evidence import CellOutcome, CrowdSale, CrowdWallet, Missing, RefusedCall, Sold
 from roundtrip.venues import abi
 from roundtrip.venues.base import Log
 

@@ -262,11 +262,7 @@ def sell_calls(trader: CrowdTrader, amount_raw: int) -> tuple[Call, ...]:
 
 def _quote_read(trader: CrowdTrader, moment: str) -> SimulatedStep:
     return quote_read(
-        f"{trader.label}-{moment}",
-        trader.place,
-        trader.setting,
-        trader.environment,
-        trader.wallet.wallet,
+        f"{trader.label}-{moment}", trader.place, trader.setting, trader.environment, trader.wallet.wallet
     )
 
 

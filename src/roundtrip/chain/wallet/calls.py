@@ -394,9 +394,7 @@ def after_plan(
         else (SimulatedStep("sweep", environment.reader, sweep, limit),)
     )
     after = replace(
-        after,
-        steps=(*sweep_steps, *after.steps),
-        balances=(*after.balances, *_later_balance(wallet_calls)),
+        after, steps=(*sweep_steps, *after.steps), balances=(*after.balances, *_later_balance(wallet_calls))
     )
     return Plan(environment, (first, *opened, after, *rest))
 

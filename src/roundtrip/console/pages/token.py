@@ -36,12 +36,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
 from .holder_ties import draw_ties
-from .token_facts import (
-    MOST_FACTS,
-    NOTHING_STORED,
-    TokenFact,
-    list_facts,
-)
+from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, list_facts
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}

@@ -47,11 +47,7 @@ def unproven(missing: Missing) -> str:
 
 
 def sentence(
-    code: str,
-    index: int | None,
-    evidence: Evidence,
-    readings: tuple[VenueReading, ...],
-    policy: Policy,
+    code: str, index: int | None, evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> str:
     """The sentence for a proven verdict; where venues decided, also the pools that were left out."""
     if code == "no_contract":
@@ -69,11 +65,7 @@ def sentence(
 
 
 def _venue_sentence(
-    code: str,
-    index: int | None,
-    evidence: Evidence,
-    readings: tuple[VenueReading, ...],
-    policy: Policy,
+    code: str, index: int | None, evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> str:
     if code == "no_pool":
         return _closed_text(evidence, policy) or NO_POOL

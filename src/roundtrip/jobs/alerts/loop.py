@@ -182,12 +182,7 @@ class AlertLoop:
     # --- new facts ---------------------------------------------------------------------------------
 
     async def _alert_next(
-        self,
-        connection: Connection,
-        index: RuleIndex,
-        after: IndexedBlock,
-        last: IndexedBlock,
-        now: datetime,
+        self, connection: Connection, index: RuleIndex, after: IndexedBlock, last: IndexedBlock, now: datetime
     ) -> IndexedBlock:
         """Writes alerts for the next blocks after ``after``; returns the last block it covered."""
         to = await alert_cursor.block_after(connection, after, self._most_blocks, last)

@@ -280,10 +280,7 @@ class Worker(Generic[C]):
                     await jobs.postpone(connection, job, run_at, text)
         except Exception as database_error:
             log.warning(
-                "recording a failure failed",
-                kind=job.kind,
-                key=job.key,
-                error=describe_error(database_error),
+                "recording a failure failed", kind=job.kind, key=job.key, error=describe_error(database_error)
             )
 
     async def _keep_renewing(self, kind: JobKind[C], job: Job) -> None:

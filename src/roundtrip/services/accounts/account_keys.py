@@ -9,6 +9,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.accounts import accounts as accounts_store
 
@@ -21,13 +22,10 @@ _MOST_ID = 2**63 - 1
 class ListedKeys(msgspec.Struct, frozen=True, rename="camel"):
     """The keys of the account."""
 
-    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
-    most_live: Annotated[int, msgspec.Meta(description="Live keys that an account may have.")]
-    live: Annotated[list[OwnKey], msgspec.Meta(description="Live keys, the oldest first.")]
-    revoked: Annotated[
-        list[OwnKey],
-        msgspec.Meta(description=f"Revoked keys, the last revoked first, {MOST_REVOKED} at most."),
-    ]
+    text: Annotated[str, says("The answer in plain sentences.")]
+    most_live: Annotated[int, says("Live keys that an account may have.")]
+    live: Annotated[list[OwnKey], says("Live keys, the oldest first.")]
+    revoked: Annotated[list[OwnKey], says(f"Revoked keys, the last revoked first, {MOST_REVOKED} at most.")]
 
 
 class RevokeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,8 +39,8 @@ class RevokeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RevokedKey(msgspec.Struct, frozen=True, rename="camel"):
     """A key that is revoked now."""
 
-    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
-    key: Annotated[OwnKey, msgspec.Meta(description="The key.")]
+    text: Annotated[str, says("The answer in plain sentences.")]
+    key: Annotated[OwnKey, says("The key.")]
 
 
 async def list_keys(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[ListedKeys]:

@@ -21,6 +21,7 @@ from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.issue_key import Limits, present_limits
 from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block, why_none
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import USDG_DECIMALS
 from roundtrip.store.accounts import credits as credits_store
@@ -48,48 +49,40 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
     """The limits of a key if its wallet holds enough of the service's own token."""
 
-    per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
-    per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
-    min: Annotated[int, msgspec.Meta(description="Whole tokens that the wallet must hold at least.")]
-    live: Annotated[
-        bool,
-        msgspec.Meta(description="Whether that token exists yet; until then the limits apply to no key."),
-    ]
+    per_minute: Annotated[int, says("Calls a minute.")]
+    per_day: Annotated[int, says("Calls a day; the day begins at 00:00 UTC.")]
+    min: Annotated[int, says("Whole tokens that the wallet must hold at least.")]
+    live: Annotated[bool, says("Whether that token exists yet; until then the limits apply to no key.")]
 
 
 class Pay(msgspec.Struct, frozen=True, rename="camel"):
     """How to pay for calls."""
 
-    pay_to: Annotated[str, msgspec.Meta(description="Address that payments go to.")]
-    asset: Annotated[str, msgspec.Meta(description="Address of the token to pay in.")]
-    symbol: Annotated[str, msgspec.Meta(description="Symbol of that token.")]
-    calls_per_usdg: Annotated[int, msgspec.Meta(description="Calls that one whole usdg buys.")]
-    how: Annotated[str, msgspec.Meta(description="How to pay, step by step.")]
+    pay_to: Annotated[str, says("Address that payments go to.")]
+    asset: Annotated[str, says("Address of the token to pay in.")]
+    symbol: Annotated[str, says("Symbol of that token.")]
+    calls_per_usdg: Annotated[int, says("Calls that one whole usdg buys.")]
+    how: Annotated[str, says("How to pay, step by step.")]
 
 
 class CreditsStatus(msgspec.Struct, frozen=True):
     """What an account has paid for, and how it pays."""
 
-    open: Annotated[bool, msgspec.Meta(description="Whether the service takes payments.")]
-    balance: Annotated[
-        int, msgspec.Meta(description="Paid calls that are left, for use after the day's limit.")
-    ]
-    free: Annotated[Limits, msgspec.Meta(description="The limits that every key has without paying.")]
+    open: Annotated[bool, says("Whether the service takes payments.")]
+    balance: Annotated[int, says("Paid calls that are left, for use after the day's limit.")]
+    free: Annotated[Limits, says("The limits that every key has without paying.")]
     holders: Annotated[
-        HolderLimits,
-        msgspec.Meta(
-            description="The limits of a key if its wallet holds enough of the service's own token."
-        ),
+        HolderLimits, says("The limits of a key if its wallet holds enough of the service's own token.")
     ]
-    pay: Annotated[Pay | None, msgspec.Meta(description="How to pay. null: the service takes no payments.")]
+    pay: Annotated[Pay | None, says("How to pay. null: the service takes no payments.")]
 
 
 class Redeemed(msgspec.Struct, frozen=True):
     """A payment that was credited."""
 
-    credited: Annotated[int, msgspec.Meta(description="Calls that the payment bought.")]
-    usdg: Annotated[str, msgspec.Meta(description="The amount paid, in usdg, a decimal number.")]
-    balance: Annotated[int, msgspec.Meta(description="Paid calls that are left, these included.")]
+    credited: Annotated[int, says("Calls that the payment bought.")]
+    usdg: Annotated[str, says("The amount paid, in usdg, a decimal number.")]
+    balance: Annotated[int, says("Paid calls that are left, these included.")]
 
 
 def present_payments(payments: Payments, usdg: Address) -> Pay:

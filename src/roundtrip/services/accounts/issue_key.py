@@ -26,6 +26,7 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.database import accounts, allowance_of
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.wallet_params import WalletParams, read_address
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
@@ -60,20 +61,20 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         # The length is checked after invisible characters are removed.
         msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL}, description="Your name for this key."),
     ] = ""
-    agent: Annotated[
-        bool, msgspec.Meta(description="true: the account is a program and gets the agent tag on the league.")
-    ] = False
+    agent: Annotated[bool, says("true: the account is a program and gets the agent tag on the league.")] = (
+        False
+    )
     name: Annotated[
         Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
-        msgspec.Meta(
-            description="The agent's name on the league: at most 24 Latin letters, digits and spaces. "
+        says(
+            "The agent's name on the league: at most 24 Latin letters, digits and spaces. "
             "Used only if agent is true; left out: no name."
         ),
     ] = None
     claim: Annotated[
         Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$")] | None,
-        msgspec.Meta(
-            description="The claim that came with the claimMessage you signed; left out if you signed "
+        says(
+            "The claim that came with the claimMessage you signed; left out if you signed "
             "message. Required for a contract wallet whose signature other people can read before you send "
             "it, such as a Safe, and for a wallet that is not deployed yet."
         ),
@@ -124,24 +125,19 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
 
     message: Annotated[
         str,
-        msgspec.Meta(
-            description="The text to sign, unchanged and with every line break. Valid for ten minutes from "
+        says(
+            "The text to sign, unchanged and with every line break. Valid for ten minutes from "
             "its Issued At; asking again within that minute returns the same text. A contract wallet "
             "whose signature other people can read before you send it, such as a Safe, signs claimMessage "
             "instead; so does a wallet that is not deployed yet."
         ),
     ]
-    sign: Annotated[
-        Literal["personal_sign"], msgspec.Meta(description="The wallet method that signs the message.")
-    ]
-    claim: Annotated[
-        str,
-        msgspec.Meta(description="A random value that only you know. Keep it secret until you have the key."),
-    ]
+    sign: Annotated[Literal["personal_sign"], says("The wallet method that signs the message.")]
+    claim: Annotated[str, says("A random value that only you know. Keep it secret until you have the key.")]
     claim_message: Annotated[
         str,
-        msgspec.Meta(
-            description="The text to sign instead of message, and to send with claim, for a contract wallet "
+        says(
+            "The text to sign instead of message, and to send with claim, for a contract wallet "
             "(EIP-1271) whose signature other people can read before you send it, such as a Safe, and for "
             "a wallet that is not deployed yet. Any other wallet may sign it too. Each request returns a "
             "new one, valid as long as message."
@@ -152,27 +148,25 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
 class MiteNamed(msgspec.Struct, frozen=True):
     """An account."""
 
-    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
-    wallet: Annotated[str, msgspec.Meta(description="The account's wallet.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
+    designation: Annotated[str, says("The account's public name.")]
+    wallet: Annotated[str, says("The account's wallet.")]
+    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
 
 
 class Limits(msgspec.Struct, frozen=True, rename="camel"):
     """The call limits of an account, all its keys together."""
 
-    per_minute: Annotated[int, msgspec.Meta(description="Calls a minute.")]
-    per_day: Annotated[int, msgspec.Meta(description="Calls a day; the day begins at 00:00 UTC.")]
+    per_minute: Annotated[int, says("Calls a minute.")]
+    per_day: Annotated[int, says("Calls a day; the day begins at 00:00 UTC.")]
 
 
 class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
     """A new key."""
 
-    key: Annotated[
-        str, msgspec.Meta(description="The API key. Store it: this answer is the only one that shows it.")
-    ]
-    shown_once: Annotated[Literal[True], msgspec.Meta(description="Always true: the key is not shown again.")]
-    mite: Annotated[MiteNamed, msgspec.Meta(description="The account that the key belongs to.")]
-    limits: Annotated[Limits, msgspec.Meta(description="How often the account may call.")]
+    key: Annotated[str, says("The API key. Store it: this answer is the only one that shows it.")]
+    shown_once: Annotated[Literal[True], says("Always true: the key is not shown again.")]
+    mite: Annotated[MiteNamed, says("The account that the key belongs to.")]
+    limits: Annotated[Limits, says("How often the account may call.")]
 
 
 def present_account(account: Account) -> MiteNamed:

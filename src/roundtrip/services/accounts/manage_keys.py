@@ -10,6 +10,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
@@ -28,11 +29,11 @@ _DAYS = 14
 class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
     """A key, without its secret part."""
 
-    id: Annotated[int, msgspec.Meta(description="Id of the key.")]
-    start: Annotated[str, msgspec.Meta(description="The first eight characters of the key.")]
-    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: it has none.")]
-    made_at: Annotated[datetime, msgspec.Meta(description="When it was made.")]
-    revoked_at: Annotated[datetime | None, msgspec.Meta(description="When it was revoked. null: it is live.")]
+    id: Annotated[int, says("Id of the key.")]
+    start: Annotated[str, says("The first eight characters of the key.")]
+    label: Annotated[str, says("As its owner wrote it; empty: it has none.")]
+    made_at: Annotated[datetime, says("When it was made.")]
+    revoked_at: Annotated[datetime | None, says("When it was revoked. null: it is live.")]
 
 
 class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,7 +42,7 @@ class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
     id: int
     began_at: datetime
     ends_at: datetime
-    is_this: Annotated[bool, msgspec.Meta(description="Whether this request came with it.")]
+    is_this: Annotated[bool, says("Whether this request came with it.")]
 
 
 class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,11 +51,9 @@ class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     wallet: str
     most_live: int
-    live: Annotated[list[OwnKey], msgspec.Meta(description="The oldest first.")]
-    revoked: Annotated[
-        list[OwnKey], msgspec.Meta(description=f"The last revoked first, {MOST_REVOKED} at most.")
-    ]
-    sessions: Annotated[list[OwnSession], msgspec.Meta(description="The newest first; those that are live.")]
+    live: Annotated[list[OwnKey], says("The oldest first.")]
+    revoked: Annotated[list[OwnKey], says(f"The last revoked first, {MOST_REVOKED} at most.")]
+    sessions: Annotated[list[OwnSession], says("The newest first; those that are live.")]
 
 
 class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,9 +67,7 @@ class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NewKey(msgspec.Struct, frozen=True, rename="camel"):
     """A new key."""
 
-    key: Annotated[
-        str, msgspec.Meta(description="The key. Keep it: this answer is the only one that shows it.")
-    ]
+    key: Annotated[str, says("The key. Keep it: this answer is the only one that shows it.")]
     label: str
 
 
@@ -98,7 +95,7 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     """How much the account asked, all its keys and sessions together."""
 
     text: AnswerText
-    days: Annotated[list[DayCalls], msgspec.Meta(description="The oldest first, today the last.")]
+    days: Annotated[list[DayCalls], says("The oldest first, today the last.")]
 
 
 async def own_keys(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[OwnKeys]:

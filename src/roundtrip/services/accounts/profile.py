@@ -9,6 +9,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.keys import MOST_LIVE
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
@@ -22,53 +23,43 @@ from .issue_key import Limits, present_limits
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
     """A live key, without its secret part."""
 
-    start: Annotated[str, msgspec.Meta(description="The key's first eight characters.")]
-    label: Annotated[str, msgspec.Meta(description="The label its owner gave it; empty: none.")]
-    made_at: Annotated[datetime, msgspec.Meta(description="When the key was made.")]
+    start: Annotated[str, says("The key's first eight characters.")]
+    label: Annotated[str, says("The label its owner gave it; empty: none.")]
+    made_at: Annotated[datetime, says("When the key was made.")]
 
 
 class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     """The account of the key that the request was made with."""
 
     text: AnswerText
-    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
-    wallet: Annotated[str, msgspec.Meta(description="The account's wallet.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
-    agent_name: Annotated[str | None, msgspec.Meta(description="The agent's name. null: it has none.")]
-    level: Annotated[
-        int, msgspec.Meta(description="Level by flags that proved right: 1 + floor(log2(1 + proved)).")
-    ]
+    designation: Annotated[str, says("The account's public name.")]
+    wallet: Annotated[str, says("The account's wallet.")]
+    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    agent_name: Annotated[str | None, says("The agent's name. null: it has none.")]
+    level: Annotated[int, says("Level by flags that proved right: 1 + floor(log2(1 + proved)).")]
     accuracy: Annotated[
-        float | None,
-        msgspec.Meta(description="proved divided by decided, 0 to 1. null: none of its flags is decided."),
+        float | None, says("proved divided by decided, 0 to 1. null: none of its flags is decided.")
     ]
-    proved: Annotated[int, msgspec.Meta(description="Flags of the account on tokens that proved right.")]
-    decided: Annotated[int, msgspec.Meta(description="Flags of the account that proved right or wrong.")]
+    proved: Annotated[int, says("Flags of the account on tokens that proved right.")]
+    decided: Annotated[int, says("Flags of the account that proved right or wrong.")]
     base_rate: Annotated[
         float | None,
-        msgspec.Meta(
-            description="The same share for tokens drawn at random, one for each flag. null: none of "
+        says(
+            "The same share for tokens drawn at random, one for each flag. null: none of "
             "its flags is decided."
         ),
     ]
     ahead_of_chance: Annotated[
         bool | None,
-        msgspec.Meta(
-            description="Whether its flags are right more often than luck explains. null: there is no "
-            "base rate."
-        ),
+        says("Whether its flags are right more often than luck explains. null: there is no base rate."),
     ]
-    limits: Annotated[Limits, msgspec.Meta(description="How often the account may call.")]
-    used_today: Annotated[
-        int, msgspec.Meta(description="Calls of all its keys today (UTC) that count against the day.")
-    ]
-    remaining_today: Annotated[int, msgspec.Meta(description="Calls left today before the day's limit.")]
-    credits: Annotated[
-        int, msgspec.Meta(description="Paid calls that are left, for use after the day's limit.")
-    ]
-    made_at: Annotated[datetime, msgspec.Meta(description="When the account made its first key.")]
-    live_keys: Annotated[int, msgspec.Meta(description=f"Its live keys, at most {MOST_LIVE}.")]
-    keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
+    limits: Annotated[Limits, says("How often the account may call.")]
+    used_today: Annotated[int, says("Calls of all its keys today (UTC) that count against the day.")]
+    remaining_today: Annotated[int, says("Calls left today before the day's limit.")]
+    credits: Annotated[int, says("Paid calls that are left, for use after the day's limit.")]
+    made_at: Annotated[datetime, says("When the account made its first key.")]
+    live_keys: Annotated[int, says(f"Its live keys, at most {MOST_LIVE}.")]
+    keys: Annotated[list[KeyListed], says("Its live keys, the oldest first.")]
 
 
 async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyMite]:

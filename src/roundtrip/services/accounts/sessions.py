@@ -9,6 +9,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
@@ -31,7 +32,7 @@ MOST_SESSIONS = 10
 class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
     """A new session."""
 
-    session: Annotated[str, msgspec.Meta(description="The cookie's value. It is secret.")]
+    session: Annotated[str, says("The cookie's value. It is secret.")]
     mite: MiteNamed
     ends_at: datetime
 

@@ -19,6 +19,7 @@ from roundtrip.domain.market.chain_stats import (
 )
 from roundtrip.domain.market.moving import WINDOW_S
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.store.index import vitals
 
@@ -28,8 +29,8 @@ WEI_PER_GWEI = 10**9
 class FollowedSince(msgspec.Struct, frozen=True, rename="camel"):
     """Since when the chain is followed. What was traded before is not known."""
 
-    block: Annotated[int, msgspec.Meta(description="First block that was read in full.")]
-    time: Annotated[datetime, msgspec.Meta(description="Time of that block, or of one shortly after it.")]
+    block: Annotated[int, says("First block that was read in full.")]
+    time: Annotated[datetime, says("Time of that block, or of one shortly after it.")]
 
 
 class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
@@ -37,52 +38,40 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
 
     block_time_ms: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Average milliseconds between the newest hundred blocks, long pauses left out. "
-            "null: not known."
+        says(
+            "Average milliseconds between the newest hundred blocks, long pauses left out. null: not known."
         ),
     ]
     gas_price_wei: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="Price of a unit of gas in the newest block, in wei. null: the node did not answer."
-        ),
+        str | None, says("Price of a unit of gas in the newest block, in wei. null: the node did not answer.")
     ]
-    gas_price_gwei: Annotated[
-        float | None, msgspec.Meta(description="The same price in gwei. null: the node did not answer.")
-    ]
-    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
-    launches_last_hour: Annotated[
-        int, msgspec.Meta(description="Tokens launched on a launchpad in the hour before blockTime.")
-    ]
+    gas_price_gwei: Annotated[float | None, says("The same price in gwei. null: the node did not answer.")]
+    eth_usd: Annotated[float | None, says("Dollars for one eth. null: not known.")]
+    launches_last_hour: Annotated[int, says("Tokens launched on a launchpad in the hour before blockTime.")]
     graduations_last_day: Annotated[
         int,
-        msgspec.Meta(
-            description="Curves that became a pool in the day before blockTime. Launches straight into "
+        says(
+            "Curves that became a pool in the day before blockTime. Launches straight into "
             "a pool have no curve."
         ),
     ]
     trades_per_minute: Annotated[
         float | None,
-        msgspec.Meta(
-            description="Buys and sells a minute over the ten minutes before blockTime, or over the "
+        says(
+            "Buys and sells a minute over the ten minutes before blockTime, or over the "
             "part that was followed. null: less than a minute was followed."
         ),
     ]
     blocks_behind: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Blocks that the index is behind the chain. null: not known, or the node is "
-            "far behind the index."
+        says(
+            "Blocks that the index is behind the chain. null: not known, or the node is far behind the index."
         ),
     ]
     seconds_behind: Annotated[
-        int | None,
-        msgspec.Meta(description="Seconds that the index is behind the chain. null: as blocksBehind."),
+        int | None, says("Seconds that the index is behind the chain. null: as blocksBehind.")
     ]
-    followed_from: Annotated[
-        FollowedSince, msgspec.Meta(description="Where the index begins; earlier trades are not known.")
-    ]
+    followed_from: Annotated[FollowedSince, says("Where the index begins; earlier trades are not known.")]
 
 
 async def chain_vitals(ctx: Context, params: Nothing) -> UseCaseAnswer[ChainVitals]:

@@ -9,6 +9,7 @@ from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check.curve import raised_bps
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -38,71 +39,59 @@ TRADED_WITHIN_S = 86_400
 BUYS_WITHIN_S = 600
 _ETH_DECIMALS, _USDG_DECIMALS = 18, 6
 
-Bps = Annotated[int, msgspec.Meta(description="In hundredths of a percent.")]
+Bps = Annotated[int, says("In hundredths of a percent.")]
 
 
 class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it, and how that wallet's launches went, this one counted."""
 
-    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
+    address: Annotated[str, says("The deployer's wallet.")]
     launches: Annotated[
-        int,
-        msgspec.Meta(description="Launches of that wallet, this one included; counted up to the newest 200."),
+        int, says("Launches of that wallet, this one included; counted up to the newest 200.")
     ]
-    graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
-    sold_own: Annotated[
-        int, msgspec.Meta(description="Launches of those where it sold half or more of what it had bought.")
-    ]
-    sold: Annotated[bool, msgspec.Meta(description="Whether this launch is one of them.")]
+    graduated: Annotated[int, says("Launches of those that became a pool.")]
+    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
+    sold: Annotated[bool, says("Whether this launch is one of them.")]
 
 
 class CurveFilling(msgspec.Struct, frozen=True, rename="camel"):
     """A launch on its curve."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token on the curve.")]
-    curve: Annotated[str, msgspec.Meta(description="The curve's address.")]
-    quote: Annotated[
-        str, msgspec.Meta(description="What the curve is paid in: eth, weth, usdg or a token's address.")
-    ]
+    token: Annotated[TokenNamed, says("The token on the curve.")]
+    curve: Annotated[str, says("The curve's address.")]
+    quote: Annotated[str, says("What the curve is paid in: eth, weth, usdg or a token's address.")]
     fill_bps: Annotated[
         int,
-        msgspec.Meta(
-            description="How full the curve is, in hundredths of a percent. 10000: sold out, its pool "
-            "is not open yet."
-        ),
+        says("How full the curve is, in hundredths of a percent. 10000: sold out, its pool is not open yet."),
     ]
     raised: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What the curve has raised, in whole units of the quote. null: the quote's "
+        says(
+            "What the curve has raised, in whole units of the quote. null: the quote's "
             "decimals are not known."
         ),
     ]
     threshold: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What it must raise to graduate, in whole units of the quote. null: the "
+        says(
+            "What it must raise to graduate, in whole units of the quote. null: the "
             "quote's decimals are not known."
         ),
     ]
-    raised_raw: Annotated[str, msgspec.Meta(description="What the curve has raised, in base units.")]
-    threshold_raw: Annotated[str, msgspec.Meta(description="What it must raise to graduate, in base units.")]
-    buys: Annotated[int, msgspec.Meta(description="Buys in the last ten minutes.")]
-    buyers: Annotated[int, msgspec.Meta(description="Wallets that made those buys.")]
-    launched_at: Annotated[datetime, msgspec.Meta(description="When the token was launched.")]
-    age_s: Annotated[int, msgspec.Meta(description="Seconds since the launch.")]
-    last_trade_at: Annotated[
-        datetime | None, msgspec.Meta(description="When it was last traded. null: never.")
-    ]
-    deployer: Annotated[
-        LaunchDeployer, msgspec.Meta(description="The wallet that launched it, with its record.")
-    ]
+    raised_raw: Annotated[str, says("What the curve has raised, in base units.")]
+    threshold_raw: Annotated[str, says("What it must raise to graduate, in base units.")]
+    buys: Annotated[int, says("Buys in the last ten minutes.")]
+    buyers: Annotated[int, says("Wallets that made those buys.")]
+    launched_at: Annotated[datetime, says("When the token was launched.")]
+    age_s: Annotated[int, says("Seconds since the launch.")]
+    last_trade_at: Annotated[datetime | None, says("When it was last traded. null: never.")]
+    deployer: Annotated[LaunchDeployer, says("The wallet that launched it, with its record.")]
 
 
 class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
     """The fullest curves that were launched or traded within a day, the fullest first."""
 
-    curves: Annotated[list[CurveFilling], msgspec.Meta(description="At most 20 curves, the fullest first.")]
+    curves: Annotated[list[CurveFilling], says("At most 20 curves, the fullest first.")]
 
 
 class GraduatingPage(msgspec.Struct, frozen=True, rename="camel"):

@@ -23,6 +23,7 @@ from roundtrip.domain.market.moving import (
 )
 from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -44,71 +45,54 @@ _NAMED = 3
 class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
     """The newest check of a token, less than an hour old. Level unknown is to be treated as a no."""
 
-    code: Annotated[CodeText, msgspec.Meta(description="Verdict code of the check.")]
-    level: Annotated[LevelText, msgspec.Meta(description="Verdict level; treat unknown as a no.")]
-    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
-    age_s: Annotated[int, msgspec.Meta(description="Seconds since the check.")]
+    code: Annotated[CodeText, says("Verdict code of the check.")]
+    level: Annotated[LevelText, says("Verdict level; treat unknown as a no.")]
+    checked_at: Annotated[datetime, says("When the check was made.")]
+    age_s: Annotated[int, says("Seconds since the check.")]
 
 
 class Moving(msgspec.Struct, frozen=True, rename="camel"):
     """Money and wallets that came into one token in the window, over all its pools and its curve."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    token: Annotated[TokenNamed, says("The token.")]
     launchpad: Annotated[
         bool,
-        msgspec.Meta(
-            description="true: most of its money went to the launchpad's own curve or pool, so it is "
+        says(
+            "true: most of its money went to the launchpad's own curve or pool, so it is "
             "listed without a check. false: listed by its check."
         ),
     ]
-    venue: Annotated[VenueKind, msgspec.Meta(description="Kind of venue that took most of the money.")]
-    net_in_eth: Annotated[float, msgspec.Meta(description="Buys minus sells, in eth.")]
-    in_eth: Annotated[float, msgspec.Meta(description="Worth of its buys, in eth.")]
-    out_eth: Annotated[float, msgspec.Meta(description="Worth of its sells, in eth.")]
-    in_usd: Annotated[
-        float | None,
-        msgspec.Meta(description="Worth of its buys, in dollars. null: not known for all of them."),
-    ]
-    buys: Annotated[int, msgspec.Meta(description="Number of buys.")]
-    sells: Annotated[int, msgspec.Meta(description="Number of sells.")]
-    buyers: Annotated[int, msgspec.Meta(description="Different wallets that bought.")]
-    sellers: Annotated[int, msgspec.Meta(description="Different wallets that sold.")]
+    venue: Annotated[VenueKind, says("Kind of venue that took most of the money.")]
+    net_in_eth: Annotated[float, says("Buys minus sells, in eth.")]
+    in_eth: Annotated[float, says("Worth of its buys, in eth.")]
+    out_eth: Annotated[float, says("Worth of its sells, in eth.")]
+    in_usd: Annotated[float | None, says("Worth of its buys, in dollars. null: not known for all of them.")]
+    buys: Annotated[int, says("Number of buys.")]
+    sells: Annotated[int, says("Number of sells.")]
+    buyers: Annotated[int, says("Different wallets that bought.")]
+    sellers: Annotated[int, says("Different wallets that sold.")]
     crowd: Annotated[
         int,
-        msgspec.Meta(
-            description="Estimate of different people among the buyers: wallets with one funder count "
+        says(
+            "Estimate of different people among the buyers: wallets with one funder count "
             "once; of new wallets with a funder that is new, an exchange or unknown, ten count "
             "as one."
         ),
     ]
     launched_at: Annotated[
-        datetime | None,
-        msgspec.Meta(description="When the launchpad launched it on a curve. null: it did not."),
+        datetime | None, says("When the launchpad launched it on a curve. null: it did not.")
     ]
-    opened_at: Annotated[
-        datetime, msgspec.Meta(description="When the oldest venue that it traded on opened.")
-    ]
-    check: Annotated[
-        TokenCheck | None, msgspec.Meta(description="Its newest check. null: none within the last hour.")
-    ]
+    opened_at: Annotated[datetime, says("When the oldest venue that it traded on opened.")]
+    check: Annotated[TokenCheck | None, says("Its newest check. null: none within the last hour.")]
 
 
 class MovingNow(IndexAnswer, frozen=True, rename="camel"):
     """Tokens with most money coming in over the last ten minutes, most money first."""
 
-    since: Annotated[
-        datetime,
-        msgspec.Meta(description="Start of the window: trades after this and up to blockTime count."),
-    ]
-    tokens: Annotated[
-        list[Moving], msgspec.Meta(description="At most 20 tokens, the largest net inflow first.")
-    ]
-    unproven: Annotated[
-        int, msgspec.Meta(description="Tokens left out because no simulated sell of them went through yet.")
-    ]
-    traps: Annotated[
-        int, msgspec.Meta(description="Tokens left out because their check says that they cannot be sold.")
-    ]
+    since: Annotated[datetime, says("Start of the window: trades after this and up to blockTime count.")]
+    tokens: Annotated[list[Moving], says("At most 20 tokens, the largest net inflow first.")]
+    unproven: Annotated[int, says("Tokens left out because no simulated sell of them went through yet.")]
+    traps: Annotated[int, says("Tokens left out because their check says that they cannot be sold.")]
 
 
 async def moving_now(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingNow]:

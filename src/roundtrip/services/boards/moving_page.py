@@ -21,14 +21,7 @@ from roundtrip.domain.market.moving import (
 )
 from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import (
-    Nothing,
-    TokenNamed,
-    eth,
-    present_token,
-    reading,
-    when,
-)
+from roundtrip.services.support.index_reader import Nothing, TokenNamed, eth, present_token, reading, when
 from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.market_figures import MarketDepth, PriceLine

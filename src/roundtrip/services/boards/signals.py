@@ -24,6 +24,7 @@ from roundtrip.domain.market.signals import (
     size,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -72,27 +73,20 @@ _NAMES: Mapping[Kind, str] = {
 class SignalSize(msgspec.Struct, frozen=True, rename="camel"):
     """How much it was within the hour; null where it does not apply or is not known."""
 
-    amount: Annotated[
-        str | None,
-        msgspec.Meta(description="Whole tokens, a decimal number. null: does not apply or not known."),
-    ]
+    amount: Annotated[str | None, says("Whole tokens, a decimal number. null: does not apply or not known.")]
     supply_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Share of the token's supply, in hundredths of a percent. null: does not apply "
-            "or not known."
-        ),
+        says("Share of the token's supply, in hundredths of a percent. null: does not apply or not known."),
     ]
     pool_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Share of the liquidity that the pool had before, in hundredths of a percent. "
+        says(
+            "Share of the liquidity that the pool had before, in hundredths of a percent. "
             "null: does not apply or not known."
         ),
     ]
     eth: Annotated[
-        float | None,
-        msgspec.Meta(description="What it brought or took out, in eth. null: does not apply or not known."),
+        float | None, says("What it brought or took out, in eth. null: does not apply or not known.")
     ]
 
 
@@ -101,31 +95,27 @@ class Signal(msgspec.Struct, frozen=True, rename="camel"):
 
     kind: Annotated[
         Kind,
-        msgspec.Meta(
-            description="What happened. insider_sold, insider_moved: a wallet behind the launch sold "
+        says(
+            "What happened. insider_sold, insider_moved: a wallet behind the launch sold "
             "or moved tokens; liquidity_left: liquidity was taken out; serial_launcher: a "
             "serial deployer launched again; large_burn: tokens were burned."
         ),
     ]
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token that it happened to.")]
-    wallet: Annotated[str, msgspec.Meta(description="The wallet that did it.")]
-    other: Annotated[
-        str | None, msgspec.Meta(description="The wallet that got the tokens. null: none, or several.")
-    ]
-    recipients: Annotated[
-        int | None, msgspec.Meta(description="Number of wallets that got the tokens. null: none did.")
-    ]
-    size: Annotated[SignalSize, msgspec.Meta(description="How much it was within the hour.")]
-    tx: Annotated[str, msgspec.Meta(description="Its largest transaction.")]
-    block: Annotated[int, msgspec.Meta(description="Block of that transaction.")]
-    time: Annotated[datetime, msgspec.Meta(description="Time of that block.")]
+    token: Annotated[TokenNamed, says("The token that it happened to.")]
+    wallet: Annotated[str, says("The wallet that did it.")]
+    other: Annotated[str | None, says("The wallet that got the tokens. null: none, or several.")]
+    recipients: Annotated[int | None, says("Number of wallets that got the tokens. null: none did.")]
+    size: Annotated[SignalSize, says("How much it was within the hour.")]
+    tx: Annotated[str, says("Its largest transaction.")]
+    block: Annotated[int, says("Block of that transaction.")]
+    time: Annotated[datetime, says("Time of that block.")]
     text: Sentence
 
 
 class Signals(IndexAnswer, frozen=True, rename="camel"):
     """Odd things of the last hour, the newest first; where there are many, the largest of each kind."""
 
-    signals: Annotated[list[Signal], msgspec.Meta(description="At most 50 signals, the newest first.")]
+    signals: Annotated[list[Signal], says("At most 50 signals, the newest first.")]
 
 
 @dataclass(frozen=True, slots=True)

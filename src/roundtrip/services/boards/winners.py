@@ -9,6 +9,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -44,32 +45,27 @@ _WALLETS = (
 class BestTrade(msgspec.Struct, frozen=True, rename="camel"):
     """The token that a wallet made most with, from its first buy until it had sold out."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    profit_eth: Annotated[float, msgspec.Meta(description="What it got minus what it spent, in eth.")]
-    spent_eth: Annotated[float, msgspec.Meta(description="What it paid for the token, in eth.")]
-    multiple: Annotated[
-        float | None, msgspec.Meta(description="What it got divided by what it spent. null: it paid nothing.")
-    ]
-    closed_at: Annotated[datetime, msgspec.Meta(description="When it had sold all of it.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    profit_eth: Annotated[float, says("What it got minus what it spent, in eth.")]
+    spent_eth: Annotated[float, says("What it paid for the token, in eth.")]
+    multiple: Annotated[float | None, says("What it got divided by what it spent. null: it paid nothing.")]
+    closed_at: Annotated[datetime, says("When it had sold all of it.")]
 
 
 class WinnerRow(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet, by what it closed in the last 24 hours."""
 
-    rank: Annotated[int, msgspec.Meta(description="Place on the board; 1 made the most profit.")]
-    wallet: Annotated[str, msgspec.Meta(description="The wallet.")]
-    profit_eth: Annotated[
-        float, msgspec.Meta(description="Profit of everything it closed, losses subtracted, in eth.")
-    ]
-    spent_eth: Annotated[float, msgspec.Meta(description="What it had paid for that, in eth.")]
+    rank: Annotated[int, says("Place on the board; 1 made the most profit.")]
+    wallet: Annotated[str, says("The wallet.")]
+    profit_eth: Annotated[float, says("Profit of everything it closed, losses subtracted, in eth.")]
+    spent_eth: Annotated[float, says("What it had paid for that, in eth.")]
     return_multiple: Annotated[
-        float | None,
-        msgspec.Meta(description="What it got divided by what it spent. null: it spent nothing."),
+        float | None, says("What it got divided by what it spent. null: it spent nothing.")
     ]
-    closed: Annotated[int, msgspec.Meta(description="Tokens that count and that it sold out of.")]
-    won: Annotated[int, msgspec.Meta(description="How many of those closed with a profit.")]
+    closed: Annotated[int, says("Tokens that count and that it sold out of.")]
+    won: Annotated[int, says("How many of those closed with a profit.")]
     win_rate: Annotated[float, msgspec.Meta(description="won divided by closed, 0 to 1.", ge=0, le=1)]
-    best: Annotated[BestTrade, msgspec.Meta(description="The token that it made most with.")]
+    best: Annotated[BestTrade, says("The token that it made most with.")]
 
 
 class Winners(IndexAnswer, frozen=True, rename="camel"):
@@ -78,9 +74,7 @@ class Winners(IndexAnswer, frozen=True, rename="camel"):
     age_s: Annotated[
         int, msgspec.Meta(description="Seconds between this count and the index's newest block.", ge=0)
     ]
-    rows: Annotated[
-        list[WinnerRow], msgspec.Meta(description="At most 50 wallets, the largest profit first.")
-    ]
+    rows: Annotated[list[WinnerRow], says("At most 50 wallets, the largest profit first.")]
 
 
 async def winners(ctx: Context, params: Nothing) -> UseCaseAnswer[Winners]:

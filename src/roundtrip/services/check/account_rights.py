@@ -307,10 +307,7 @@ def _look_plan(reader: Address, sell: OwnerProbeSell, contracts: tuple[Address, 
 
 
 def _read_contracts(
-    bought: BuyRoundResult,
-    search: _Search,
-    look: Plan,
-    answers: Mapping[str, msgspec.Raw | RpcError],
+    bought: BuyRoundResult, search: _Search, look: Plan, answers: Mapping[str, msgspec.Raw | RpcError]
 ) -> tuple[tuple[_Contract, ...], tuple[RightsGap, ...]]:
     """The addresses with code, and who may decide in each: its owner, else accounts in its storage."""
     if not search.contracts:

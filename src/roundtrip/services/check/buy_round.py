@@ -16,11 +16,7 @@ from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys, venue_amounts
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
-from roundtrip.chain.simulate.request import (
-    GAS_POOL_SPENT,
-    Plan,
-    Results,
-)
+from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, Results
 from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
@@ -60,21 +56,8 @@ from .crowd import (
     recall_wallets,
 )
 from .facts import SIDE_SIZES, ask_facts_in_parts, plan_facts, side_results
-from .number_passing import (
-    PassedNumbers,
-    control_copies,
-    find_block_gaps,
-    find_copies,
-    strange_contracts,
-)
-from .session import (
-    BlockGaps,
-    CheckSession,
-    PlanResult,
-    Reads,
-    VenueTrial,
-    choose_venues,
-)
+from .number_passing import PassedNumbers, control_copies, find_block_gaps, find_copies, strange_contracts
+from .session import BlockGaps, CheckSession, PlanResult, Reads, VenueTrial, choose_venues
 
 Role = Literal["token", "weth", "usdg"]
 

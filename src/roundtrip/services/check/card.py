@@ -16,16 +16,14 @@ from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import Risk, list_risks
+from roundtrip.services.support.answer_fields import says
 
 from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
 from .schema import at
 
-Share = Annotated[int | None, msgspec.Meta(description="Hundredths of a percent; null: not known.")]
+Share = Annotated[int | None, says("Hundredths of a percent; null: not known.")]
 
-Gas = Annotated[
-    str | None,
-    msgspec.Meta(description="At the block's base fee, in eth and dollars. null: not measured."),
-]
+Gas = Annotated[str | None, says("At the block's base fee, in eth and dollars. null: not measured.")]
 
 
 class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,7 +58,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
 
     block: int
     block_at: datetime
-    deep: Annotated[bool, msgspec.Meta(description="What its owner may call was tried, and real holders.")]
+    deep: Annotated[bool, says("What its owner may call was tried, and real holders.")]
     cost: CostAnswer | None
     sold_bps: Share
     grid: CheckGrid

@@ -271,10 +271,7 @@ def pool_gas(run: CheckSession) -> int:
 
 
 def quote_crowd_buys(
-    run: CheckSession,
-    trial: VenueTrial,
-    launch: AnyLaunch | Missing | None,
-    wallets: tuple[CrowdWallet, ...],
+    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, wallets: tuple[CrowdWallet, ...]
 ) -> CrowdBuys | None:
     """What each wallet's buys bring, by the venue's formula and by what of the main buy arrived. None where
     the formula does not explain the main buy: then the buys are to be measured."""

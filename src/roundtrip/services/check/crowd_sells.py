@@ -50,10 +50,7 @@ class CrowdSells:
 
 
 def choose_sellers(
-    run: CheckSession,
-    trial: VenueTrial,
-    launch: AnyLaunch | Missing | None,
-    main: CompletedBuy,
+    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
 ) -> CrowdSells | Missing:
     """The smallest wallets, as many as the venue's depth and a simulation's gas allow. A token that shrinks
     while it is held leaves each a smaller part to sell. Missing where the crowd's buys are not known."""
@@ -236,12 +233,7 @@ def _pairs(sells: CrowdSells) -> Iterator[tuple[Member, MemberBuys]]:
 
 
 def _is_short(
-    run: CheckSession,
-    trial: VenueTrial,
-    member: Member,
-    buys: MemberBuys,
-    sells: CrowdSells,
-    result: Results,
+    run: CheckSession, trial: VenueTrial, member: Member, buys: MemberBuys, sells: CrowdSells, result: Results
 ) -> bool:
     """Whether a sell failed because the wallet got less than the venue's formula says."""
     trader = member_trader(run, trial.place, member.number, member.wallet)

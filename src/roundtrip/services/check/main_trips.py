@@ -129,11 +129,7 @@ def hand_over_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
 
 
 def read_cell(
-    run: CheckSession,
-    venue: VenueTrial,
-    probe: Probe,
-    result: PlanResult,
-    arrived_raw: int | None,
+    run: CheckSession, venue: VenueTrial, probe: Probe, result: PlanResult, arrived_raw: int | None
 ) -> ProbeCell:
     """The outcome of one trip. ``arrived_raw``: what the hand-over brought to the other wallet."""
     if isinstance(result, RefusedCall):

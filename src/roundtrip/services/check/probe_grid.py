@@ -32,6 +32,7 @@ from roundtrip.domain.check.price import quote_decimals
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
+from roundtrip.services.support.answer_fields import says
 
 Came = Literal["sells", "refused", "unknown"]
 
@@ -51,7 +52,7 @@ class GridTrade(msgspec.Struct, frozen=True, rename="camel"):
     got_back: str | None = None
     buy_gas: int | None = None
     sell_gas: int | None = None
-    failed_at: Annotated[str | None, msgspec.Meta(description="The refused step.")] = None
+    failed_at: Annotated[str | None, says("The refused step.")] = None
 
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +66,7 @@ class GridCell(msgspec.Struct, frozen=True, rename="camel"):
     came: Came
     level: Level
     loss_bps: int | None
-    why: Annotated[str | None, msgspec.Meta(description="Of what did not sell; a stranger's words.")]
+    why: Annotated[str | None, says("Of what did not sell; a stranger's words.")]
     trade: GridTrade
     among: str | None = None
     impact_bps: int | None = None
@@ -75,7 +76,7 @@ class GridRow(msgspec.Struct, frozen=True, rename="camel"):
     """One way to buy and sell, after each delay."""
 
     label: str
-    cells: Annotated[list[GridCell | None], msgspec.Meta(description="By delaysS; null: not tried.")]
+    cells: Annotated[list[GridCell | None], says("By delaysS; null: not tried.")]
 
 
 class CheckGrid(msgspec.Struct, frozen=True, rename="camel"):

@@ -81,11 +81,7 @@ class Claim:
         )
         inputs = self.inputs
         candidates = Candidates(
-            inputs.venues,
-            inputs.others,
-            evidence.left_out,
-            evidence.candidates_complete,
-            inputs.other_pools,
+            inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete, inputs.other_pools
         )
         return CheckInputs(
             head,

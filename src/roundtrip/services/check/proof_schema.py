@@ -13,6 +13,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Verdict
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import WRITTEN
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues.base import Contracts
@@ -23,10 +24,10 @@ from .schema import VerdictAnswer
 class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One JSON-RPC request, as it was sent."""
 
-    jsonrpc: Annotated[str, msgspec.Meta(description="Protocol version, 2.0.")]
-    id: Annotated[int, msgspec.Meta(description="Id of the request within its batch.")]
-    method: Annotated[str, msgspec.Meta(description="JSON-RPC method.")]
-    params: Annotated[msgspec.Raw, msgspec.Meta(description="Parameters of the method, a list.")]
+    jsonrpc: Annotated[str, says("Protocol version, 2.0.")]
+    id: Annotated[int, says("Id of the request within its batch.")]
+    method: Annotated[str, says("JSON-RPC method.")]
+    params: Annotated[msgspec.Raw, says("Parameters of the method, a list.")]
 
 
 def _camel(name: str) -> str:
@@ -39,19 +40,19 @@ _CONTRACT = {"type": "string", "description": "Its address; several are separate
 class ProofBlock(msgspec.Struct, frozen=True):
     """The block that all of it was asked of."""
 
-    number: Annotated[int, msgspec.Meta(description="Block number.")]
-    hash: Annotated[str, msgspec.Meta(description="Block hash.")]
-    time: Annotated[datetime, msgspec.Meta(description="Block time.")]
+    number: Annotated[int, says("Block number.")]
+    hash: Annotated[str, says("Block hash.")]
+    time: Annotated[datetime, says("Block time.")]
 
 
 class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     """The newest check of a token: its evidence, and what was asked to have it."""
 
-    address: Annotated[str, msgspec.Meta(description="The token's address.")]
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[ProofBlock, msgspec.Meta(description="The block that the check ran on.")]
-    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
-    policy_version: Annotated[str, msgspec.Meta(description="Version of the rules that judged the evidence.")]
+    address: Annotated[str, says("The token's address.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[ProofBlock, says("The block that the check ran on.")]
+    checked_at: Annotated[datetime, says("When the check was made.")]
+    policy_version: Annotated[str, says("Version of the rules that judged the evidence.")]
     dialect: Annotated[
         str,
         msgspec.Meta(
@@ -61,17 +62,14 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     ]
     data_fee_wei: Annotated[
         int,
-        msgspec.Meta(
-            description="What the chain charged for the data of a call without any, in wei, by which gas "
+        says(
+            "What the chain charged for the data of a call without any, in wei, by which gas "
             "limits were raised; 0: nothing."
         ),
     ]
     gas_pool: Annotated[
         int | None,
-        msgspec.Meta(
-            description="The gas that the node gave all calls of one simulation, in which the requests fit; "
-            "null: any."
-        ),
+        says("The gas that the node gave all calls of one simulation, in which the requests fit; null: any."),
     ]
     contracts: Annotated[
         dict[str, str],
@@ -80,26 +78,18 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
             extra_json_schema={"properties": {_camel(field.name): _CONTRACT for field in fields(Contracts)}},
         ),
     ]
-    verdict: Annotated[VerdictAnswer, msgspec.Meta(description="The verdict that follows from the evidence.")]
+    verdict: Annotated[VerdictAnswer, says("The verdict that follows from the evidence.")]
     begun: Annotated[
         msgspec.Raw,
-        msgspec.Meta(
-            description="Inputs of the check: the randomness that its wallets were drawn from, and the "
-            "known venues."
-        ),
+        says("Inputs of the check: the randomness that its wallets were drawn from, and the known venues."),
     ]
     evidence: Annotated[
         msgspec.Raw,
-        msgspec.Meta(
-            description="The canonical document that the verdict is judged from. Reasons and texts in it: "
-            f"{WRITTEN}"
-        ),
+        says(f"The canonical document that the verdict is judged from. Reasons and texts in it: {WRITTEN}"),
     ]
     trips: Annotated[
         list[list[list[RpcRequest]]],
-        msgspec.Meta(
-            description="The JSON-RPC requests: for each round trip to the node, the batches sent together."
-        ),
+        says("The JSON-RPC requests: for each round trip to the node, the batches sent together."),
     ]
 
 

@@ -10,12 +10,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.policy import POLICY, Policy
-from roundtrip.domain.base.types import (
-    BPS,
-    BURN_ADDRESSES,
-    Address,
-    plain_decimal,
-)
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.buy_math import PIPS
 from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
@@ -37,6 +32,7 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
 from roundtrip.services.support.wallet_params import read_address
@@ -59,7 +55,7 @@ LevelText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args
 """A stored check's code and level: in a schema the closed lists, in Python the text that was stored."""
 Flags = Annotated[
     list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(FLAGS)})]],
-    msgspec.Meta(description="Worth knowing beside the verdict; empty: none."),
+    says("Worth knowing beside the verdict; empty: none."),
 ]
 
 
@@ -116,13 +112,8 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class VerdictAnswer(msgspec.Struct, frozen=True):
     """Code, level and a plain sentence."""
 
-    code: Annotated[
-        CheckCode,
-        msgspec.Meta(description="What decided. unproven means that the check could not find out."),
-    ]
-    level: Annotated[
-        Level, msgspec.Meta(description="How good that is. unknown is not a pass; treat it as a no.")
-    ]
+    code: Annotated[CheckCode, says("What decided. unproven means that the check could not find out.")]
+    level: Annotated[Level, says("How good that is. unknown is not a pass; treat it as a no.")]
     text: Sentence
 
 
@@ -133,54 +124,39 @@ class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
     name: Name
     decimals: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Decimals of a whole token. null: the contract gives none, or they could not be read."
-        ),
+        says("Decimals of a whole token. null: the contract gives none, or they could not be read."),
     ]
-    total_supply: Annotated[
-        str | None, msgspec.Meta(description="Supply in whole tokens, a decimal number. null: not known.")
-    ]
+    total_supply: Annotated[str | None, says("Supply in whole tokens, a decimal number. null: not known.")]
     owner: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="Owner that the contract names. null: it names none, or it could not be read."
-        ),
+        str | None, says("Owner that the contract names. null: it names none, or it could not be read.")
     ]
-    owner_renounced: Annotated[
-        bool | None,
-        msgspec.Meta(description="Whether the owner is a burn address. null: owner is null."),
-    ]
+    owner_renounced: Annotated[bool | None, says("Whether the owner is a burn address. null: owner is null.")]
 
 
 class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Where the judged trade went."""
 
-    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
-    quote: Annotated[
-        str,
-        msgspec.Meta(description="What the token is traded against: eth, weth, usdg or a token's address."),
-    ]
+    kind: Annotated[VenueKind, says("Kind of venue.")]
+    quote: Annotated[str, says("What the token is traded against: eth, weth, usdg or a token's address.")]
     pool_fee_bps: Annotated[
         float | None,
-        msgspec.Meta(
-            description="Share that the pool keeps of each swap, in hundredths of a percent, without what a "
+        says(
+            "Share that the pool keeps of each swap, in hundredths of a percent, without what a "
             "hook takes beyond it (feesBps has both). null: a hook sets it swap by swap, or it is not known."
         ),
     ]
-    dynamic_fee: Annotated[bool, msgspec.Meta(description="Whether a hook may set the fee swap by swap.")]
-    hook: Annotated[str | None, msgspec.Meta(description="Address of the pool's hook. null: it has none.")]
-    pool: Annotated[
-        str | None, msgspec.Meta(description="Address of the pool or curve. null: a v4 pool, see poolId.")
-    ]
-    pool_id: Annotated[str | None, msgspec.Meta(description="Id of a v4 pool. null: not a v4 pool.")]
-    pools_found: Annotated[int, msgspec.Meta(description="Pools of the token that were found.")]
+    dynamic_fee: Annotated[bool, says("Whether a hook may set the fee swap by swap.")]
+    hook: Annotated[str | None, says("Address of the pool's hook. null: it has none.")]
+    pool: Annotated[str | None, says("Address of the pool or curve. null: a v4 pool, see poolId.")]
+    pool_id: Annotated[str | None, says("Id of a v4 pool. null: not a v4 pool.")]
+    pools_found: Annotated[int, says("Pools of the token that were found.")]
 
 
 class PaidAnswer(msgspec.Struct, frozen=True):
     """What the simulated buy paid."""
 
-    amount: Annotated[str, msgspec.Meta(description="Amount in whole units of the asset, a decimal number.")]
-    asset: Annotated[str, msgspec.Meta(description="eth, usdg or a token's address.")]
+    amount: Annotated[str, says("Amount in whole units of the asset, a decimal number.")]
+    asset: Annotated[str, says("eth, usdg or a token's address.")]
 
 
 class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -188,39 +164,39 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     method: Annotated[
         Literal["simulated_trade", "curve_math", "pool_quote"],
-        msgspec.Meta(
-            description="simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and "
+        says(
+            "simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and "
             "the curve's verified formula for the sell. pool_quote: quoted both ways "
             "through the pool."
         ),
     ]
-    paid: Annotated[PaidAnswer, msgspec.Meta(description="What the buy paid.")]
+    paid: Annotated[PaidAnswer, says("What the buy paid.")]
     tokens_out: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Whole tokens that the buy brought, a decimal number. null: it brought none, "
+        says(
+            "Whole tokens that the buy brought, a decimal number. null: it brought none, "
             "or the decimals are not known."
         ),
     ]
     round_trip_loss_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Loss of buying and selling straight back, in hundredths of a percent of what "
+        says(
+            "Loss of buying and selling straight back, in hundredths of a percent of what "
             "was paid. null: not measured, for example because the sell did not go "
             "through."
         ),
     ]
     fees_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Measured fees and taxes, in hundredths of a percent; the snipe tax if that is "
+        says(
+            "Measured fees and taxes, in hundredths of a percent; the snipe tax if that is "
             "higher. null: not measured."
         ),
     ]
     price_impact_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How much worse the price is than for a small trade, in hundredths of a "
+        says(
+            "How much worse the price is than for a small trade, in hundredths of a "
             "percent. null: not measured."
         ),
     ]
@@ -231,23 +207,17 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class PriceAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Dollars, where a price is known."""
 
-    usd: Annotated[float | None, msgspec.Meta(description="Dollars for a whole token. null: not known.")]
-    market_cap_usd: Annotated[
-        float | None, msgspec.Meta(description="Price times total supply, in dollars. null: not known.")
-    ]
+    usd: Annotated[float | None, says("Dollars for a whole token. null: not known.")]
+    market_cap_usd: Annotated[float | None, says("Price times total supply, in dollars. null: not known.")]
 
 
 class DeployerAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it and how earlier launches went."""
 
-    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
-    launches: Annotated[
-        int, msgspec.Meta(description="Launches of that wallet; counted up to the newest 200.")
-    ]
-    graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
-    sold_own: Annotated[
-        int, msgspec.Meta(description="Launches of those where it sold half or more of what it had bought.")
-    ]
+    address: Annotated[str, says("The deployer's wallet.")]
+    launches: Annotated[int, says("Launches of that wallet; counted up to the newest 200.")]
+    graduated: Annotated[int, says("Launches of those that became a pool.")]
+    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
 
 
 class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -255,69 +225,57 @@ class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     phase: Annotated[
         Literal["curve", "graduated"],
-        msgspec.Meta(
-            description="curve: on its bonding curve, or between curve and pool. graduated: trades in "
-            "its pool."
-        ),
+        says("curve: on its bonding curve, or between curve and pool. graduated: trades in its pool."),
     ]
     curve_fill_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How full the curve is, in hundredths of a percent. null: it graduated, or not known."
-        ),
+        says("How full the curve is, in hundredths of a percent. null: it graduated, or not known."),
     ]
     buy_tax_bps: Annotated[
         int,
-        msgspec.Meta(
-            description="Everything taken of a buy, in hundredths of a percent: the launchpad's fee, "
+        says(
+            "Everything taken of a buy, in hundredths of a percent: the launchpad's fee, "
             "the creator's tax, the snipe tax."
         ),
     ]
     sell_tax_bps: Annotated[
         int,
-        msgspec.Meta(
-            description="Everything taken of a sell, in hundredths of a percent: the launchpad's fee "
+        says(
+            "Everything taken of a sell, in hundredths of a percent: the launchpad's fee "
             "and the creator's tax."
         ),
     ]
-    creator_tax_bps: Annotated[
-        int, msgspec.Meta(description="The creator's tax alone, in hundredths of a percent.")
-    ]
+    creator_tax_bps: Annotated[int, says("The creator's tax alone, in hundredths of a percent.")]
     deployer: Annotated[
-        DeployerAnswer | None,
-        msgspec.Meta(description="The wallet that launched it, with its record. null: not known."),
+        DeployerAnswer | None, says("The wallet that launched it, with its record. null: not known.")
     ]
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel"):
     """Whether a token can be bought and sold, and what a round trip costs."""
 
-    address: Annotated[str, msgspec.Meta(description="The token's address.")]
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    verdict: Annotated[VerdictAnswer, msgspec.Meta(description="What the check found.")]
+    address: Annotated[str, says("The token's address.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    verdict: Annotated[VerdictAnswer, says("What the check found.")]
     flags: Flags
-    token: Annotated[TokenAnswer, msgspec.Meta(description="What the token's contract says of itself.")]
+    token: Annotated[TokenAnswer, says("What the token's contract says of itself.")]
     venue: Annotated[
         VenueAnswer | None,
-        msgspec.Meta(
-            description="The pool or curve of the trade that decided. null: none was found, or, with code "
+        says(
+            "The pool or curve of the trade that decided. null: none was found, or, with code "
             "unproven, the check could not find out."
         ),
     ]
     trade: Annotated[
         TradeAnswer | None,
-        msgspec.Meta(
-            description="The simulated buy and sell. null: venue is null, or its price in eth is not known."
-        ),
+        says("The simulated buy and sell. null: venue is null, or its price in eth is not known."),
     ]
-    price: Annotated[PriceAnswer | None, msgspec.Meta(description="The token's price. null: venue is null.")]
+    price: Annotated[PriceAnswer | None, says("The token's price. null: venue is null.")]
     launchpad: Annotated[
         LaunchpadAnswer | None,
-        msgspec.Meta(
-            description="The token's launch. null: not launched on the launchpad, or that could not be read."
-        ),
+        says("The token's launch. null: not launched on the launchpad, or that could not be read."),
     ]
-    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
+    checked_at: Annotated[datetime, says("When the check was made.")]
 
 
 def at(now_s: float) -> datetime:

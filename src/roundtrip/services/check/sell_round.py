@@ -470,11 +470,7 @@ def _join(group: _Plans) -> Plan:
 
 
 def _read_venue(
-    run: CheckSession,
-    venues: list[VenueTrial],
-    number: int,
-    results: _SellResults,
-    crowds: _Crowds,
+    run: CheckSession, venues: list[VenueTrial], number: int, results: _SellResults, crowds: _Crowds
 ) -> VenueEvidence:
     venue = venues[number]
     evidence = VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.transfer_refusal)
@@ -506,11 +502,7 @@ def _read_venue(
 
 
 def _read_crowd(
-    run: CheckSession,
-    venue: VenueTrial,
-    number: int,
-    results: _SellResults,
-    crowds: _Crowds,
+    run: CheckSession, venue: VenueTrial, number: int, results: _SellResults, crowds: _Crowds
 ) -> Crowd | Missing | None:
     # Of equals the first are isolated: those that earlier checks have met.
     own = sorted((sell for sell in crowds if sell.venue == number), key=lambda sell: not sell.recalled)

@@ -28,6 +28,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
@@ -56,8 +57,8 @@ _FULL = {
 class FlagParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token, and what will become of it."""
 
-    token: Annotated[AddressText, msgspec.Meta(description="The token's address.")]
-    kind: Annotated[Kind, msgspec.Meta(description="What will become of it within seven days.")]
+    token: Annotated[AddressText, says("The token's address.")]
+    kind: Annotated[Kind, says("What will become of it within seven days.")]
 
     def address(self) -> Address:
         """The token, lower-cased. Raises CallerFault (bad_address)."""
@@ -71,9 +72,7 @@ class Flagged(msgspec.Struct, frozen=True, rename="camel"):
     id: int
     token: str
     kind: Kind
-    ends_at: Annotated[
-        datetime, msgspec.Meta(description="By the chain's clock: what comes later proves nothing.")
-    ]
+    ends_at: Annotated[datetime, says("By the chain's clock: what comes later proves nothing.")]
 
 
 class _CannotFlag(Exception):

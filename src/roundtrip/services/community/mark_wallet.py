@@ -10,6 +10,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import marks
@@ -27,8 +28,8 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-    mark: Annotated[Mark | None, msgspec.Meta(description="What you mark it as.")] = None
-    off: Annotated[bool, msgspec.Meta(description="true takes name and mark back.")] = False
+    mark: Annotated[Mark | None, says("What you mark it as.")] = None
+    off: Annotated[bool, says("true takes name and mark back.")] = False
 
     def parsed_name(self) -> str | None:
         """The name; None: none was given. Raises CallerFault (bad_input)."""
@@ -48,11 +49,9 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
 
     text: AnswerText
     address: str
-    name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
-    mark: Annotated[Mark | None, msgspec.Meta(description="null: you gave it none.")]
-    wallets: Annotated[
-        int, msgspec.Meta(description=f"How many wallets you named or marked, {MOST_MARKS} at most.")
-    ]
+    name: Annotated[str | None, says("As you call it; null: you gave it no name.")]
+    mark: Annotated[Mark | None, says("null: you gave it none.")]
+    wallets: Annotated[int, says(f"How many wallets you named or marked, {MOST_MARKS} at most.")]
 
 
 async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> UseCaseAnswer[Marked]:

@@ -9,6 +9,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed, eth, present_token, when
 from roundtrip.store.community import my_flags as store
 from roundtrip.store.community.my_flags import OwnFlag
@@ -27,28 +28,26 @@ class FlagKept(msgspec.Struct, frozen=True, rename="camel"):
     kind: Kind
     state: Annotated[
         State,
-        msgspec.Meta(
-            description="open: it waits; seen: it came true and has to stay so for a while; proved; failed: "
+        says(
+            "open: it waits; seen: it came true and has to stay so for a while; proved; failed: "
             "its week ended; void: its result could not be found out near its end; it counts for nothing."
         ),
     ]
-    flagged_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
-    ends_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
-    settled_at: Annotated[datetime | None, msgspec.Meta(description="null: it waits.")]
-    tx: Annotated[str | None, msgspec.Meta(description="The largest transaction of what proved it.")]
-    by: Annotated[str | None, msgspec.Meta(description="What proved it: price, liquidity or deployer.")]
-    paid_eth: Annotated[
-        float | None, msgspec.Meta(description="What a sell paid, where the price proved it.")
-    ]
+    flagged_at: Annotated[datetime, says("By the chain's clock.")]
+    ends_at: Annotated[datetime, says("By the chain's clock.")]
+    settled_at: Annotated[datetime | None, says("null: it waits.")]
+    tx: Annotated[str | None, says("The largest transaction of what proved it.")]
+    by: Annotated[str | None, says("What proved it: price, liquidity or deployer.")]
+    paid_eth: Annotated[float | None, says("What a sell paid, where the price proved it.")]
 
 
 class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
     """The account's flags, of one token or of all."""
 
-    waiting: Annotated[list[FlagKept], msgspec.Meta(description="The latest first.")]
-    settled: Annotated[list[FlagKept], msgspec.Meta(description=f"The last settled first, {SHOWN} at most.")]
-    open_now: Annotated[int, msgspec.Meta(description="Flags on any token that wait.")]
-    made_today: Annotated[int, msgspec.Meta(description="Made in this day of UTC.")]
+    waiting: Annotated[list[FlagKept], says("The latest first.")]
+    settled: Annotated[list[FlagKept], says(f"The last settled first, {SHOWN} at most.")]
+    open_now: Annotated[int, says("Flags on any token that wait.")]
+    made_today: Annotated[int, says("Made in this day of UTC.")]
     most_open: int
     most_a_day: int
 

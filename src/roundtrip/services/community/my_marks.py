@@ -10,6 +10,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.names import MarkSaid, NameSaid
@@ -25,8 +26,8 @@ class WalletSaid(msgspec.Struct, frozen=True, rename="camel"):
     """What enough people say of a wallet."""
 
     address: str
-    names: Annotated[list[NameSaid], msgspec.Meta(description="What most call it first; empty: no name.")]
-    marks: Annotated[list[MarkSaid], msgspec.Meta(description="What most mark it first; empty: no mark.")]
+    names: Annotated[list[NameSaid], says("What most call it first; empty: no name.")]
+    marks: Annotated[list[MarkSaid], says("What most mark it first; empty: no mark.")]
 
 
 class OwnMark(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,22 +36,22 @@ class OwnMark(msgspec.Struct, frozen=True, rename="camel"):
     address: str
     name: str | None
     mark: Mark | None
-    made_at: Annotated[datetime, msgspec.Meta(description="When it said so last.")]
+    made_at: Annotated[datetime, says("When it said so last.")]
 
 
 class OwnMarks(msgspec.Struct, frozen=True, rename="camel"):
     """What the account said of wallets."""
 
-    rows: Annotated[list[OwnMark], msgspec.Meta(description=f"What was said last first, {SHOWN} at most.")]
-    count: Annotated[int, msgspec.Meta(description="How many wallets it named or marked.")]
-    most: Annotated[int, msgspec.Meta(description="How many it can.")]
+    rows: Annotated[list[OwnMark], says(f"What was said last first, {SHOWN} at most.")]
+    count: Annotated[int, says("How many wallets it named or marked.")]
+    most: Annotated[int, says("How many it can.")]
 
 
 class OwnOfWallet(msgspec.Struct, frozen=True, rename="camel"):
     """What the account said of one wallet."""
 
-    own: Annotated[OwnMark | None, msgspec.Meta(description="null: nothing.")]
-    is_yours: Annotated[bool, msgspec.Meta(description="It is the account's own wallet.")]
+    own: Annotated[OwnMark | None, says("null: nothing.")]
+    is_yours: Annotated[bool, says("It is the account's own wallet.")]
 
 
 async def wallet_said(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletSaid]:

@@ -12,6 +12,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -40,8 +41,7 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of which token."""
 
     address: Annotated[
-        AddressText | None,
-        msgspec.Meta(description="The token's address. Left out: the latest flags of all tokens."),
+        AddressText | None, says("The token's address. Left out: the latest flags of all tokens.")
     ] = None
 
     def token(self) -> Address | None:
@@ -52,28 +52,19 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
     """The account that made a flag, with how its flags went so far."""
 
-    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
-    level: Annotated[
-        int, msgspec.Meta(description="Level by flags that proved right: 1 + floor(log2(1 + proved)).")
-    ]
-    proved: Annotated[int, msgspec.Meta(description="Its flags that proved right.")]
-    decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
-    accuracy: Annotated[
-        float | None, msgspec.Meta(description="proved divided by decided, 0 to 1. null: none is decided.")
-    ]
+    designation: Annotated[str, says("The account's public name.")]
+    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    level: Annotated[int, says("Level by flags that proved right: 1 + floor(log2(1 + proved)).")]
+    proved: Annotated[int, says("Its flags that proved right.")]
+    decided: Annotated[int, says("Its flags that proved right or wrong.")]
+    accuracy: Annotated[float | None, says("proved divided by decided, 0 to 1. null: none is decided.")]
     base_rate: Annotated[
         float | None,
-        msgspec.Meta(
-            description="The same share for tokens drawn at random, one for each flag. null: none is decided."
-        ),
+        says("The same share for tokens drawn at random, one for each flag. null: none is decided."),
     ]
     ahead_of_chance: Annotated[
         bool | None,
-        msgspec.Meta(
-            description="Whether its flags are right more often than luck explains. null: there is no "
-            "base rate."
-        ),
+        says("Whether its flags are right more often than luck explains. null: there is no base rate."),
     ]
 
 
@@ -82,62 +73,48 @@ class FlagReceipt(msgspec.Struct, frozen=True, rename="camel"):
 
     by: Annotated[
         By,
-        msgspec.Meta(
-            description="price: a sell of what 0.1 eth had bought. liquidity: half of it left the "
+        says(
+            "price: a sell of what 0.1 eth had bought. liquidity: half of it left the "
             "pool. deployer: the deployer sold half of what it held."
         ),
     ]
-    block: Annotated[int, msgspec.Meta(description="Block of the proof.")]
-    tx: Annotated[str | None, msgspec.Meta(description="Its largest transaction. null: proved by price.")]
-    paid_eth: Annotated[
-        float | None, msgspec.Meta(description="What that sell paid, in eth. null: not proved by price.")
-    ]
+    block: Annotated[int, says("Block of the proof.")]
+    tx: Annotated[str | None, says("Its largest transaction. null: proved by price.")]
+    paid_eth: Annotated[float | None, says("What that sell paid, in eth. null: not proved by price.")]
 
 
 class ProvenCall(msgspec.Struct, frozen=True, rename="camel"):
     """A flag that was proved right."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was flagged.")]
-    kind: Annotated[
-        Kind,
-        msgspec.Meta(description="Whether the flag says that the token runs (triples), drains or is dead."),
-    ]
-    mite: Annotated[CalledBy, msgspec.Meta(description="The account that made the flag.")]
-    flagged_at: Annotated[datetime, msgspec.Meta(description="When the flag was made, by the chain's clock.")]
-    proved_at: Annotated[datetime, msgspec.Meta(description="When it came true, by the chain's clock.")]
+    token: Annotated[TokenNamed, says("The token that was flagged.")]
+    kind: Annotated[Kind, says("Whether the flag says that the token runs (triples), drains or is dead.")]
+    mite: Annotated[CalledBy, says("The account that made the flag.")]
+    flagged_at: Annotated[datetime, says("When the flag was made, by the chain's clock.")]
+    proved_at: Annotated[datetime, says("When it came true, by the chain's clock.")]
     before_s: Annotated[int, msgspec.Meta(description="Seconds between the flag and its proof.", ge=0)]
-    receipt: Annotated[FlagReceipt, msgspec.Meta(description="What proved the flag.")]
+    receipt: Annotated[FlagReceipt, says("What proved the flag.")]
 
 
 class WaitingCall(msgspec.Struct, frozen=True, rename="camel"):
     """A flag that is neither proved nor over."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was flagged.")]
-    kind: Annotated[
-        Kind,
-        msgspec.Meta(description="Whether the flag says that the token runs (triples), drains or is dead."),
-    ]
-    mite: Annotated[CalledBy, msgspec.Meta(description="The account that made the flag.")]
-    flagged_at: Annotated[datetime, msgspec.Meta(description="When the flag was made, by the chain's clock.")]
+    token: Annotated[TokenNamed, says("The token that was flagged.")]
+    kind: Annotated[Kind, says("Whether the flag says that the token runs (triples), drains or is dead.")]
+    mite: Annotated[CalledBy, says("The account that made the flag.")]
+    flagged_at: Annotated[datetime, says("When the flag was made, by the chain's clock.")]
     ends_at: Annotated[
-        datetime,
-        msgspec.Meta(
-            description="When the flag counts as wrong unless it is proved before, by the chain's clock."
-        ),
+        datetime, says("When the flag counts as wrong unless it is proved before, by the chain's clock.")
     ]
 
 
 class ProvenCalls(IndexAnswer, frozen=True, rename="camel"):
     """Flags that were proved, the latest first; of one token also those that wait."""
 
-    rows: Annotated[
-        list[ProvenCall], msgspec.Meta(description="Flags that proved right, the latest first, at most 50.")
-    ]
+    rows: Annotated[list[ProvenCall], says("Flags that proved right, the latest first, at most 50.")]
     waiting: Annotated[
         list[WaitingCall],
-        msgspec.Meta(
-            description="With an address: its flags that are not decided yet, the latest first, at "
-            "most 50. Else empty."
+        says(
+            "With an address: its flags that are not decided yet, the latest first, at most 50. Else empty."
         ),
     ]
 

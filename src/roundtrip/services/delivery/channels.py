@@ -21,6 +21,7 @@ from roundtrip.services.accounts.database import accounts
 from roundtrip.services.delivery.telegram_link import link_code
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.services.watch import alert_rows
@@ -54,37 +55,32 @@ class ChannelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
     """An alert channel."""
 
-    id: Annotated[int, msgspec.Meta(description="The channel's id, for remove_channel.")]
-    kind: Annotated[_KIND, msgspec.Meta(description="Kind of channel.")]
+    id: Annotated[int, says("The channel's id, for remove_channel.")]
+    kind: Annotated[_KIND, says("Kind of channel.")]
     target: Annotated[
         str,
-        msgspec.Meta(
-            description="Where it sends. Webhook: the url's host and the start of its path, as the rest may "
+        says(
+            "Where it sends. Webhook: the url's host and the start of its path, as the rest may "
             f"be a secret. Discord: the url without its token. Telegram: the chat's name. {WRITTEN}"
         ),
     ]
     state: Annotated[
         Literal["live", "failing", "off"],
-        msgspec.Meta(
-            description="live: works. failing: the last try failed and is repeated. off: failed for "
+        says(
+            "live: works. failing: the last try failed and is repeated. off: failed for "
             "three days; nothing is sent until you set it again."
         ),
     ]
-    made_at: Annotated[datetime, msgspec.Meta(description="When the channel was made.")]
-    last_delivered_at: Annotated[
-        datetime | None, msgspec.Meta(description="When a message last arrived. null: never.")
-    ]
+    made_at: Annotated[datetime, says("When the channel was made.")]
+    last_delivered_at: Annotated[datetime | None, says("When a message last arrived. null: never.")]
     failing_since: Annotated[
-        datetime | None,
-        msgspec.Meta(description="First failure since a message last arrived. null: it works."),
+        datetime | None, says("First failure since a message last arrived. null: it works.")
     ]
-    last_error: Annotated[
-        str | None, msgspec.Meta(description="Error of the last try. null: the last try did not fail.")
-    ]
+    last_error: Annotated[str | None, says("Error of the last try. null: the last try did not fail.")]
     proven: Annotated[
         bool,
-        msgspec.Meta(
-            description="false: a webhook that never echoed the challenge; its host gets at most 60 "
+        says(
+            "false: a webhook that never echoed the challenge; its host gets at most 60 "
             "rows a minute, the rest waits."
         ),
     ]
@@ -93,11 +89,11 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
 class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
     """How to add a Telegram chat."""
 
-    bot: Annotated[str, msgspec.Meta(description="The bot's name.")]
+    bot: Annotated[str, says("The bot's name.")]
     link: Annotated[
         str,
-        msgspec.Meta(
-            description="Open it in Telegram and press start: that chat becomes a channel. Works once, "
+        says(
+            "Open it in Telegram and press start: that chat becomes a channel. Works once, "
             "within ten minutes."
         ),
     ]
@@ -107,13 +103,10 @@ class Channels(msgspec.Struct, frozen=True, rename="camel"):
     """The account's alert channels."""
 
     text: AnswerText
-    channels: Annotated[list[ChannelRow], msgspec.Meta(description="The channels, the oldest first.")]
+    channels: Annotated[list[ChannelRow], says("The channels, the oldest first.")]
     telegram: Annotated[
         TelegramLink | None,
-        msgspec.Meta(
-            description="How to add a Telegram chat. null: the service has no bot, or the bot does not "
-            "answer."
-        ),
+        says("How to add a Telegram chat. null: the service has no bot, or the bot does not answer."),
     ]
 
 
@@ -121,28 +114,24 @@ class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
     """A channel that was set."""
 
     text: AnswerText
-    channel: Annotated[ChannelRow, msgspec.Meta(description="The channel that was set.")]
+    channel: Annotated[ChannelRow, says("The channel that was set.")]
     secret: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Key of the deliveries' signatures. Store it: it is shown only once. null: a "
+        says(
+            "Key of the deliveries' signatures. Store it: it is shown only once. null: a "
             "Discord webhook: its deliveries are not signed."
         ),
     ]
-    shown_once: Annotated[
-        bool, msgspec.Meta(description="Whether the answer has a secret, which is shown only once.")
-    ]
-    replaced: Annotated[
-        bool, msgspec.Meta(description="true: the channel existed; its old secret is no longer valid.")
-    ]
+    shown_once: Annotated[bool, says("Whether the answer has a secret, which is shown only once.")]
+    replaced: Annotated[bool, says("true: the channel existed; its old secret is no longer valid.")]
 
 
 class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
     """A channel that was removed."""
 
     text: AnswerText
-    id: Annotated[int, msgspec.Meta(description="The channel's id.")]
-    removed: Annotated[bool, msgspec.Meta(description="false: it was removed before.")]
+    id: Annotated[int, says("The channel's id.")]
+    removed: Annotated[bool, says("false: it was removed before.")]
 
 
 def present_channel(channel: Channel) -> ChannelRow:

@@ -10,6 +10,7 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.watch.channels import ACTIVE, DeliveryState, State
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels, deliveries
 
@@ -40,8 +41,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
     next_at: datetime | None
     ended_at: datetime | None
     may_resend: Annotated[
-        bool,
-        msgspec.Meta(description="Whether it can be sent again: it does not wait, and its channel is on."),
+        bool, says("Whether it can be sent again: it does not wait, and its channel is on.")
     ]
 
 
@@ -49,7 +49,7 @@ class DeliveryLog(msgspec.Struct, frozen=True, rename="camel"):
     """The newest messages of an account."""
 
     text: str
-    rows: Annotated[list[DeliveryRow], msgspec.Meta(description=f"The newest first, {MOST_SHOWN} at most.")]
+    rows: Annotated[list[DeliveryRow], says(f"The newest first, {MOST_SHOWN} at most.")]
 
 
 class ResendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -134,10 +134,7 @@ async def _collect_launch(
     balances = await read_balances(ctx, book, at, source.supply_raw, (), meter)
     inputs = replace(inputs, supply_raw=balances.supply_raw, balances=balances.by_wallet)
     inputs, launch, large_buy = await _trace_launch(ctx, inputs, launch, (), balances, meter)
-    return replace(
-        _collect_record(ctx, source, at, inputs, launch, "reading"),
-        large_buy=large_buy,
-    )
+    return replace(_collect_record(ctx, source, at, inputs, launch, "reading"), large_buy=large_buy)
 
 
 # --- when it is read -------------------------------------------------------------------------------

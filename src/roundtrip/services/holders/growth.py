@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.holders.book import HolderBook
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import when
 
 from .findings import HolderRecord
@@ -24,12 +25,12 @@ class GrowthPoint(msgspec.Struct, frozen=True, rename="camel"):
     """The holders at the end of an hour, by the token's transfers. The last point is of the answer's
     block."""
 
-    time: Annotated[datetime, msgspec.Meta(description="The time that the point is of.")]
-    holders: Annotated[int, msgspec.Meta(description="Wallets that held some.")]
+    time: Annotated[datetime, says("The time that the point is of.")]
+    holders: Annotated[int, says("Wallets that held some.")]
     top10_bps: Annotated[
         Bps | None,
-        msgspec.Meta(
-            description="Share of the ten biggest wallets in what existed then, in hundredths of a percent. "
+        says(
+            "Share of the ten biggest wallets in what existed then, in hundredths of a percent. "
             "null: not known, or nothing existed."
         ),
     ] = msgspec.field(name="top10Bps")
@@ -38,20 +39,18 @@ class GrowthPoint(msgspec.Struct, frozen=True, rename="camel"):
 class HolderGrowth(OfHolders, frozen=True, rename="camel"):
     """How the number of holders and the share of the biggest ones changed."""
 
-    holders: Annotated[
-        int | None, msgspec.Meta(description="Wallets that hold some now. null: not every transfer was read.")
-    ]
+    holders: Annotated[int | None, says("Wallets that hold some now. null: not every transfer was read.")]
     growth: Annotated[
         Growth | None,
-        msgspec.Meta(
-            description="Change of the number of holders. null: transfers are missing, or the token's "
+        says(
+            "Change of the number of holders. null: transfers are missing, or the token's "
             "balances differ from them."
         ),
     ]
     points: Annotated[
         list[GrowthPoint],
-        msgspec.Meta(
-            description="The last seven days, the oldest first, from the token's first transfer on. Empty "
+        says(
+            "The last seven days, the oldest first, from the token's first transfer on. Empty "
             "where growth is null."
         ),
     ]

@@ -21,6 +21,7 @@ from roundtrip.services.holders.present import (
 from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import large_buy_text, smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import quote_token
 from roundtrip.store.index.tokens import Label
 
@@ -31,17 +32,10 @@ _READING_TTL_MS = 2000
 class SmartMoney(OfHolders, frozen=True, rename="camel"):
     """Wallets in profit on the winners list that bought the token and hold it."""
 
-    market_cap_usd: Annotated[
-        float | None, msgspec.Meta(description="Market cap now, in dollars. null: not known.")
-    ]
-    holding: Annotated[int | None, msgspec.Meta(description="Winners that hold the token. null: not known.")]
-    sold_out: Annotated[
-        int | None, msgspec.Meta(description="Winners that bought it and sold all of it. null: not known.")
-    ]
-    wallets: Annotated[
-        list[SmartWallet],
-        msgspec.Meta(description="Winners that hold it, at most 100, the nearest board first."),
-    ]
+    market_cap_usd: Annotated[float | None, says("Market cap now, in dollars. null: not known.")]
+    holding: Annotated[int | None, says("Winners that hold the token. null: not known.")]
+    sold_out: Annotated[int | None, says("Winners that bought it and sold all of it. null: not known.")]
+    wallets: Annotated[list[SmartWallet], says("Winners that hold it, at most 100, the nearest board first.")]
 
 
 async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[TokenHolders]:

@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
 from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
+from roundtrip.services.support.answer_fields import says
 
 from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from .present import MOST_LISTED, common_fields, launch_answer
@@ -36,43 +37,36 @@ _MOST_NAMED = 3
 class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that bought in the launch window."""
 
-    address: Annotated[str, msgspec.Meta(description="The wallet.")]
+    address: Annotated[str, says("The wallet.")]
     bought_bps: Annotated[
-        Bps,
-        msgspec.Meta(
-            description="What it bought in the window, in hundredths of a percent of the total supply."
-        ),
+        Bps, says("What it bought in the window, in hundredths of a percent of the total supply.")
     ]
     held_bps: Annotated[
         Bps | None,
-        msgspec.Meta(
-            description="What it holds now, in hundredths of a percent of the total supply. null: not "
-            "known yet."
-        ),
+        says("What it holds now, in hundredths of a percent of the total supply. null: not known yet."),
     ]
     sold_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How much it sold of all that ever reached it, in hundredths of a percent. "
-            "null: not known yet."
+        says(
+            "How much it sold of all that ever reached it, in hundredths of a percent. null: not known yet."
         ),
     ]
-    transaction: Annotated[str, msgspec.Meta(description="Its first buy.")]
+    transaction: Annotated[str, says("Its first buy.")]
     funder: Annotated[
         str | None,
-        msgspec.Meta(
-            description="The wallet that sent its first eth in a plain transfer. null: none or not "
+        says(
+            "The wallet that sent its first eth in a plain transfer. null: none or not "
             "known, see funderKnown."
         ),
     ]
     funder_known: Annotated[
         bool,
-        msgspec.Meta(
-            description="Where funder is null. true: no wallet sent its first eth in a plain transfer (a "
+        says(
+            "Where funder is null. true: no wallet sent its first eth in a plain transfer (a "
             "contract, bridge or exchange may have). false: it could not be found out."
         ),
     ]
-    tags: Annotated[list[Tag], msgspec.Meta(description="What is known of the wallet.")]
+    tags: Annotated[list[Tag], says("What is known of the wallet.")]
     purse: PurseNumber
 
 
@@ -80,31 +74,20 @@ class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
     """Launch buyers that belong together."""
 
     funder: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="The wallet that funded all of them. null: they share a transaction instead."
-        ),
+        str | None, says("The wallet that funded all of them. null: they share a transaction instead.")
     ]
-    same_transaction: Annotated[bool, msgspec.Meta(description="Whether one transaction filled all of them.")]
-    transaction: Annotated[
-        str | None, msgspec.Meta(description="That transaction. null: they share a funder instead.")
-    ]
-    is_bundle: Annotated[
-        bool, msgspec.Meta(description="Whether three or more of them share the funder or transaction.")
-    ]
-    count: Annotated[int, msgspec.Meta(description="Wallets in the group, listed or not.")]
-    wallets: Annotated[list[LaunchBuyer], msgspec.Meta(description="Its wallets, as far as they are listed.")]
+    same_transaction: Annotated[bool, says("Whether one transaction filled all of them.")]
+    transaction: Annotated[str | None, says("That transaction. null: they share a funder instead.")]
+    is_bundle: Annotated[bool, says("Whether three or more of them share the funder or transaction.")]
+    count: Annotated[int, says("Wallets in the group, listed or not.")]
+    wallets: Annotated[list[LaunchBuyer], says("Its wallets, as far as they are listed.")]
     bought_bps: Annotated[
-        Bps,
-        msgspec.Meta(
-            description="What the group bought in the window, in hundredths of a percent of the total supply."
-        ),
+        Bps, says("What the group bought in the window, in hundredths of a percent of the total supply.")
     ]
     held_bps: Annotated[
         Bps | None,
-        msgspec.Meta(
-            description="What the group holds now, in hundredths of a percent of the total supply. "
-            "null: not known yet."
+        says(
+            "What the group holds now, in hundredths of a percent of the total supply. null: not known yet."
         ),
     ]
 
@@ -112,38 +95,21 @@ class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
 class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     """Who bought a token in its launch window, grouped by funder and transaction."""
 
-    launch: Annotated[
-        LaunchTime | None, msgspec.Meta(description="The launch. null: not known, or there was none.")
-    ]
+    launch: Annotated[LaunchTime | None, says("The launch. null: not known, or there was none.")]
     buyers: Annotated[
-        int | None,
-        msgspec.Meta(
-            description="Wallets that bought in the window, the deployer included. null: not known."
-        ),
+        int | None, says("Wallets that bought in the window, the deployer included. null: not known.")
     ]
     bought_bps: Annotated[
-        Bps | None,
-        msgspec.Meta(
-            description="What they bought, in hundredths of a percent of the total supply. null: not known."
-        ),
+        Bps | None, says("What they bought, in hundredths of a percent of the total supply. null: not known.")
     ]
     held_bps: Annotated[
         Bps | None,
-        msgspec.Meta(
-            description="What they hold now, in hundredths of a percent of the total supply. null: not "
-            "known yet."
-        ),
+        says("What they hold now, in hundredths of a percent of the total supply. null: not known yet."),
     ]
-    groups: Annotated[
-        list[LaunchGroup], msgspec.Meta(description="Buyers that belong together: bundles first, then pairs.")
-    ]
-    others: Annotated[
-        list[LaunchBuyer], msgspec.Meta(description="Buyers without a known tie to another launch buyer.")
-    ]
-    not_listed: Annotated[int, msgspec.Meta(description="Launch buyers beyond the 100 that are listed.")]
-    funders_unknown: Annotated[
-        int, msgspec.Meta(description="Launch buyers with a funder that could not be found out.")
-    ]
+    groups: Annotated[list[LaunchGroup], says("Buyers that belong together: bundles first, then pairs.")]
+    others: Annotated[list[LaunchBuyer], says("Buyers without a known tie to another launch buyer.")]
+    not_listed: Annotated[int, says("Launch buyers beyond the 100 that are listed.")]
+    funders_unknown: Annotated[int, says("Launch buyers with a funder that could not be found out.")]
 
 
 def present_launch_bundle(record: HolderRecord) -> LaunchBundle:

@@ -54,10 +54,7 @@ def status_text(record: HolderRecord) -> list[str]:
             "so far. This answer covers only its launch. Ask again in 30 seconds."
         ]
     if record.status == "partial":
-        return [
-            "This answer is incomplete: every count is a minimum.",
-            *why_text(record),
-        ]
+        return ["This answer is incomplete: every count is a minimum.", *why_text(record)]
     return []
 
 

@@ -235,11 +235,7 @@ class LockTrials:
         return [replace(place, given_by=senders.get(n, place.given_by)) for n, place in enumerate(tried)]
 
     def _actors(
-        self,
-        place: ContractPosition,
-        owner: Address | None,
-        words: Sequence[int],
-        stored: Results | Missing,
+        self, place: ContractPosition, owner: Address | None, words: Sequence[int], stored: Results | Missing
     ) -> tuple[Address, ...]:
         """The accounts to try: the admin, the owner, who gave the position, those that the contract names,
         those that a lock names, and those of the token."""

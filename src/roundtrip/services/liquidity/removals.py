@@ -7,6 +7,7 @@ import msgspec
 
 from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.liquidity.removals import LARGE_BPS, LARGE_BY_DEPLOYER_BPS, Removal
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import when
 
 _PERCENT_DECIMALS = 2
@@ -15,22 +16,20 @@ _PERCENT_DECIMALS = 2
 class RemovalRow(msgspec.Struct, frozen=True, rename="camel"):
     """A removal of much of a pool's active liquidity."""
 
-    token: Annotated[str, msgspec.Meta(description="The token.")]
-    pool: Annotated[str, msgspec.Meta(description="The pool: its address, or a v4 pool's id.")]
-    wallet: Annotated[str, msgspec.Meta(description="The wallet that sent the transaction.")]
-    by_deployer: Annotated[
-        bool, msgspec.Meta(description="Whether a launchpad names that wallet as the token's deployer.")
-    ]
+    token: Annotated[str, says("The token.")]
+    pool: Annotated[str, says("The pool: its address, or a v4 pool's id.")]
+    wallet: Annotated[str, says("The wallet that sent the transaction.")]
+    by_deployer: Annotated[bool, says("Whether a launchpad names that wallet as the token's deployer.")]
     share_bps: Annotated[
         int,
-        msgspec.Meta(
-            description="Share of the pool's active liquidity just before, in hundredths of a percent, "
+        says(
+            "Share of the pool's active liquidity just before, in hundredths of a percent, "
             f"rounded down: above {LARGE_BPS}, or {LARGE_BY_DEPLOYER_BPS} by the deployer."
         ),
     ]
-    tx: Annotated[str, msgspec.Meta(description="The transaction.")]
-    block: Annotated[int, msgspec.Meta(description="Its block.")]
-    at: Annotated[datetime, msgspec.Meta(description="The time of its block.")]
+    tx: Annotated[str, says("The transaction.")]
+    block: Annotated[int, says("Its block.")]
+    at: Annotated[datetime, says("The time of its block.")]
 
 
 def present_removal(removal: Removal) -> RemovalRow:

@@ -9,6 +9,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.liquidity.unlocks import CALENDAR_S, ComingUnlock, describe_unlock
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing, looking, when
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.liquidity.unlocks import read_coming_of
@@ -22,27 +23,22 @@ MOST_HELD = 200
 class UnlockRow(msgspec.Struct, frozen=True, rename="camel"):
     """Locked liquidity that a holder can withdraw from one moment on."""
 
-    token: Annotated[str, msgspec.Meta(description="The token.")]
-    holder: Annotated[str, msgspec.Meta(description="Who can withdraw it then.")]
-    at: Annotated[datetime, msgspec.Meta(description="From when on.")]
+    token: Annotated[str, says("The token.")]
+    holder: Annotated[str, says("Who can withdraw it then.")]
+    at: Annotated[datetime, says("From when on.")]
     share_bps: Annotated[
-        int | None,
-        msgspec.Meta(
-            description="Share of the active liquidity, in hundredths of a percent. null: not known."
-        ),
+        int | None, says("Share of the active liquidity, in hundredths of a percent. null: not known.")
     ]
-    positions: Annotated[int, msgspec.Meta(description="The number of locked positions.")]
-    text: Annotated[str, msgspec.Meta(description="The same in a sentence.")]
+    positions: Annotated[int, says("The number of locked positions.")]
+    text: Annotated[str, says("The same in a sentence.")]
 
 
 class UnlockCalendar(msgspec.Struct, frozen=True, rename="camel"):
     """The unlocks of the next 30 days, of tokens that the account watches."""
 
-    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
-    unlocks: Annotated[
-        list[UnlockRow], msgspec.Meta(description=f"The first {MOST_UNLOCKS}, the earliest first.")
-    ]
-    is_whole: Annotated[bool, msgspec.Meta(description="false: there are more than those.")]
+    text: Annotated[str, says("The answer in plain sentences.")]
+    unlocks: Annotated[list[UnlockRow], says(f"The first {MOST_UNLOCKS}, the earliest first.")]
+    is_whole: Annotated[bool, says("false: there are more than those.")]
 
 
 async def list_unlocks(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[UnlockCalendar]:

@@ -52,6 +52,7 @@ from roundtrip.services.lookup.explain_text import (
     find_known_call,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, eth, present_token, when
 from roundtrip.services.support.money import AssetAmount, amount
 from roundtrip.services.support.strangers_text import WRITTEN, Sentence
@@ -80,97 +81,79 @@ class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ExplainedStep(msgspec.Struct, frozen=True, rename="camel"):
     """One step of the transaction."""
 
-    kind: Annotated[StepKind, msgspec.Meta(description="Kind of step.")]
+    kind: Annotated[StepKind, says("Kind of step.")]
     text: Sentence
-    who: Annotated[str | None, msgspec.Meta(description="The address that did it. null: not known.")]
+    who: Annotated[str | None, says("The address that did it. null: not known.")]
     to: Annotated[
-        str | None,
-        msgspec.Meta(description="The recipient, the spender, or the holder of what was bought. null: none."),
+        str | None, says("The recipient, the spender, or the holder of what was bought. null: none.")
     ]
-    venue: Annotated[
-        VenueKind | None, msgspec.Meta(description="Kind of pool or curve. null: none involved.")
-    ]
+    venue: Annotated[VenueKind | None, says("Kind of pool or curve. null: none involved.")]
     at: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Address of the pool or curve, id of a v4 pool, or address of a new contract. "
-            "null: none."
-        ),
+        says("Address of the pool or curve, id of a v4 pool, or address of a new contract. null: none."),
     ]
-    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token concerned. null: none.")]
-    paid: Annotated[
-        AssetAmount | None, msgspec.Meta(description="What was given. null: nothing, or not known.")
-    ]
-    got: Annotated[
-        AssetAmount | None, msgspec.Meta(description="What was received. null: nothing, or not known.")
-    ]
+    token: Annotated[TokenNamed | None, says("The token concerned. null: none.")]
+    paid: Annotated[AssetAmount | None, says("What was given. null: nothing, or not known.")]
+    got: Annotated[AssetAmount | None, says("What was received. null: nothing, or not known.")]
 
 
 class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
     """What another wallet or contract gave and received."""
 
-    wallet: Annotated[str, msgspec.Meta(description="The wallet or contract.")]
-    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What it gave.")]
-    got: Annotated[list[AssetAmount], msgspec.Meta(description="What it received.")]
+    wallet: Annotated[str, says("The wallet or contract.")]
+    paid: Annotated[list[AssetAmount], says("What it gave.")]
+    got: Annotated[list[AssetAmount], says("What it received.")]
 
 
 class Explanation(IndexAnswer, frozen=True, rename="camel"):
     """What a transaction did. Token amounts are as their contracts tell; those of trades are the pools'."""
 
-    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.")]
-    status: Annotated[Status, msgspec.Meta(description="success, failed, or pending: in no block yet.")]
-    kind: Annotated[Kind, msgspec.Meta(description="The most important thing that it did.")]
-    tx_block: Annotated[int | None, msgspec.Meta(description="Block of the transaction. null: in none yet.")]
-    tx_time: Annotated[
-        datetime | None, msgspec.Meta(description="Time of that block. null: in none yet, or not known.")
-    ]
-    sender: Annotated[str, msgspec.Meta(description="The wallet that sent it.")] = msgspec.field(name="from")
-    to: Annotated[
-        str | None, msgspec.Meta(description="The address that it was sent to. null: it creates a contract.")
-    ]
+    hash: Annotated[str, says("The transaction's hash.")]
+    status: Annotated[Status, says("success, failed, or pending: in no block yet.")]
+    kind: Annotated[Kind, says("The most important thing that it did.")]
+    tx_block: Annotated[int | None, says("Block of the transaction. null: in none yet.")]
+    tx_time: Annotated[datetime | None, says("Time of that block. null: in none yet, or not known.")]
+    sender: Annotated[str, says("The wallet that sent it.")] = msgspec.field(name="from")
+    to: Annotated[str | None, says("The address that it was sent to. null: it creates a contract.")]
     whose: Annotated[
         str | None,
-        msgspec.Meta(
-            description="The wallet that paid and got are about: the sender, or the account whose "
+        says(
+            "The wallet that paid and got are about: the sender, or the account whose "
             "operation it carried. null: it carried operations of several accounts, see "
             "others."
         ),
     ]
-    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What left that wallet, without the fee.")]
-    got: Annotated[list[AssetAmount], msgspec.Meta(description="What that wallet received.")]
+    paid: Annotated[list[AssetAmount], says("What left that wallet, without the fee.")]
+    got: Annotated[list[AssetAmount], says("What that wallet received.")]
     eth_by: Annotated[
         EthBy,
-        msgspec.Meta(
-            description="How the eth in paid and got is known. balance: measured over the whole block. "
+        says(
+            "How the eth in paid and got is known. balance: measured over the whole block. "
             "events: from the value sent and the logs; eth that contracts handed out or "
             "back is missing."
         ),
     ]
     incomplete: Annotated[
         bool,
-        msgspec.Meta(
-            description="true: the eth in paid and got may be wrong, because contracts may have handed "
+        says(
+            "true: the eth in paid and got may be wrong, because contracts may have handed "
             "some out or back and it could not be measured."
         ),
     ]
-    fee_eth: Annotated[
-        float | None, msgspec.Meta(description="Fee that the sender paid, in eth. null: not known.")
-    ]
+    fee_eth: Annotated[float | None, says("Fee that the sender paid, in eth. null: not known.")]
     others: Annotated[
         list[WalletMoves],
-        msgspec.Meta(
-            description="Other wallets and contracts that paid, or got what was bought, at most ten. "
+        says(
+            "Other wallets and contracts that paid, or got what was bought, at most ten. "
             "Eth that contracts handed them is not included."
         ),
     ]
-    steps: Annotated[
-        list[ExplainedStep], msgspec.Meta(description="What happened in order, at most 40 steps.")
-    ]
-    more_steps: Annotated[int, msgspec.Meta(description="Steps that are not listed.")]
+    steps: Annotated[list[ExplainedStep], says("What happened in order, at most 40 steps.")]
+    more_steps: Annotated[int, says("Steps that are not listed.")]
     reverts: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Why it failed, as its contracts say. null: it did not fail, or the reason "
+        says(
+            "Why it failed, as its contracts say. null: it did not fail, or the reason "
             "is not known. "
             f"{WRITTEN}"
         ),

@@ -11,6 +11,7 @@ from roundtrip.domain.base.confusables import list_readings
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, ListedToken, Namesake, choose_original
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed, looking, present_token, quote_token
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import cursor, tokens
@@ -31,20 +32,16 @@ _AS_LARGE = f"an older token that at least {COUNTED_TRADERS:,} wallets traded, a
 class LookAlikeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The token that this one could be taken for."""
 
-    original: Annotated[TokenNamed, msgspec.Meta(description="The token that it could be taken for.")]
+    original: Annotated[TokenNamed, says("The token that it could be taken for.")]
     kind: Annotated[
         OriginalKind,
-        msgspec.Meta(
-            description="Why that one is the original. money: weth or usdg. stock_token: the service lists "
+        says(
+            "Why that one is the original. money: weth or usdg. stock_token: the service lists "
             "it. quote: launches are paid in it. older: its first pool is older, and more wallets traded it."
         ),
     ]
-    by: Annotated[
-        Literal["symbol", "name"], msgspec.Meta(description="What looks alike: the symbol or the name.")
-    ]
-    is_equal: Annotated[
-        bool, msgspec.Meta(description="false: only by characters that look like others, such as Cyrillic A.")
-    ]
+    by: Annotated[Literal["symbol", "name"], says("What looks alike: the symbol or the name.")]
+    is_equal: Annotated[bool, says("false: only by characters that look like others, such as Cyrillic A.")]
     text: Sentence
 
 

@@ -167,10 +167,7 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
 
 def _describe_named_wallet(query: str, wallets: list[Bearer], strangers: int) -> list[str]:
     first, others = wallets[0], len(wallets) - 1
-    sentences = [
-        f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".',
-        _STRANGERS,
-    ]
+    sentences = [f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".', _STRANGERS]
     if others:
         count = format_count(others, "more wallet has", "more wallets have")
         sentences.append(f"{count} that name from enough people.")

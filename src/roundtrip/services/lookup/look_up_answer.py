@@ -13,6 +13,7 @@ from roundtrip.domain.transaction.account import Kind, KnownMarket
 from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.lookup.explain import Status
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, quote_token, when
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import addresses, deployers, tokens
@@ -44,113 +45,87 @@ class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """How a token came from the launchpad, and how its launch stands."""
 
-    deployer: Annotated[str, msgspec.Meta(description="The wallet that launched it.")]
-    launched_at: Annotated[datetime, msgspec.Meta(description="When it was launched.")]
-    launched_block: Annotated[int, msgspec.Meta(description="Block of the launch.")]
+    deployer: Annotated[str, says("The wallet that launched it.")]
+    launched_at: Annotated[datetime, says("When it was launched.")]
+    launched_block: Annotated[int, says("Block of the launch.")]
     stands: Annotated[
         LaunchStands,
-        msgspec.Meta(
-            description="curve: trades on its curve. graduating: the curve is sold out, the pool not "
+        says(
+            "curve: trades on its curve. graduating: the curve is sold out, the pool not "
             "open. graduated: has its pool. rescued: the launchpad's owner took what lay "
             "in the curve. pool: launched into a pool."
         ),
     ]
-    at: Annotated[
-        str, msgspec.Meta(description="Address of its curve, or of the v3 pool that it was launched into.")
-    ]
-    quote: Annotated[
-        str, msgspec.Meta(description="What it is paid in: eth, weth, usdg or a token's address.")
-    ]
+    at: Annotated[str, says("Address of its curve, or of the v3 pool that it was launched into.")]
+    quote: Annotated[str, says("What it is paid in: eth, weth, usdg or a token's address.")]
     deployer_launches: Annotated[
-        int, msgspec.Meta(description="Launches of the deployer onto curves; counted up to the newest 200.")
+        int, says("Launches of the deployer onto curves; counted up to the newest 200.")
     ]
-    deployer_graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
+    deployer_graduated: Annotated[int, says("Launches of those that became a pool.")]
 
 
 class BearersAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Other tokens with the symbol that was looked for."""
 
-    others: Annotated[int, msgspec.Meta(description="Other launchpad tokens with that symbol.")]
-    strangers: Annotated[
-        int, msgspec.Meta(description="Known tokens with it that were not launched on the launchpad.")
-    ]
-    oldest: Annotated[TokenNamed, msgspec.Meta(description="The oldest launchpad token with it.")]
-    oldest_launched_at: Annotated[datetime, msgspec.Meta(description="When that one was launched.")]
+    others: Annotated[int, says("Other launchpad tokens with that symbol.")]
+    strangers: Annotated[int, says("Known tokens with it that were not launched on the launchpad.")]
+    oldest: Annotated[TokenNamed, says("The oldest launchpad token with it.")]
+    oldest_launched_at: Annotated[datetime, says("When that one was launched.")]
 
 
 class PoolAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Where a token trades."""
 
-    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
-    at: Annotated[str, msgspec.Meta(description="Address of a curve or v3 pool, id of a v4 pool.")]
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token that trades there.")]
-    quote: Annotated[
-        str, msgspec.Meta(description="What it trades against: eth, weth, usdg or a token's address.")
-    ]
-    opened_at: Annotated[
-        datetime | None, msgspec.Meta(description="When it opened. null: the index has not seen it.")
-    ]
+    kind: Annotated[VenueKind, says("Kind of venue.")]
+    at: Annotated[str, says("Address of a curve or v3 pool, id of a v4 pool.")]
+    token: Annotated[TokenNamed, says("The token that trades there.")]
+    quote: Annotated[str, says("What it trades against: eth, weth, usdg or a token's address.")]
+    opened_at: Annotated[datetime | None, says("When it opened. null: the index has not seen it.")]
 
 
 class WalletAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet: an address without code."""
 
-    first_seen: Annotated[
-        datetime | None, msgspec.Meta(description="When the wallet was first seen. null: not known.")
-    ]
-    funder: Annotated[
-        str | None, msgspec.Meta(description="The wallet that first sent it eth. null: not known.")
-    ]
-    has_traded: Annotated[
-        bool, msgspec.Meta(description="Whether it ever traded a token that the index knows.")
-    ]
-    launches: Annotated[
-        int, msgspec.Meta(description="Tokens that it launched onto curves; counted up to 200.")
-    ]
+    first_seen: Annotated[datetime | None, says("When the wallet was first seen. null: not known.")]
+    funder: Annotated[str | None, says("The wallet that first sent it eth. null: not known.")]
+    has_traded: Annotated[bool, says("Whether it ever traded a token that the index knows.")]
+    launches: Annotated[int, says("Tokens that it launched onto curves; counted up to 200.")]
 
 
 class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A transaction in short; explain_transaction has the rest."""
 
-    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.")]
-    status: Annotated[Status, msgspec.Meta(description="success, failed, or pending: in no block yet.")]
-    kind: Annotated[Kind, msgspec.Meta(description="The most important thing that it did.")]
+    hash: Annotated[str, says("The transaction's hash.")]
+    status: Annotated[Status, says("success, failed, or pending: in no block yet.")]
+    kind: Annotated[Kind, says("The most important thing that it did.")]
     text: Sentence
 
 
 class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
     """What the query is. The parts that do not apply are null."""
 
-    query: Annotated[str, msgspec.Meta(description="The query, without invisible characters.")]
-    kind: Annotated[FoundKind, msgspec.Meta(description="What the query is; nothing: not known here.")]
-    address: Annotated[
-        str | None, msgspec.Meta(description="Its address. null: a v4 pool, a transaction or nothing.")
-    ]
-    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token. null: not a token.")]
-    launch: Annotated[
-        LaunchAnswer | None,
-        msgspec.Meta(description="The token's launch. null: not launched on the launchpad."),
-    ]
+    query: Annotated[str, says("The query, without invisible characters.")]
+    kind: Annotated[FoundKind, says("What the query is; nothing: not known here.")]
+    address: Annotated[str | None, says("Its address. null: a v4 pool, a transaction or nothing.")]
+    token: Annotated[TokenNamed | None, says("The token. null: not a token.")]
+    launch: Annotated[LaunchAnswer | None, says("The token's launch. null: not launched on the launchpad.")]
     bearers: Annotated[
-        BearersAnswer | None,
-        msgspec.Meta(description="Other tokens with the symbol that was looked for. null: not a symbol."),
+        BearersAnswer | None, says("Other tokens with the symbol that was looked for. null: not a symbol.")
     ]
-    pool: Annotated[PoolAnswer | None, msgspec.Meta(description="The pool or curve. null: not one.")]
-    wallet: Annotated[WalletAnswer | None, msgspec.Meta(description="The wallet. null: not a wallet.")]
-    transaction: Annotated[
-        TransactionAnswer | None, msgspec.Meta(description="The transaction. null: not one.")
-    ]
+    pool: Annotated[PoolAnswer | None, says("The pool or curve. null: not one.")]
+    wallet: Annotated[WalletAnswer | None, says("The wallet. null: not a wallet.")]
+    transaction: Annotated[TransactionAnswer | None, says("The transaction. null: not one.")]
     removals: Annotated[
         list[RemovalRow] | None,
-        msgspec.Meta(
-            description=f"The token's newest {MOST_REMOVALS} large removals of liquidity within seven days, "
+        says(
+            f"The token's newest {MOST_REMOVALS} large removals of liquidity within seven days, "
             "the newest first. null: not a token's address."
         ),
     ]
     look_alike_of: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Address of the listed, or older and larger, token whose symbol or name the token's "
+        says(
+            "Address of the listed, or older and larger, token whose symbol or name the token's "
             "equals or looks like. null: not a token, or none was found, which proves nothing."
         ),
     ]

@@ -26,6 +26,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import CodeText
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -52,28 +53,27 @@ Sells = Literal["yes", "refused", "unknown"]
 class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
     """What a check said, and the taxes that it found."""
 
-    code: Annotated[CodeText, msgspec.Meta(description="Verdict code of the check.")]
-    level: Annotated[Level, msgspec.Meta(description="Verdict level; treat unknown as a no.")]
-    checked_at: Annotated[datetime, msgspec.Meta(description="When the check was made.")]
-    block: Annotated[int, msgspec.Meta(description="Block of the check.")]
+    code: Annotated[CodeText, says("Verdict code of the check.")]
+    level: Annotated[Level, says("Verdict level; treat unknown as a no.")]
+    checked_at: Annotated[datetime, says("When the check was made.")]
+    block: Annotated[int, says("Block of the check.")]
     fees_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Measured fees and taxes of a small round trip, in hundredths of a percent. "
-            "null: not measured."
+        says(
+            "Measured fees and taxes of a small round trip, in hundredths of a percent. null: not measured."
         ),
     ]
     buy_tax_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="A launchpad token's tax on buys, in hundredths of a percent. null: not a "
+        says(
+            "A launchpad token's tax on buys, in hundredths of a percent. null: not a "
             "launchpad token, or not known."
         ),
     ]
     sell_tax_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="A launchpad token's tax on sells, in hundredths of a percent. null: not a "
+        says(
+            "A launchpad token's tax on sells, in hundredths of a percent. null: not a "
             "launchpad token, or not known."
         ),
     ]
@@ -82,14 +82,10 @@ class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
 class DeployerChange(msgspec.Struct, frozen=True, rename="camel"):
     """What the token's deployer sold since."""
 
-    address: Annotated[str, msgspec.Meta(description="The deployer's wallet.")]
-    sold_raw: Annotated[str, msgspec.Meta(description="What it sold since, in base units.")]
+    address: Annotated[str, says("The deployer's wallet.")]
+    sold_raw: Annotated[str, says("What it sold since, in base units.")]
     sold_bps: Annotated[
-        int,
-        msgspec.Meta(
-            description="The same, in hundredths of a percent of what it had then and bought since, by "
-            "its trades."
-        ),
+        int, says("The same, in hundredths of a percent of what it had then and bought since, by its trades.")
     ]
 
 
@@ -98,113 +94,78 @@ class Changes(msgspec.Struct, frozen=True, rename="camel"):
 
     deployer: Annotated[
         DeployerChange | None,
-        msgspec.Meta(
-            description="What the deployer sold since. null: not a launchpad token, or the deployer is "
-            "not known."
-        ),
+        says("What the deployer sold since. null: not a launchpad token, or the deployer is not known."),
     ]
     liquidity_left_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Liquidity taken out since, of what its largest pool had then, in hundredths "
+        says(
+            "Liquidity taken out since, of what its largest pool had then, in hundredths "
             "of a percent. null: it had none, or not every change is known."
         ),
     ]
-    then: Annotated[
-        CheckKept | None,
-        msgspec.Meta(description="Newest check at or before the first buy. null: none is stored."),
-    ]
-    now: Annotated[CheckKept | None, msgspec.Meta(description="Newest check. null: none is stored.")]
+    then: Annotated[CheckKept | None, says("Newest check at or before the first buy. null: none is stored.")]
+    now: Annotated[CheckKept | None, says("Newest check. null: none is stored.")]
 
 
 class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet holds."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    token: Annotated[TokenNamed, says("The token.")]
     amount: Annotated[
-        str | None,
-        msgspec.Meta(description="What it holds in whole tokens, a decimal number. null: could not be read."),
+        str | None, says("What it holds in whole tokens, a decimal number. null: could not be read.")
     ]
-    amount_raw: Annotated[
-        str | None, msgspec.Meta(description="What it holds in base units. null: could not be read.")
-    ]
+    amount_raw: Annotated[str | None, says("What it holds in base units. null: could not be read.")]
     bought_raw: Annotated[
-        str,
-        msgspec.Meta(
-            description="What is left of what it bought, in base units; 0: it was only given the token."
-        ),
+        str, says("What is left of what it bought, in base units; 0: it was only given the token.")
     ]
     sells: Annotated[
         Sells,
-        msgspec.Meta(
-            description="yes: a simulated sell of all of it by this wallet went through. refused: none "
+        says(
+            "yes: a simulated sell of all of it by this wallet went through. refused: none "
             "did. unknown: could not be found out, which is no yes."
         ),
     ]
     reverts: Annotated[
-        str | None,
-        msgspec.Meta(description=f"Why the sell was refused. null: it was not, or gave no reason. {WRITTEN}"),
+        str | None, says(f"Why the sell was refused. null: it was not, or gave no reason. {WRITTEN}")
     ]
     worth_eth: Annotated[
-        str | None,
-        msgspec.Meta(description="What that sell brings now, in eth, a decimal number. null: not known."),
+        str | None, says("What that sell brings now, in eth, a decimal number. null: not known.")
     ]
     venue: Annotated[
-        VenueKind | None,
-        msgspec.Meta(description="Kind of venue where it brings that. null: no sell went through."),
+        VenueKind | None, says("Kind of venue where it brings that. null: no sell went through.")
     ]
     cost_eth: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What the bought tokens that it still holds cost, in eth. null: not known, or "
-            "it bought none."
-        ),
+        says("What the bought tokens that it still holds cost, in eth. null: not known, or it bought none."),
     ]
     gain_eth: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: "
-            "not known."
-        ),
+        says("Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known."),
     ]
-    gain_bps: Annotated[
-        int | None,
-        msgspec.Meta(description="gainEth in hundredths of a percent of the cost. null: not known."),
-    ]
+    gain_bps: Annotated[int | None, says("gainEth in hundredths of a percent of the cost. null: not known.")]
     realised_eth: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What its sells brought minus what the sold tokens had cost, in eth. null: not known."
-        ),
+        says("What its sells brought minus what the sold tokens had cost, in eth. null: not known."),
     ]
-    since: Annotated[
-        datetime, msgspec.Meta(description="First buy of what it holds, or the first transfer to it.")
-    ]
-    changes: Annotated[Changes, msgspec.Meta(description="What changed since it bought.")]
+    since: Annotated[datetime, says("First buy of what it holds, or the first transfer to it.")]
+    changes: Annotated[Changes, says("What changed since it bought.")]
 
 
 class MyBag(IndexAnswer, frozen=True, rename="camel"):
     """What the key's wallet holds of tokens that the index knows."""
 
-    wallet: Annotated[str, msgspec.Meta(description="The key's wallet.")]
-    at_block: Annotated[
-        int | None,
-        msgspec.Meta(description="Block of the balances and worths. null: they could not be read."),
-    ]
+    wallet: Annotated[str, says("The key's wallet.")]
+    at_block: Annotated[int | None, says("Block of the balances and worths. null: they could not be read.")]
     worth_eth: Annotated[
-        str | None,
-        msgspec.Meta(description="Sum of the holdings' worthEth, where known, in eth. null: none is known."),
+        str | None, says("Sum of the holdings' worthEth, where known, in eth. null: none is known.")
     ]
     gain_eth: Annotated[
-        str | None,
-        msgspec.Meta(description="Sum of the holdings' gainEth, where known, in eth. null: none is known."),
+        str | None, says("Sum of the holdings' gainEth, where known, in eth. null: none is known.")
     ]
-    unvalued: Annotated[int, msgspec.Meta(description="Holdings with a worth that could not be found out.")]
-    gone: Annotated[int, msgspec.Meta(description="Tokens that it bought and holds none of now.")]
-    at_least: Annotated[
-        bool, msgspec.Meta(description="true: it may hold more; only the newest 50 are listed.")
-    ]
-    holdings: Annotated[list[BagRow], msgspec.Meta(description="The tokens that it holds.")]
+    unvalued: Annotated[int, says("Holdings with a worth that could not be found out.")]
+    gone: Annotated[int, says("Tokens that it bought and holds none of now.")]
+    at_least: Annotated[bool, says("true: it may hold more; only the newest 50 are listed.")]
+    holdings: Annotated[list[BagRow], says("The tokens that it holds.")]
 
 
 MOST_SAID = 3

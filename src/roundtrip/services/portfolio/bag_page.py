@@ -72,14 +72,7 @@ async def bag_past(ctx: Context, params: Nothing, account: Account) -> UseCaseAn
             prices = await read_past_trades(connection, [pool.id for pool in pools], times_s, ctx.contracts)
             values = value_past(token, own or (), prices, times_s)
             pasts.append(TokenPast(labels[token.token_id].address, values))
-    return UseCaseAnswer(
-        BagPast(
-            [when(at_s) for at_s in times_s],
-            pasts,
-            len(pasts) < len(held),
-            guards,
-        )
-    )
+    return UseCaseAnswer(BagPast([when(at_s) for at_s in times_s], pasts, len(pasts) < len(held), guards))
 
 
 def value_past(

@@ -10,6 +10,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.issue_key import AGENT_NAME_PATTERN
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league
 
@@ -21,12 +22,11 @@ class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[
         Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
-        msgspec.Meta(
-            description="The agent's public name: at most 24 Latin letters, digits and spaces. Left "
-            "out: the name stays."
+        says(
+            "The agent's public name: at most 24 Latin letters, digits and spaces. Left out: the name stays."
         ),
     ] = None
-    off: Annotated[bool, msgspec.Meta(description="true: removes the tag and the agent's name.")] = False
+    off: Annotated[bool, says("true: removes the tag and the agent's name.")] = False
 
     def agents_name(self) -> str | None:
         """The agent's name; None if none was given. Raises CallerFault (bad_input)."""
@@ -44,9 +44,9 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     """The account's tag as it is now."""
 
     text: AnswerText
-    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag now.")]
-    agent_name: Annotated[str | None, msgspec.Meta(description="The agent's name. null: it has none.")]
+    designation: Annotated[str, says("The account's public name.")]
+    agent: Annotated[bool, says("Whether the account carries the agent tag now.")]
+    agent_name: Annotated[str | None, says("The agent's name. null: it has none.")]
 
 
 async def mark_as_agent(ctx: Context, params: AgentParams, account: Account) -> UseCaseAnswer[AgentMarked]:

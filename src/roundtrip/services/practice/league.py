@@ -11,13 +11,8 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import (
-    TokenNamed,
-    looking,
-    present_token,
-    quote_token,
-    when,
-)
+from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.index_reader import TokenNamed, looking, present_token, quote_token, when
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.tokens import Label, labels
@@ -43,56 +38,50 @@ class LeagueParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     who: Annotated[
         Literal["all", "agents", "people"],
-        msgspec.Meta(description="all, agents (accounts with the agent tag) or people (the others)."),
+        says("all, agents (accounts with the agent tag) or people (the others)."),
     ] = "all"
 
 
 class BestSell(msgspec.Struct, frozen=True, rename="camel"):
     """The sell with the most profit."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token that was sold.")]
-    profit_eth: Annotated[str, msgspec.Meta(description="Profit of the sell, in practice eth.")]
+    token: Annotated[TokenNamed, says("The token that was sold.")]
+    profit_eth: Annotated[str, says("Profit of the sell, in practice eth.")]
 
 
 class LeagueRow(msgspec.Struct, frozen=True, rename="camel"):
     """An account and its week."""
 
-    rank: Annotated[int, msgspec.Meta(description="Place; 1 made the most profit.")]
-    designation: Annotated[str, msgspec.Meta(description="The account's public name.")]
-    agent: Annotated[bool, msgspec.Meta(description="Whether the account carries the agent tag.")]
-    agent_name: Annotated[
-        str | None, msgspec.Meta(description=f"Name that its owner gave the agent. null: none. {WRITTEN}")
-    ]
-    profit_eth: Annotated[
-        str, msgspec.Meta(description="Profit of its sells that count, losses subtracted, in practice eth.")
-    ]
-    sells: Annotated[int, msgspec.Meta(description="Sells that count.")]
-    won: Annotated[int, msgspec.Meta(description="Sells of those with a profit.")]
-    best: Annotated[
-        BestSell | None, msgspec.Meta(description="Its sell with the most profit. null: none had a profit.")
-    ]
+    rank: Annotated[int, says("Place; 1 made the most profit.")]
+    designation: Annotated[str, says("The account's public name.")]
+    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    agent_name: Annotated[str | None, says(f"Name that its owner gave the agent. null: none. {WRITTEN}")]
+    profit_eth: Annotated[str, says("Profit of its sells that count, losses subtracted, in practice eth.")]
+    sells: Annotated[int, says("Sells that count.")]
+    won: Annotated[int, says("Sells of those with a profit.")]
+    best: Annotated[BestSell | None, says("Its sell with the most profit. null: none had a profit.")]
 
 
 class LastWeek(msgspec.Struct, frozen=True, rename="camel"):
     """How the week before ended."""
 
-    week_start: Annotated[datetime, msgspec.Meta(description="Start of last week: Monday, 00:00 UTC.")]
-    on_board: Annotated[int, msgspec.Meta(description="Accounts that had an entry.")]
-    podium: Annotated[list[LeagueRow], msgspec.Meta(description="Its first three.")]
+    week_start: Annotated[datetime, says("Start of last week: Monday, 00:00 UTC.")]
+    on_board: Annotated[int, says("Accounts that had an entry.")]
+    podium: Annotated[list[LeagueRow], says("Its first three.")]
 
 
 class League(msgspec.Struct, frozen=True, rename="camel"):
     """The most profit first; of equal profit fewer sells, then the earlier last sell."""
 
     text: AnswerText
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    who: Annotated[Literal["all", "agents", "people"], msgspec.Meta(description="Which entries are listed.")]
-    week_start: Annotated[datetime, msgspec.Meta(description="Start of the week: Monday, 00:00 UTC.")]
-    week_end: Annotated[datetime, msgspec.Meta(description="End of the week: the next Monday, 00:00 UTC.")]
-    on_board: Annotated[int, msgspec.Meta(description="Accounts with three or more sells that count.")]
-    too_few: Annotated[int, msgspec.Meta(description="Accounts with one or two.")]
-    rows: Annotated[list[LeagueRow], msgspec.Meta(description="The first 100, the largest profit first.")]
-    last_week: Annotated[LastWeek, msgspec.Meta(description="How last week ended.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    who: Annotated[Literal["all", "agents", "people"], says("Which entries are listed.")]
+    week_start: Annotated[datetime, says("Start of the week: Monday, 00:00 UTC.")]
+    week_end: Annotated[datetime, says("End of the week: the next Monday, 00:00 UTC.")]
+    on_board: Annotated[int, says("Accounts with three or more sells that count.")]
+    too_few: Annotated[int, says("Accounts with one or two.")]
+    rows: Annotated[list[LeagueRow], says("The first 100, the largest profit first.")]
+    last_week: Annotated[LastWeek, says("How last week ended.")]
 
 
 async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:

@@ -10,20 +10,21 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.practice.practice import SellsBack
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
 from roundtrip.services.support.strangers_text import QUOTED, AnswerText
 from roundtrip.services.trade.prepare import TokenField
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 
-Eth = Annotated[str, msgspec.Meta(description="Practice eth, a plain decimal number.")]
-Tokens = Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal number.")]
+Eth = Annotated[str, says("Practice eth, a plain decimal number.")]
+Tokens = Annotated[str, says("Whole tokens, a plain decimal number.")]
 
 
 class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to buy, and with how much."""
 
-    token: Annotated[TokenField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
+    token: Annotated[TokenField, says("The token's address, 0x and 40 hex digits.")]
     eth: Annotated[
         str,
         msgspec.Meta(
@@ -36,7 +37,7 @@ class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 class PracticeSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to sell, and how much of it."""
 
-    token: Annotated[TokenField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
+    token: Annotated[TokenField, says("The token's address, 0x and 40 hex digits.")]
     percent: Annotated[
         float,
         msgspec.Meta(
@@ -50,106 +51,92 @@ class PracticeSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class PracticeVenue(msgspec.Struct, frozen=True):
     """Where it was priced, and what that is paid in, or pays."""
 
-    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
-    at: Annotated[
-        str | None,
-        msgspec.Meta(description="Address of the pool or curve, or id of a v4 pool. null: not known."),
-    ]
-    pays: Annotated[
-        str, msgspec.Meta(description="What the venue is paid in and pays out: eth, weth or usdg.")
-    ]
+    kind: Annotated[VenueKind, says("Kind of venue.")]
+    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    pays: Annotated[str, says("What the venue is paid in and pays out: eth, weth or usdg.")]
 
 
 class PositionAfter(msgspec.Struct, frozen=True, rename="camel"):
     """What is held of the token after it."""
 
-    amount: Annotated[Tokens, msgspec.Meta(description="Whole tokens, a decimal number.")]
-    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    cost: Annotated[str, msgspec.Meta(description="What they cost, in practice eth.")]
+    amount: Annotated[Tokens, says("Whole tokens, a decimal number.")]
+    raw: Annotated[str, says("The same in base units.")]
+    cost: Annotated[str, says("What they cost, in practice eth.")]
 
 
 class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
     """A practice buy."""
 
     text: AnswerText
-    id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block of the prices it was bought at.")]
-    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
-    spent: Annotated[Eth, msgspec.Meta(description="Practice eth that was spent.")]
-    received: Annotated[Tokens, msgspec.Meta(description="Whole tokens received, a decimal number.")]
-    received_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    sells_back: Annotated[
-        SellsBack, msgspec.Meta(description="Whether it could be sold straight back; unknown is not a pass.")
-    ]
-    verdict: Annotated[TradeVerdict, msgspec.Meta(description="What selling it straight back came to.")]
-    position: Annotated[PositionAfter, msgspec.Meta(description="What the account holds of the token now.")]
-    eth_left: Annotated[Eth, msgspec.Meta(description="Practice eth left to spend.")]
-    made_at: Annotated[datetime, msgspec.Meta(description="When the trade was made.")]
+    id: Annotated[int, says("Id of the trade.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("Block of the prices it was bought at.")]
+    block_hash: Annotated[str, says("Hash of that block.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    venue: Annotated[PracticeVenue, says("Where it was priced.")]
+    spent: Annotated[Eth, says("Practice eth that was spent.")]
+    received: Annotated[Tokens, says("Whole tokens received, a decimal number.")]
+    received_raw: Annotated[str, says("The same in base units.")]
+    sells_back: Annotated[SellsBack, says("Whether it could be sold straight back; unknown is not a pass.")]
+    verdict: Annotated[TradeVerdict, says("What selling it straight back came to.")]
+    position: Annotated[PositionAfter, says("What the account holds of the token now.")]
+    eth_left: Annotated[Eth, says("Practice eth left to spend.")]
+    made_at: Annotated[datetime, says("When the trade was made.")]
 
 
 class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
     """A practice sell."""
 
     text: AnswerText
-    id: Annotated[int, msgspec.Meta(description="Id of the trade.")]
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block of the prices it was sold at.")]
-    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    venue: Annotated[PracticeVenue, msgspec.Meta(description="Where it was priced.")]
-    sold: Annotated[Tokens, msgspec.Meta(description="Whole tokens sold, a decimal number.")]
-    sold_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    got: Annotated[Eth, msgspec.Meta(description="What the sell brought, in practice eth.")]
-    cost: Annotated[str, msgspec.Meta(description="What the sold part had cost, in practice eth.")]
-    profit: Annotated[str, msgspec.Meta(description="got minus cost, in practice eth; below zero: a loss.")]
-    counted: Annotated[bool, msgspec.Meta(description="Whether the sell counts for the league.")]
+    id: Annotated[int, says("Id of the trade.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("Block of the prices it was sold at.")]
+    block_hash: Annotated[str, says("Hash of that block.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    venue: Annotated[PracticeVenue, says("Where it was priced.")]
+    sold: Annotated[Tokens, says("Whole tokens sold, a decimal number.")]
+    sold_raw: Annotated[str, says("The same in base units.")]
+    got: Annotated[Eth, says("What the sell brought, in practice eth.")]
+    cost: Annotated[str, says("What the sold part had cost, in practice eth.")]
+    profit: Annotated[str, says("got minus cost, in practice eth; below zero: a loss.")]
+    counted: Annotated[bool, says("Whether the sell counts for the league.")]
     set_apart: Annotated[
-        str,
-        msgspec.Meta(description="Gain of a sell that does not count, in practice eth: it cannot be spent."),
+        str, says("Gain of a sell that does not count, in practice eth: it cannot be spent.")
     ]
-    why_not: Annotated[
-        str | None, msgspec.Meta(description="Why it does not count for the league. null: it counts.")
-    ]
+    why_not: Annotated[str | None, says("Why it does not count for the league. null: it counts.")]
     position: Annotated[
-        PositionAfter | None,
-        msgspec.Meta(description="What the account still holds of the token. null: nothing."),
+        PositionAfter | None, says("What the account still holds of the token. null: nothing.")
     ]
-    eth_left: Annotated[Eth, msgspec.Meta(description="Practice eth left to spend.")]
-    made_at: Annotated[datetime, msgspec.Meta(description="When the trade was made.")]
+    eth_left: Annotated[Eth, says("Practice eth left to spend.")]
+    made_at: Annotated[datetime, says("When the trade was made.")]
 
 
 class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
     """An open position, and what it would sell for."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    amount: Annotated[Tokens, msgspec.Meta(description="Whole tokens, a decimal number.")]
-    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    cost: Annotated[str, msgspec.Meta(description="What it cost, in practice eth.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    amount: Annotated[Tokens, says("Whole tokens, a decimal number.")]
+    raw: Annotated[str, says("The same in base units.")]
+    cost: Annotated[str, says("What it cost, in practice eth.")]
     worth: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What all of it would sell for at this block, in practice eth. null: it cannot "
+        says(
+            "What all of it would sell for at this block, in practice eth. null: it cannot "
             "be sold, or not known; see why."
         ),
     ]
-    gain: Annotated[
-        str | None, msgspec.Meta(description="worth minus cost, in practice eth. null: worth is null.")
-    ]
+    gain: Annotated[str | None, says("worth minus cost, in practice eth. null: worth is null.")]
     why: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Why worth is null: it cannot be sold, or could not be found out. null: "
-            f"worth is known. {QUOTED}"
+        says(
+            f"Why worth is null: it cannot be sold, or could not be found out. null: worth is known. {QUOTED}"
         ),
     ]
-    opened_at: Annotated[datetime, msgspec.Meta(description="When the position was opened.")]
+    opened_at: Annotated[datetime, says("When the position was opened.")]
     stuck_at: Annotated[
         datetime | None,
-        msgspec.Meta(
-            description="Since when it cannot be sold, by a check or after a week of failed sells of "
+        says(
+            "Since when it cannot be sold, by a check or after a week of failed sells of "
             "all of it; next Monday it is written off. null: not stuck."
         ),
     ]
@@ -159,96 +146,63 @@ class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
     """A practice account."""
 
     text: AnswerText
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block of the prices that value the positions.")]
-    block_hash: Annotated[str, msgspec.Meta(description="Hash of that block.")]
-    eth: Annotated[str, msgspec.Meta(description="Practice eth left to spend.")]
-    positions: Annotated[list[PositionListed], msgspec.Meta(description="Open positions, the oldest first.")]
-    worth: Annotated[
-        str,
-        msgspec.Meta(description="Practice eth left plus what the positions would sell for, where known."),
-    ]
-    given: Annotated[str, msgspec.Meta(description="Practice eth that it began with, plus every gift.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("Block of the prices that value the positions.")]
+    block_hash: Annotated[str, says("Hash of that block.")]
+    eth: Annotated[str, says("Practice eth left to spend.")]
+    positions: Annotated[list[PositionListed], says("Open positions, the oldest first.")]
+    worth: Annotated[str, says("Practice eth left plus what the positions would sell for, where known.")]
+    given: Annotated[str, says("Practice eth that it began with, plus every gift.")]
     set_apart: Annotated[
-        str,
-        msgspec.Meta(
-            description="Gains of sells that do not count for the league, in practice eth: they cannot "
-            "be spent."
-        ),
+        str, says("Gains of sells that do not count for the league, in practice eth: they cannot be spent.")
     ]
-    week_begins: Annotated[datetime, msgspec.Meta(description="Start of the week: Monday, 00:00 UTC.")]
-    profit_this_week: Annotated[
-        str, msgspec.Meta(description="Profit of this week's sells, losses subtracted, in practice eth.")
-    ]
-    sells_this_week: Annotated[int, msgspec.Meta(description="Sells this week.")]
+    week_begins: Annotated[datetime, says("Start of the week: Monday, 00:00 UTC.")]
+    profit_this_week: Annotated[str, says("Profit of this week's sells, losses subtracted, in practice eth.")]
+    sells_this_week: Annotated[int, says("Sells this week.")]
 
 
 class TradeListed(msgspec.Struct, frozen=True, rename="camel"):
     """One line of the ledger. Buys and sells stand as they were priced, whatever becomes of the block."""
 
-    id: Annotated[int, msgspec.Meta(description="Id of the line.")]
+    id: Annotated[int, says("Id of the line.")]
     side: Annotated[
         Literal["buy", "sell", "gift", "written_off"],
-        msgspec.Meta(
-            description="gift: Monday's gift. written_off: a stuck position, written off on a Monday."
-        ),
+        says("gift: Monday's gift. written_off: a stuck position, written off on a Monday."),
     ]
-    token: Annotated[TokenNamed | None, msgspec.Meta(description="The token. null: a gift.")]
-    amount: Annotated[
-        Tokens | None, msgspec.Meta(description="Whole tokens, a decimal number. null: a gift.")
-    ]
-    raw: Annotated[str | None, msgspec.Meta(description="The same in base units. null: a gift.")]
-    eth: Annotated[str, msgspec.Meta(description="Practice eth that was paid, received or given.")]
+    token: Annotated[TokenNamed | None, says("The token. null: a gift.")]
+    amount: Annotated[Tokens | None, says("Whole tokens, a decimal number. null: a gift.")]
+    raw: Annotated[str | None, says("The same in base units. null: a gift.")]
+    eth: Annotated[str, says("Practice eth that was paid, received or given.")]
     price: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="Practice eth for a whole token, to 18 digits. null: neither a buy nor a sell."
-        ),
+        str | None, says("Practice eth for a whole token, to 18 digits. null: neither a buy nor a sell.")
     ]
     cost: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What the sold or written-off part had cost, in practice eth. null: neither a "
+        says(
+            "What the sold or written-off part had cost, in practice eth. null: neither a "
             "sell nor written off."
         ),
     ]
     profit: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="Profit in practice eth; below zero: a loss. null: neither a sell nor written off."
-        ),
+        str | None, says("Profit in practice eth; below zero: a loss. null: neither a sell nor written off.")
     ]
-    block: Annotated[
-        int | None,
-        msgspec.Meta(description="Block of the prices that were used. null: neither a buy nor a sell."),
-    ]
-    block_hash: Annotated[
-        str | None, msgspec.Meta(description="Hash of that block. null: neither a buy nor a sell.")
-    ]
-    venue: Annotated[
-        VenueKind | None,
-        msgspec.Meta(description="Kind of venue that priced it. null: neither a buy nor a sell."),
-    ]
+    block: Annotated[int | None, says("Block of the prices that were used. null: neither a buy nor a sell.")]
+    block_hash: Annotated[str | None, says("Hash of that block. null: neither a buy nor a sell.")]
+    venue: Annotated[VenueKind | None, says("Kind of venue that priced it. null: neither a buy nor a sell.")]
     sells_back: Annotated[
         SellsBack | None,
-        msgspec.Meta(
-            description="Whether a buy could be sold straight back; unknown is not a pass. null: not a buy."
-        ),
+        says("Whether a buy could be sold straight back; unknown is not a pass. null: not a buy."),
     ]
-    counted: Annotated[
-        bool | None, msgspec.Meta(description="Whether a sell counts for the league. null: not a sell.")
-    ]
-    why_not: Annotated[
-        str | None, msgspec.Meta(description="Why a sell does not count. null: it counts, or is not a sell.")
-    ]
-    made_at: Annotated[datetime, msgspec.Meta(description="When it was written.")]
+    counted: Annotated[bool | None, says("Whether a sell counts for the league. null: not a sell.")]
+    why_not: Annotated[str | None, says("Why a sell does not count. null: it counts, or is not a sell.")]
+    made_at: Annotated[datetime, says("When it was written.")]
 
 
 class PracticeTrades(msgspec.Struct, frozen=True, rename="camel"):
     """The last practice trades."""
 
     text: AnswerText
-    trades: Annotated[list[TradeListed], msgspec.Meta(description="The newest first, at most 50.")]
+    trades: Annotated[list[TradeListed], says("The newest first, at most 50.")]
 
 
 def eth_of(wei: int) -> str:

@@ -19,6 +19,7 @@ from roundtrip.services.practice.schema import (
     token_named,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.store.practice import practice as store
@@ -99,9 +100,7 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
     """Profit that was taken, by time."""
 
     text: str
-    points: Annotated[
-        list[ProfitPoint], msgspec.Meta(description=f"The newest {MOST_CLOSINGS}, the oldest first.")
-    ]
+    points: Annotated[list[ProfitPoint], says(f"The newest {MOST_CLOSINGS}, the oldest first.")]
     is_all: bool
     now: datetime
 

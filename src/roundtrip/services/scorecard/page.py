@@ -9,6 +9,7 @@ import msgspec
 from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
 from roundtrip.store.index import tokens
 from roundtrip.store.scorecard import scorecard as store
@@ -41,7 +42,7 @@ class CodeCount(msgspec.Struct, frozen=True, rename="camel"):
     """What became of verdicts of one code, and of how many tokens those are."""
 
     code: str
-    right: Annotated[int | None, msgspec.Meta(description="null: nothing that is seen could show that.")]
+    right: Annotated[int | None, says("null: nothing that is seen could show that.")]
     right_tokens: int | None
     wrong: int
     wrong_tokens: int
@@ -57,12 +58,12 @@ class Mistake(msgspec.Struct, frozen=True, rename="camel"):
     level: str
     verdict_block: int
     verdict_time: datetime
-    text: Annotated[str, msgspec.Meta(description="What it met, in plain sentences.")]
+    text: Annotated[str, says("What it met, in plain sentences.")]
     transaction: str | None
     wallet: str | None
     block: int | None
     time: datetime | None
-    reported: Annotated[bool, msgspec.Meta(description="A user's report led to it; the chain proved it.")]
+    reported: Annotated[bool, says("A user's report led to it; the chain proved it.")]
 
 
 class Scorecard(IndexAnswer, frozen=True, rename="camel"):
@@ -73,7 +74,7 @@ class Scorecard(IndexAnswer, frozen=True, rename="camel"):
     wrong: int
     undecided: int
     open_reports: int
-    mistakes: Annotated[list[Mistake], msgspec.Meta(description="The newest first.")]
+    mistakes: Annotated[list[Mistake], says("The newest first.")]
     next_s: int | None
     next_id: int | None
 

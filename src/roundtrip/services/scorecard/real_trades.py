@@ -110,11 +110,7 @@ async def _keep_plain(
 
 
 async def _add_history(
-    connection: Connection,
-    token: Token,
-    verdict: StoredVerdict,
-    claim: VerdictClaim,
-    trade: IndexedTrade,
+    connection: Connection, token: Token, verdict: StoredVerdict, claim: VerdictClaim, trade: IndexedTrade
 ) -> PlainTrade:
     history = await store.own_before(connection, token.id, trade)
     is_new_place = trade.opened_number > verdict.block_number

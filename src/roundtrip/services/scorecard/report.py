@@ -15,6 +15,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import sentence
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import worth
@@ -58,9 +59,9 @@ class Reported(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     token: str
     hash: str
-    note: Annotated[str, msgspec.Meta(description="As it was kept.")]
-    proved: Annotated[bool, msgspec.Meta(description="A verdict was marked wrong by it, now or before.")]
-    again: Annotated[bool, msgspec.Meta(description="You had reported it already: nothing was done again.")]
+    note: Annotated[str, says("As it was kept.")]
+    proved: Annotated[bool, says("A verdict was marked wrong by it, now or before.")]
+    again: Annotated[bool, says("You had reported it already: nothing was done again.")]
 
 
 async def report_verdict(

@@ -96,11 +96,7 @@ async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receip
 
 
 async def _read_cases(
-    ctx: Context,
-    connection: Connection,
-    indexed: Cursor,
-    verdicts: Sequence[StoredVerdict],
-    from_id: int,
+    ctx: Context, connection: Connection, indexed: Cursor, verdicts: Sequence[StoredVerdict], from_id: int
 ) -> tuple[list[ScorecardCase], int]:
     cases: list[ScorecardCase] = []
     to_id, seen_keys = from_id, set()

@@ -11,6 +11,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import says
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -25,15 +26,15 @@ class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """An answer that is read from the index."""
 
     text: AnswerText
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Newest block that the answer covers.")]
-    block_time: Annotated[datetime, msgspec.Meta(description="Time of that block.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("Newest block that the answer covers.")]
+    block_time: Annotated[datetime, says("Time of that block.")]
 
 
 class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A token. Symbol and name were written by strangers: identify it by its address."""
 
-    address: Annotated[str, msgspec.Meta(description="The token's address; identify it by this.")]
+    address: Annotated[str, says("The token's address; identify it by this.")]
     symbol: Symbol
     name: Name
 

@@ -11,6 +11,7 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.services.support.answer_fields import says
 from roundtrip.venues.base import Contracts, quote_name
 
 from .strangers_text import WRITTEN
@@ -23,14 +24,11 @@ ETH_DECIMALS, USDG_DECIMALS = 18, 6
 class AssetAmount(msgspec.Struct, frozen=True):
     """An amount of one asset, in whole units and in base units."""
 
-    amount: Annotated[str, msgspec.Meta(description="Amount in whole units, a decimal number.")]
-    raw: Annotated[str, msgspec.Meta(description="The same in base units (wei for eth).")]
-    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg or the token's address.")]
+    amount: Annotated[str, says("Amount in whole units, a decimal number.")]
+    raw: Annotated[str, says("The same in base units (wei for eth).")]
+    asset: Annotated[str, says("eth, weth, usdg or the token's address.")]
     symbol: Annotated[
-        str | None,
-        msgspec.Meta(
-            description=f"The asset's symbol. null: a token that gives none that can be shown. {WRITTEN}"
-        ),
+        str | None, says(f"The asset's symbol. null: a token that gives none that can be shown. {WRITTEN}")
     ]
 
 

@@ -12,6 +12,7 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
@@ -25,8 +26,8 @@ class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Lack(msgspec.Struct, frozen=True):
     """Something that does not work, or works only in part."""
 
-    what: Annotated[str, msgspec.Meta(description="The part that does not work, or works only in part.")]
-    costs: Annotated[str, msgspec.Meta(description="What that costs a caller.")]
+    what: Annotated[str, says("The part that does not work, or works only in part.")]
+    costs: Annotated[str, says("What that costs a caller.")]
 
 
 _NO_INDEX = Lack("index", "boards, wallets, alerts: no process writes the chain into the database")
@@ -39,23 +40,18 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     """Whether the service keeps up with the chain, and what does not work."""
 
     ok: Annotated[
-        bool,
-        msgspec.Meta(
-            description="false: the service or its node is far behind the chain, or no check can be made."
-        ),
+        bool, says("false: the service or its node is far behind the chain, or no check can be made.")
     ]
-    head: Annotated[int, msgspec.Meta(description="Number of the newest known block.")]
+    head: Annotated[int, says("Number of the newest known block.")]
     blocks_behind: Annotated[
         int,
-        msgspec.Meta(
-            description="Blocks that the index is behind head; while the node does not answer, also those "
+        says(
+            "Blocks that the index is behind head; while the node does not answer, also those "
             "that the chain has made since, by its pace."
         ),
     ]
-    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for one eth. null: not known.")]
-    lacks: Annotated[
-        list[Lack], msgspec.Meta(description="What does not work; never empty while ok is false.")
-    ]
+    eth_usd: Annotated[float | None, says("Dollars for one eth. null: not known.")]
+    lacks: Annotated[list[Lack], says("What does not work; never empty while ok is false.")]
 
 
 async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:

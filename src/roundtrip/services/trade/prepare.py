@@ -25,6 +25,7 @@ from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, r
 from roundtrip.services.check.pipeline import read_known_venues, start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
@@ -50,11 +51,7 @@ from roundtrip.services.trade.rehearsal import (
     tradable,
     with_own_reason,
 )
-from roundtrip.services.trade.simulate import (
-    AddressField,
-    sell_back,
-    short_check,
-)
+from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
 from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
 from roundtrip.venues.base import quote_name
@@ -67,8 +64,8 @@ Slippage = Annotated[
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
-TokenField = Annotated[AddressField, msgspec.Meta(description="The token's address, 0x and 40 hex digits.")]
-WalletField = Annotated[AddressField, msgspec.Meta(description="The wallet that will sign.")]
+TokenField = Annotated[AddressField, says("The token's address, 0x and 40 hex digits.")]
+WalletField = Annotated[AddressField, says("The wallet that will sign.")]
 
 
 _NOT_ZERO = {"not": {"pattern": r"^[0.]*$"}}
@@ -89,9 +86,7 @@ class PrepareBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         ),
     ]
     slippage_bps: Slippage = 100
-    fund: Annotated[bool, msgspec.Meta(description="true: rehearse as if the wallet held plenty of eth.")] = (
-        False
-    )
+    fund: Annotated[bool, says("true: rehearse as if the wallet held plenty of eth.")] = False
 
 
 class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -104,15 +99,15 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
             str, msgspec.Meta(pattern="^(all|[0-9]{1,40}(\\.[0-9]{1,40})?)$", extra_json_schema=_NOT_ZERO)
         ]
         | None,
-        msgspec.Meta(
-            description="How much to sell: all, or whole tokens as a decimal number in quotes, such as "
+        says(
+            "How much to sell: all, or whole tokens as a decimal number in quotes, such as "
             '"12.5". Give amount or percent; left out: percent counts.'
         ),
     ] = None
     percent: Annotated[
         Annotated[float, msgspec.Meta(gt=0, le=100)] | None,
-        msgspec.Meta(
-            description="Share of what the wallet holds, greater than 0 and at most 100. Give amount or "
+        says(
+            "Share of what the wallet holds, greater than 0 and at most 100. Give amount or "
             "percent; left out: amount counts."
         ),
     ] = None
@@ -135,99 +130,78 @@ def _read_field(text: str, name: str) -> Address:
 class TokenOf(msgspec.Struct, frozen=True):
     """The token that is traded."""
 
-    address: Annotated[str, msgspec.Meta(description="The token's address.")]
+    address: Annotated[str, says("The token's address.")]
     symbol: Symbol
-    decimals: Annotated[int, msgspec.Meta(description="Decimals of a whole token.")]
+    decimals: Annotated[int, says("Decimals of a whole token.")]
 
 
 class TradeVenue(msgspec.Struct, frozen=True):
     """Where it is traded, and what that is paid in, or pays."""
 
-    kind: Annotated[VenueKind, msgspec.Meta(description="Kind of venue.")]
-    at: Annotated[
-        str | None,
-        msgspec.Meta(description="Address of the pool or curve, or id of a v4 pool. null: not known."),
-    ]
-    pays: Annotated[
-        Literal["eth", "weth", "usdg"], msgspec.Meta(description="What a buy pays and a sell receives.")
-    ]
+    kind: Annotated[VenueKind, says("Kind of venue.")]
+    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    pays: Annotated[Literal["eth", "weth", "usdg"], says("What a buy pays and a sell receives.")]
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, rename="camel"):
     """What the rehearsal brought, and the least that arrives before the swap reverts on its own."""
 
-    amount: Annotated[
-        str, msgspec.Meta(description="What the rehearsal brought, in whole units, a decimal number.")
-    ]
-    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
-    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg or the token's address.")]
+    amount: Annotated[str, says("What the rehearsal brought, in whole units, a decimal number.")]
+    raw: Annotated[str, says("The same in base units.")]
+    asset: Annotated[str, says("eth, weth, usdg or the token's address.")]
     symbol: Symbol
-    min: Annotated[
-        str, msgspec.Meta(description="Least that the swap accepts before it reverts, in whole units.")
-    ]
-    min_raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
+    min: Annotated[str, says("Least that the swap accepts before it reverts, in whole units.")]
+    min_raw: Annotated[str, says("The same in base units.")]
 
 
 class TradeStep(msgspec.Struct, frozen=True):
     """One transaction to sign and send."""
 
-    n: Annotated[int, msgspec.Meta(description="Place in the order, from 1.")]
-    does: Annotated[str, msgspec.Meta(description="What the transaction does.")]
-    to: Annotated[str, msgspec.Meta(description="Address that it calls.")]
-    data: Annotated[str, msgspec.Meta(description="Calldata, hex.")]
-    value: Annotated[str, msgspec.Meta(description="Eth to send along, in wei.")]
-    gas: Annotated[int, msgspec.Meta(description="Gas limit.")]
+    n: Annotated[int, says("Place in the order, from 1.")]
+    does: Annotated[str, says("What the transaction does.")]
+    to: Annotated[str, says("Address that it calls.")]
+    data: Annotated[str, says("Calldata, hex.")]
+    value: Annotated[str, says("Eth to send along, in wei.")]
+    gas: Annotated[int, says("Gas limit.")]
 
 
 class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
     """Unsigned transactions that trade, in order, as they were run once in a simulation."""
 
-    chain_id: Annotated[int, msgspec.Meta(description="Chain to send to; Robinhood Chain is 4663.")]
-    side: Annotated[Literal["buy", "sell"], msgspec.Meta(description="Whether it buys or sells.")]
-    sender: Annotated[str, msgspec.Meta(description="The wallet that signs and sends.")] = msgspec.field(
-        name="from"
-    )
-    block: Annotated[int, msgspec.Meta(description="Block of the rehearsal.")]
-    token: Annotated[TokenOf, msgspec.Meta(description="The token that is traded.")]
-    venue: Annotated[TradeVenue, msgspec.Meta(description="Where it is traded.")]
-    spend: Annotated[AssetAmount, msgspec.Meta(description="What the wallet gives.")]
+    chain_id: Annotated[int, says("Chain to send to; Robinhood Chain is 4663.")]
+    side: Annotated[Literal["buy", "sell"], says("Whether it buys or sells.")]
+    sender: Annotated[str, says("The wallet that signs and sends.")] = msgspec.field(name="from")
+    block: Annotated[int, says("Block of the rehearsal.")]
+    token: Annotated[TokenOf, says("The token that is traded.")]
+    venue: Annotated[TradeVenue, says("Where it is traded.")]
+    spend: Annotated[AssetAmount, says("What the wallet gives.")]
     expect: Annotated[
-        ExpectedAmount,
-        msgspec.Meta(description="What the rehearsal brought, and the least that the swap accepts."),
+        ExpectedAmount, says("What the rehearsal brought, and the least that the swap accepts.")
     ]
     slippage_bps: Annotated[
-        int, msgspec.Meta(description="How much less than rehearsed is accepted, in hundredths of a percent.")
+        int, says("How much less than rehearsed is accepted, in hundredths of a percent.")
     ]
     valid_until: Annotated[
-        datetime,
-        msgspec.Meta(
-            description="Deadline in the swap, twenty minutes after preparation; for a curve only advice."
-        ),
+        datetime, says("Deadline in the swap, twenty minutes after preparation; for a curve only advice.")
     ]
     refused: Annotated[
         bool,
-        msgspec.Meta(
-            description="true: steps is empty, because the token cannot be sold, selling straight back "
+        says(
+            "true: steps is empty, because the token cannot be sold, selling straight back "
             "loses half or more, no sell was proven, or a check calls it a trap."
         ),
     ]
-    steps: Annotated[
-        list[TradeStep], msgspec.Meta(description="Transactions to sign and send in this order.")
-    ]
+    steps: Annotated[list[TradeStep], says("Transactions to sign and send in this order.")]
     already_done: Annotated[
-        list[str],
-        msgspec.Meta(description="Approvals that the wallet gave before, so that no step gives them."),
+        list[str], says("Approvals that the wallet gave before, so that no step gives them.")
     ]
     sell_back: Annotated[
         SellBack | None,
-        msgspec.Meta(
-            description="The sell after the buy. null: a sell was prepared, or there was no venue to "
-            "try one on."
-        ),
+        says("The sell after the buy. null: a sell was prepared, or there was no venue to try one on."),
     ]
-    verdict: Annotated[TradeVerdict, msgspec.Meta(description="What the final run came to.")]
-    check: Annotated[ShortCheck, msgspec.Meta(description="What a check says of the token.")]
-    prepared_at: Annotated[datetime, msgspec.Meta(description="When it was prepared.")]
+    verdict: Annotated[TradeVerdict, says("What the final run came to.")]
+    check: Annotated[ShortCheck, says("What a check says of the token.")]
+    prepared_at: Annotated[datetime, says("When it was prepared.")]
 
 
 VALID_S = 20 * 60

@@ -460,11 +460,7 @@ def _read(
 
 
 def _outcome(
-    moved: BalanceChange,
-    run: _SellBackRun,
-    result: PlanResult,
-    arrived_raw: int | None,
-    policy: Policy,
+    moved: BalanceChange, run: _SellBackRun, result: PlanResult, arrived_raw: int | None, policy: Policy
 ) -> CellOutcome:
     if isinstance(result, Missing):
         return result

@@ -43,6 +43,7 @@ from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.schema import VerdictAnswer, at
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -54,13 +55,7 @@ from roundtrip.services.support.money import (
     symbol_of,
 )
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
-from roundtrip.services.trade.gas_budget import (
-    TOO_DEAR,
-    GasBudget,
-    WalletCase,
-    usual_limits,
-    with_gas_limits,
-)
+from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
 from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
 from roundtrip.services.trade.simulation_answer import (
     ApprovalAnswer,
@@ -107,7 +102,7 @@ ValueField = Annotated[
 class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call of several."""
 
-    to: Annotated[AddressField, msgspec.Meta(description="Address to call.")]
+    to: Annotated[AddressField, says("Address to call.")]
     data: DataField = "0x"
     value: ValueField = "0"
 
@@ -115,22 +110,17 @@ class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The wallet that sends, and its calls."""
 
-    sender: Annotated[AddressField, msgspec.Meta(description="The wallet that would send the calls.")] = (
-        msgspec.field(name="from")
+    sender: Annotated[AddressField, says("The wallet that would send the calls.")] = msgspec.field(
+        name="from"
     )
-    to: Annotated[AddressField | None, msgspec.Meta(description="Address to call. Left out: give calls.")] = (
-        None
-    )
+    to: Annotated[AddressField | None, says("Address to call. Left out: give calls.")] = None
     data: DataField = "0x"
     value: ValueField = "0"
     calls: Annotated[
         Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MOST_CALLS)] | None,
-        msgspec.Meta(
-            description="One to six calls in order; they replace to, data and value. Left out: the one "
-            "call of to."
-        ),
+        says("One to six calls in order; they replace to, data and value. Left out: the one call of to."),
     ] = None
-    fund: Annotated[bool, msgspec.Meta(description="true: run as if the wallet held plenty of eth.")] = False
+    fund: Annotated[bool, says("true: run as if the wallet held plenty of eth.")] = False
 
     def wallet(self) -> Address:
         """The wallet that sends."""

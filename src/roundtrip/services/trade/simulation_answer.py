@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.services.check.schema import Flags, VerdictAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import Reverts, Sentence
 
@@ -19,82 +20,68 @@ TradeCode = Literal[
 class TradeVerdict(msgspec.Struct, frozen=True):
     """Code, level and a plain sentence."""
 
-    code: Annotated[
-        TradeCode, msgspec.Meta(description="What decided. unproven means that the run could not find out.")
-    ]
-    level: Annotated[
-        Level, msgspec.Meta(description="How good that is. unknown is not a pass; treat it as a no.")
-    ]
+    code: Annotated[TradeCode, says("What decided. unproven means that the run could not find out.")]
+    level: Annotated[Level, says("How good that is. unknown is not a pass; treat it as a no.")]
     text: Sentence
 
 
 class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Result of one call."""
 
-    ok: Annotated[bool, msgspec.Meta(description="Whether the call went through.")]
-    gas_used: Annotated[int, msgspec.Meta(description="Gas that it used.")]
+    ok: Annotated[bool, says("Whether the call went through.")]
+    gas_used: Annotated[int, says("Gas that it used.")]
     reverts: Reverts
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True):
     """An allowance that the calls gave."""
 
-    token: Annotated[str, msgspec.Meta(description="The token's address.")]
-    spender: Annotated[str, msgspec.Meta(description="Address that may take it.")]
-    amount: Annotated[
-        str | None,
-        msgspec.Meta(description="Whole tokens that it may take, a decimal number. null: unlimited."),
-    ]
-    unlimited: Annotated[bool, msgspec.Meta(description="Whether there is no bound.")]
+    token: Annotated[str, says("The token's address.")]
+    spender: Annotated[str, says("Address that may take it.")]
+    amount: Annotated[str | None, says("Whole tokens that it may take, a decimal number. null: unlimited.")]
+    unlimited: Annotated[bool, says("Whether there is no bound.")]
 
 
 class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     """The sell of the received token: straight back where that goes through, else the first that does."""
 
-    token: Annotated[str, msgspec.Meta(description="Address of the token that was sold.")]
-    venue: Annotated[VenueKind, msgspec.Meta(description="Kind of venue that it was sold on.")]
-    at: Annotated[
-        str | None,
-        msgspec.Meta(description="Address of the pool or curve, or id of a v4 pool. null: not known."),
-    ]
-    sold: Annotated[str, msgspec.Meta(description="Whole tokens that were sold, a decimal number; 0: none.")]
+    token: Annotated[str, says("Address of the token that was sold.")]
+    venue: Annotated[VenueKind, says("Kind of venue that it was sold on.")]
+    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    sold: Annotated[str, says("Whole tokens that were sold, a decimal number; 0: none.")]
     back: Annotated[
-        AssetAmount | None,
-        msgspec.Meta(description="What the sell brought. null: nothing was sold, or not all can be sold."),
+        AssetAmount | None, says("What the sell brought. null: nothing was sold, or not all can be sold.")
     ]
     round_trip_loss_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Loss in hundredths of a percent of what the sold part had cost. null: nothing "
+        says(
+            "Loss in hundredths of a percent of what the sold part had cost. null: nothing "
             "was sold, or the cost is not known."
         ),
     ]
     reverts: Reverts
     share_bps: Annotated[
         int,
-        msgspec.Meta(
-            description="Share of the received tokens that was sold, in hundredths of a percent. "
-            "10000: all; 0: none."
-        ),
+        says("Share of the received tokens that was sold, in hundredths of a percent. 10000: all; 0: none."),
     ]
     after_s: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Seconds between the buy and the block of this sell: 13 is straight back, 3600 "
+        says(
+            "Seconds between the buy and the block of this sell: 13 is straight back, 3600 "
             "an hour, 86400 a day. null: nothing was sold."
         ),
     ]
     price_impact_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How much less than a small buy this one got for its money, in hundredths of a "
+        says(
+            "How much less than a small buy this one got for its money, in hundredths of a "
             "percent. null: not known, or no loss is."
         ),
     ]
     later_loss_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Worst loss of selling all of it an hour and a day later, where that sells half or "
+        says(
+            "Worst loss of selling all of it an hour and a day later, where that sells half or "
             "more, in hundredths of a percent; the rest counts as lost. null: it sold at neither time, or "
             "the loss is not known."
         ),
@@ -104,39 +91,34 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
 class ShortCheck(msgspec.Struct, frozen=True):
     """What a check of the token says."""
 
-    address: Annotated[str, msgspec.Meta(description="The token's address.")]
-    verdict: Annotated[VerdictAnswer, msgspec.Meta(description="What the check found.")]
+    address: Annotated[str, says("The token's address.")]
+    verdict: Annotated[VerdictAnswer, says("What the check found.")]
     flags: Flags
 
 
 class Simulation(msgspec.Struct, frozen=True, rename="camel"):
     """What a wallet's calls would do in the next block."""
 
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, msgspec.Meta(description="Block that the calls ran on.")]
-    sender: Annotated[str, msgspec.Meta(description="The wallet that the calls came from.")] = msgspec.field(
-        name="from"
-    )
-    verdict: Annotated[TradeVerdict, msgspec.Meta(description="What the calls came to.")]
-    calls: Annotated[list[CallOutcomeAnswer], msgspec.Meta(description="Result of each call, in order.")]
-    spent: Annotated[list[AssetAmount], msgspec.Meta(description="What left the wallet, gas not included.")]
-    received: Annotated[list[AssetAmount], msgspec.Meta(description="What the wallet received.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("Block that the calls ran on.")]
+    sender: Annotated[str, says("The wallet that the calls came from.")] = msgspec.field(name="from")
+    verdict: Annotated[TradeVerdict, says("What the calls came to.")]
+    calls: Annotated[list[CallOutcomeAnswer], says("Result of each call, in order.")]
+    spent: Annotated[list[AssetAmount], says("What left the wallet, gas not included.")]
+    received: Annotated[list[AssetAmount], says("What the wallet received.")]
     approvals: Annotated[
-        list[ApprovalAnswer],
-        msgspec.Meta(description="What a spender may take from the wallet that it could not before."),
+        list[ApprovalAnswer], says("What a spender may take from the wallet that it could not before.")
     ]
     sell_back: Annotated[
         SellBack | None,
-        msgspec.Meta(
-            description="The sell of the received token. null: no token was received, or there was no "
-            "venue to try it on."
+        says(
+            "The sell of the received token. null: no token was received, or there was no venue to try it on."
         ),
     ]
     check: Annotated[
         ShortCheck | None,
-        msgspec.Meta(
-            description="What a check says of the received token. null: no token was received, or the "
-            "check did not run."
+        says(
+            "What a check says of the received token. null: no token was received, or the check did not run."
         ),
     ]
-    simulated_at: Annotated[datetime, msgspec.Meta(description="When it was simulated.")]
+    simulated_at: Annotated[datetime, says("When it was simulated.")]

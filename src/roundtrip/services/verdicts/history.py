@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
 from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -40,42 +41,36 @@ class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):
 
     changed: Annotated[
         list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(Change))})]],
-        msgspec.Meta(description="What differs from the checks before. Empty: the oldest that are compared."),
+        says("What differs from the checks before. Empty: the oldest that are compared."),
     ]
-    text: Annotated[str, msgspec.Meta(description="The same in plain sentences.")]
-    code: Annotated[CodeText, msgspec.Meta(description="The verdict's code, as the checks answered.")]
-    level: Annotated[LevelText, msgspec.Meta(description="The verdict's level, as the checks answered.")]
+    text: Annotated[str, says("The same in plain sentences.")]
+    code: Annotated[CodeText, says("The verdict's code, as the checks answered.")]
+    level: Annotated[LevelText, says("The verdict's level, as the checks answered.")]
     round_trip_loss_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Loss of the round trip at the first check that measured it, in hundredths of a "
+        says(
+            "Loss of the round trip at the first check that measured it, in hundredths of a "
             "percent. null: no check of these measured it, or they are of an earlier release."
         ),
     ]
-    block: Annotated[int, msgspec.Meta(description="Block of the first of these checks.")]
-    checked_at: Annotated[datetime, msgspec.Meta(description="When the first of these checks was made.")]
-    last_block: Annotated[int, msgspec.Meta(description="Block of the last of these checks.")]
-    last_checked_at: Annotated[datetime, msgspec.Meta(description="When the last of these checks was made.")]
-    checks: Annotated[int, msgspec.Meta(description="How many checks these are.")]
-    deep: Annotated[bool, msgspec.Meta(description="Whether the first of these was a deep check.")]
-    policy_version: Annotated[
-        str, msgspec.Meta(description="Version of the thresholds by which the first of these was judged.")
-    ]
+    block: Annotated[int, says("Block of the first of these checks.")]
+    checked_at: Annotated[datetime, says("When the first of these checks was made.")]
+    last_block: Annotated[int, says("Block of the last of these checks.")]
+    last_checked_at: Annotated[datetime, says("When the last of these checks was made.")]
+    checks: Annotated[int, says("How many checks these are.")]
+    deep: Annotated[bool, says("Whether the first of these was a deep check.")]
+    policy_version: Annotated[str, says("Version of the thresholds by which the first of these was judged.")]
 
 
 class CheckHistory(msgspec.Struct, frozen=True, rename="camel"):
     """How the verdict of a token changed."""
 
-    text: Annotated[str, msgspec.Meta(description="The answer in plain sentences.")]
-    address: Annotated[str, msgspec.Meta(description="The token's address.")]
-    chain_id: Annotated[int, msgspec.Meta(description="Id of the chain; Robinhood Chain is 4663.")]
-    checks: Annotated[
-        int,
-        msgspec.Meta(description=f"Stored checks that were compared: the newest {MOST_COMPARED} at most."),
-    ]
+    text: Annotated[str, says("The answer in plain sentences.")]
+    address: Annotated[str, says("The token's address.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    checks: Annotated[int, says(f"Stored checks that were compared: the newest {MOST_COMPARED} at most.")]
     changes: Annotated[
-        list[VerdictChange],
-        msgspec.Meta(description=f"The newest first, {MOST_CHANGES} at most. Empty: no check is stored."),
+        list[VerdictChange], says(f"The newest first, {MOST_CHANGES} at most. Empty: no check is stored.")
     ]
 
 

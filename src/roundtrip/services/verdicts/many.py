@@ -7,6 +7,7 @@ import msgspec
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.check.schema import Check
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import QUOTED
 
 MOST_CHECKS = 50
@@ -30,7 +31,7 @@ class ManyChecksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TokensToCheck(msgspec.Struct, frozen=True):
     """The tokens that a request names, without repeats."""
 
-    addresses: Annotated[list[str], msgspec.Meta(description="Addresses as the caller wrote them.")]
+    addresses: Annotated[list[str], says("Addresses as the caller wrote them.")]
 
 
 class LineError(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,20 +44,16 @@ class LineError(msgspec.Struct, frozen=True, rename="camel"):
             extra_json_schema={"enum": list(STATUS_BY_CODE)},
         ),
     ]
-    message: Annotated[str, msgspec.Meta(description=f"What is wrong, for people. {QUOTED}")]
-    retry_after_s: Annotated[
-        int | None, msgspec.Meta(description="Seconds to wait before asking again. null: no time is known.")
-    ]
+    message: Annotated[str, says(f"What is wrong, for people. {QUOTED}")]
+    retry_after_s: Annotated[int | None, says("Seconds to wait before asking again. null: no time is known.")]
 
 
 class CheckLine(msgspec.Struct, frozen=True):
     """One token of the request: its check, or why there is none."""
 
-    address: Annotated[str, msgspec.Meta(description="The address as the request has it.")]
-    check: Annotated[
-        Check | None, msgspec.Meta(description="The answer of GET /v1/check/{address}. null: see error.")
-    ]
-    error: Annotated[LineError | None, msgspec.Meta(description="null: the token was checked.")]
+    address: Annotated[str, says("The address as the request has it.")]
+    check: Annotated[Check | None, says("The answer of GET /v1/check/{address}. null: see error.")]
+    error: Annotated[LineError | None, says("null: the token was checked.")]
 
 
 async def list_tokens(ctx: Context, params: ManyChecksParams) -> UseCaseAnswer[TokensToCheck]:

@@ -12,6 +12,7 @@ from roundtrip.domain.verdicts.stream_position import StreamPosition, parse_posi
 from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.watch.alert_rows import AlertRow
@@ -27,21 +28,18 @@ class StreamParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
     tokens: Annotated[
         str,
-        msgspec.Meta(
-            description=f"Addresses of 1 to {MOST_TOKENS} tokens, separated by commas: only their verdicts, "
+        says(
+            f"Addresses of 1 to {MOST_TOKENS} tokens, separated by commas: only their verdicts, "
             "launches, graduations and removals. Left out: of all tokens. Alerts are always all of yours."
         ),
     ] = ""
     events: Annotated[
-        str,
-        msgspec.Meta(
-            description=f"Kinds of events, separated by commas: {', '.join(KINDS)}. Left out: all of them."
-        ),
+        str, says(f"Kinds of events, separated by commas: {', '.join(KINDS)}. Left out: all of them.")
     ] = ""
     last_event_id: Annotated[
         str,
-        msgspec.Meta(
-            description="The id of the last event that you have: the stream resumes after it, up to an hour "
+        says(
+            "The id of the last event that you have: the stream resumes after it, up to an hour "
             "later. The header Last-Event-ID, which browsers send, comes first. Left out: from now on."
         ),
     ] = ""
@@ -81,11 +79,10 @@ class StreamParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 class VerdictState(msgspec.Struct, frozen=True, rename="camel"):
     """A verdict without its text."""
 
-    code: Annotated[CodeText, msgspec.Meta(description="The verdict's code.")]
-    level: Annotated[LevelText, msgspec.Meta(description="The verdict's level.")]
+    code: Annotated[CodeText, says("The verdict's code.")]
+    level: Annotated[LevelText, says("The verdict's level.")]
     round_trip_loss_bps: Annotated[
-        int | None,
-        msgspec.Meta(description="Loss of the round trip, in hundredths of a percent. null: not measured."),
+        int | None, says("Loss of the round trip, in hundredths of a percent. null: not measured.")
     ]
 
 
@@ -94,48 +91,37 @@ class StreamEvent(msgspec.Struct, frozen=True):
 
     kind: Annotated[
         Kind | Notice,
-        msgspec.Meta(
-            description="verdict: a check found another verdict than the one before, or is the token's "
+        says(
+            "verdict: a check found another verdict than the one before, or is the token's "
             "first; launch, graduation: of a launchpad's token; removal: a wallet took much active liquidity "
             "out of a pool of the token; alert: one of yours; reorg: launches, graduations, removals and "
             "alerts above its block were taken back; gap: events are missing; cut: the stream ends here."
         ),
     ]
     text: Sentence
-    at: Annotated[datetime, msgspec.Meta(description="When it happened.")]
-    token: Annotated[str | None, msgspec.Meta(description="The token's address. null: no token.")] = None
-    block: Annotated[int | None, msgspec.Meta(description="Its block. null: of no block.")] = None
+    at: Annotated[datetime, says("When it happened.")]
+    token: Annotated[str | None, says("The token's address. null: no token.")] = None
+    block: Annotated[int | None, says("Its block. null: of no block.")] = None
     wallet: Annotated[
         str | None,
-        msgspec.Meta(
-            description="The token's deployer; of a removal, who made it. null: none of launch, graduation, "
-            "removal."
-        ),
+        says("The token's deployer; of a removal, who made it. null: none of launch, graduation, removal."),
     ] = None
-    verdict: Annotated[
-        VerdictState | None, msgspec.Meta(description="The new verdict. null: not about a verdict.")
-    ] = None
+    verdict: Annotated[VerdictState | None, says("The new verdict. null: not about a verdict.")] = None
     before: Annotated[
         VerdictState | None,
-        msgspec.Meta(
-            description="The verdict before. null: not about a verdict, or the token's first check."
-        ),
+        says("The verdict before. null: not about a verdict, or the token's first check."),
     ] = None
-    alert: Annotated[AlertRow | None, msgspec.Meta(description="The alert, as in the inbox. null: none.")] = (
-        None
-    )
-    removal: Annotated[
-        RemovalRow | None, msgspec.Meta(description="The removal. null: not about a removal.")
-    ] = None
+    alert: Annotated[AlertRow | None, says("The alert, as in the inbox. null: none.")] = None
+    removal: Annotated[RemovalRow | None, says("The removal. null: not about a removal.")] = None
 
 
 class StreamPlan(msgspec.Struct, frozen=True):
     """What a stream sends, and to whom."""
 
-    account_id: Annotated[int, msgspec.Meta(description="Id of the account.")]
-    tokens: Annotated[list[str] | None, msgspec.Meta(description="The tokens. null: all.")]
-    kinds: Annotated[list[Kind], msgspec.Meta(description="The kinds of events.")]
-    after: Annotated[str | None, msgspec.Meta(description="The last event's id. null: from now on.")]
+    account_id: Annotated[int, says("Id of the account.")]
+    tokens: Annotated[list[str] | None, says("The tokens. null: all.")]
+    kinds: Annotated[list[Kind], says("The kinds of events.")]
+    after: Annotated[str | None, says("The last event's id. null: from now on.")]
 
 
 async def plan_stream(ctx: Context, params: StreamParams, account: Account) -> UseCaseAnswer[StreamPlan]:

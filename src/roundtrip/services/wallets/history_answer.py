@@ -12,6 +12,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -40,46 +41,39 @@ from roundtrip.store.wallets.wallets import (
 OriginStatus = Literal["known", "searching", "unknown"]
 Phase = Literal["curve", "between", "graduated", "rescued", "pool"]
 
-Eth = Annotated[float, msgspec.Meta(description="In eth.")]
-Bps = Annotated[int, msgspec.Meta(description="In hundredths of a percent.")]
+Eth = Annotated[float, says("In eth.")]
+Bps = Annotated[int, says("In hundredths of a percent.")]
 
 
 class FunderAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Who first sent the wallet eth in a plain transfer."""
 
-    address: Annotated[str, msgspec.Meta(description="The funder's wallet.")]
-    wallets_funded: Annotated[
-        int, msgspec.Meta(description="Wallets that it first sent eth to; counted up to 501.")
-    ]
-    exchange_like: Annotated[
-        bool, msgspec.Meta(description="true: over 500 wallets, as exchanges and bridges do.")
-    ]
+    address: Annotated[str, says("The funder's wallet.")]
+    wallets_funded: Annotated[int, says("Wallets that it first sent eth to; counted up to 501.")]
+    exchange_like: Annotated[bool, says("true: over 500 wallets, as exchanges and bridges do.")]
 
 
 class LaunchRow(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet launched, and what became of it."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    launched_at: Annotated[datetime, msgspec.Meta(description="When it was launched.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    launched_at: Annotated[datetime, says("When it was launched.")]
     phase: Annotated[
         Phase,
-        msgspec.Meta(
-            description="curve: on its curve. between: the curve is over, no pool yet. graduated: "
+        says(
+            "curve: on its curve. between: the curve is over, no pool yet. graduated: "
             "became a pool. rescued: taken back by the launchpad. pool: launched straight "
             "into a pool."
         ),
     ]
     fill_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How full the curve is, in hundredths of a percent. null: not on the curve, or "
-            "not known."
-        ),
+        says("How full the curve is, in hundredths of a percent. null: not on the curve, or not known."),
     ]
     sold_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="How much the wallet sold of what it bought of it, in hundredths of a percent. "
+        says(
+            "How much the wallet sold of what it bought of it, in hundredths of a percent. "
             "null: it bought none."
         ),
     ]
@@ -88,175 +82,123 @@ class LaunchRow(msgspec.Struct, frozen=True, rename="camel"):
 class LaunchesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Launches, and how they ended."""
 
-    count: Annotated[int, msgspec.Meta(description="Launches onto curves; counted up to the newest 200.")]
-    graduated: Annotated[int, msgspec.Meta(description="Launches of those that became a pool.")]
-    sold_own: Annotated[
-        int, msgspec.Meta(description="Launches of those where it sold half or more of what it had bought.")
-    ]
-    into_pools: Annotated[int, msgspec.Meta(description="Launches straight into a pool, in no other count.")]
-    rows: Annotated[tuple[LaunchRow, ...], msgspec.Meta(description="The newest launches, at most 10.")]
+    count: Annotated[int, says("Launches onto curves; counted up to the newest 200.")]
+    graduated: Annotated[int, says("Launches of those that became a pool.")]
+    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
+    into_pools: Annotated[int, says("Launches straight into a pool, in no other count.")]
+    rows: Annotated[tuple[LaunchRow, ...], says("The newest launches, at most 10.")]
 
 
 class ClosingAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet had bought and sold out of."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    at: Annotated[datetime, msgspec.Meta(description="When it had sold all of it.")]
-    spent_eth: Annotated[Eth, msgspec.Meta(description="What it paid, in eth.")]
-    got_eth: Annotated[Eth, msgspec.Meta(description="What it received, in eth.")]
-    profit_eth: Annotated[Eth, msgspec.Meta(description="Profit in eth; below zero: a loss.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    at: Annotated[datetime, says("When it had sold all of it.")]
+    spent_eth: Annotated[Eth, says("What it paid, in eth.")]
+    got_eth: Annotated[Eth, says("What it received, in eth.")]
+    profit_eth: Annotated[Eth, says("Profit in eth; below zero: a loss.")]
 
 
 class RecordAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The trading record. A round is closed when the wallet has sold out of a token and the worth of
     everything that it paid and got is known."""
 
-    trades: Annotated[int, msgspec.Meta(description="Trades of the wallet.")]
-    buys: Annotated[int, msgspec.Meta(description="Buys.")]
-    sells: Annotated[int, msgspec.Meta(description="Sells.")]
-    tokens: Annotated[int, msgspec.Meta(description="Different tokens that it traded.")]
+    trades: Annotated[int, says("Trades of the wallet.")]
+    buys: Annotated[int, says("Buys.")]
+    sells: Annotated[int, says("Sells.")]
+    tokens: Annotated[int, says("Different tokens that it traded.")]
     closed: Annotated[
-        int,
-        msgspec.Meta(
-            description="Rounds closed: tokens that it sold out of, with the worth of every trade known."
-        ),
+        int, says("Rounds closed: tokens that it sold out of, with the worth of every trade known.")
     ]
-    won: Annotated[int, msgspec.Meta(description="Rounds closed with a profit.")]
-    win_rate_bps: Annotated[
-        int | None, msgspec.Meta(description="won of closed, in hundredths of a percent. null: none closed.")
-    ]
-    profit_eth: Annotated[
-        float, msgspec.Meta(description="Profit of the closed rounds, losses subtracted, in eth.")
-    ]
-    spent_eth: Annotated[float, msgspec.Meta(description="Paid in all buys of known worth, in eth.")]
+    won: Annotated[int, says("Rounds closed with a profit.")]
+    win_rate_bps: Annotated[int | None, says("won of closed, in hundredths of a percent. null: none closed.")]
+    profit_eth: Annotated[float, says("Profit of the closed rounds, losses subtracted, in eth.")]
+    spent_eth: Annotated[float, says("Paid in all buys of known worth, in eth.")]
     got_eth: Annotated[
-        float,
-        msgspec.Meta(
-            description="Received in sells of what it had bought, where the worth is known, in eth."
-        ),
+        float, says("Received in sells of what it had bought, where the worth is known, in eth.")
     ]
-    unpriced: Annotated[int, msgspec.Meta(description="Trades without a known worth in eth.")]
-    best: Annotated[
-        ClosingAnswer | None,
-        msgspec.Meta(description="The closed round with the most profit. null: none closed."),
-    ]
-    worst: Annotated[
-        ClosingAnswer | None, msgspec.Meta(description="The closed round with the largest loss. null: none.")
-    ]
-    partial: Annotated[
-        bool, msgspec.Meta(description="true: only the newest 4,000 tokens and rounds are counted.")
-    ]
+    unpriced: Annotated[int, says("Trades without a known worth in eth.")]
+    best: Annotated[ClosingAnswer | None, says("The closed round with the most profit. null: none closed.")]
+    worst: Annotated[ClosingAnswer | None, says("The closed round with the largest loss. null: none.")]
+    partial: Annotated[bool, says("true: only the newest 4,000 tokens and rounds are counted.")]
 
 
 class RecentAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The last 30 days in short."""
 
-    tokens: Annotated[int, msgspec.Meta(description="Tokens last traded in these 30 days.")]
-    closed: Annotated[int, msgspec.Meta(description="Rounds closed.")]
-    won: Annotated[int, msgspec.Meta(description="Rounds closed with a profit.")]
-    win_rate_bps: Annotated[
-        int | None, msgspec.Meta(description="won of closed, in hundredths of a percent. null: none closed.")
-    ]
-    profit_eth: Annotated[
-        float, msgspec.Meta(description="Profit of these rounds, losses subtracted, in eth.")
-    ]
-    partial: Annotated[bool, msgspec.Meta(description="true: there is more than is counted.")]
+    tokens: Annotated[int, says("Tokens last traded in these 30 days.")]
+    closed: Annotated[int, says("Rounds closed.")]
+    won: Annotated[int, says("Rounds closed with a profit.")]
+    win_rate_bps: Annotated[int | None, says("won of closed, in hundredths of a percent. null: none closed.")]
+    profit_eth: Annotated[float, says("Profit of these rounds, losses subtracted, in eth.")]
+    partial: Annotated[bool, says("true: there is more than is counted.")]
 
 
 class HoldingAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet bought and has not sold, by the index, and what it really holds of it."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
+    token: Annotated[TokenNamed, says("The token.")]
     amount: Annotated[
         str | None,
-        msgspec.Meta(
-            description="What it holds in whole tokens, a decimal number, read from the token. null: "
-            "could not be read."
+        says(
+            "What it holds in whole tokens, a decimal number, read from the token. null: could not be read."
         ),
     ]
-    amount_raw: Annotated[
-        str | None, msgspec.Meta(description="The same in base units. null: could not be read.")
-    ]
-    bought_raw: Annotated[
-        str, msgspec.Meta(description="What is left of what it bought, by its trades, in base units.")
-    ]
+    amount_raw: Annotated[str | None, says("The same in base units. null: could not be read.")]
+    bought_raw: Annotated[str, says("What is left of what it bought, by its trades, in base units.")]
     supply_bps: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Share of the total supply that it holds, in hundredths of a percent. null: "
-            "not known."
-        ),
+        says("Share of the total supply that it holds, in hundredths of a percent. null: not known."),
     ]
     entry_eth: Annotated[
-        float | None,
-        msgspec.Meta(
-            description="Average price of a whole token over all its buys, in eth. null: not known."
-        ),
+        float | None, says("Average price of a whole token over all its buys, in eth. null: not known.")
     ]
     entry_usd: Annotated[
-        float | None,
-        msgspec.Meta(
-            description="Average price of a whole token over all its buys, in dollars. null: not known."
-        ),
+        float | None, says("Average price of a whole token over all its buys, in dollars. null: not known.")
     ]
     worth_eth: Annotated[
         float | None,
-        msgspec.Meta(
-            description="What it holds at the price of the token's last trade, in eth; no proof that "
+        says(
+            "What it holds at the price of the token's last trade, in eth; no proof that "
             "it sells. null: not known."
         ),
     ]
-    priced_at: Annotated[
-        datetime | None, msgspec.Meta(description="Time of that last trade. null: not known.")
-    ]
-    last_traded_at: Annotated[datetime, msgspec.Meta(description="When the wallet last traded it.")]
+    priced_at: Annotated[datetime | None, says("Time of that last trade. null: not known.")]
+    last_traded_at: Annotated[datetime, says("When the wallet last traded it.")]
 
 
 class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What the wallet holds. A wallet may hold what it never traded: that is not here."""
 
-    at_block: Annotated[
-        int | None, msgspec.Meta(description="Block of the balances. null: they could not be read.")
-    ]
-    eth: Annotated[float | None, msgspec.Meta(description="Eth that it holds. null: could not be read.")]
-    weth: Annotated[
-        float | None, msgspec.Meta(description="Wrapped eth that it holds. null: could not be read.")
-    ]
-    usdg: Annotated[float | None, msgspec.Meta(description="Usdg that it holds. null: could not be read.")]
-    count: Annotated[
-        int, msgspec.Meta(description="Tokens that it bought and has not sold out of, by its trades.")
-    ]
-    rows: Annotated[
-        tuple[HoldingAnswer, ...], msgspec.Meta(description="Those that cost it most, at most 20.")
-    ]
+    at_block: Annotated[int | None, says("Block of the balances. null: they could not be read.")]
+    eth: Annotated[float | None, says("Eth that it holds. null: could not be read.")]
+    weth: Annotated[float | None, says("Wrapped eth that it holds. null: could not be read.")]
+    usdg: Annotated[float | None, says("Usdg that it holds. null: could not be read.")]
+    count: Annotated[int, says("Tokens that it bought and has not sold out of, by its trades.")]
+    rows: Annotated[tuple[HoldingAnswer, ...], says("Those that cost it most, at most 20.")]
 
 
 class WalletHistory(IndexAnswer, frozen=True, rename="camel"):
     """Where a wallet comes from, what it launched, how it traded, what it holds."""
 
-    address: Annotated[str, msgspec.Meta(description="The wallet.")]
-    contract: Annotated[
-        bool | None, msgspec.Meta(description="true: a contract, not a wallet. null: could not be read.")
-    ]
+    address: Annotated[str, says("The wallet.")]
+    contract: Annotated[bool | None, says("true: a contract, not a wallet. null: could not be read.")]
     origin_status: Annotated[
         OriginStatus,
-        msgspec.Meta(
-            description="known: age and funder are certain. searching: older blocks are being read, "
+        says(
+            "known: age and funder are certain. searching: older blocks are being read, "
             "ask again. unknown: could not be found out, or the wallet was never met."
         ),
     ]
-    first_seen: Annotated[
-        datetime | None, msgspec.Meta(description="When the wallet was first seen. null: not known.")
-    ]
-    age_days: Annotated[int | None, msgspec.Meta(description="Days since firstSeen. null: not known.")]
+    first_seen: Annotated[datetime | None, says("When the wallet was first seen. null: not known.")]
+    age_days: Annotated[int | None, says("Days since firstSeen. null: not known.")]
     funder: Annotated[
-        FunderAnswer | None,
-        msgspec.Meta(description="The wallet that first sent it eth in a plain transfer. null: none known."),
+        FunderAnswer | None, says("The wallet that first sent it eth in a plain transfer. null: none known.")
     ]
-    launches: Annotated[LaunchesAnswer, msgspec.Meta(description="Tokens that it launched.")]
-    record: Annotated[RecordAnswer, msgspec.Meta(description="Its trading record.")]
-    last30_days: Annotated[RecentAnswer, msgspec.Meta(description="Its last 30 days.")]
-    holdings: Annotated[HoldingsAnswer, msgspec.Meta(description="What it holds of what it bought.")]
+    launches: Annotated[LaunchesAnswer, says("Tokens that it launched.")]
+    record: Annotated[RecordAnswer, says("Its trading record.")]
+    last30_days: Annotated[RecentAnswer, says("Its last 30 days.")]
+    holdings: Annotated[HoldingsAnswer, says("What it holds of what it bought.")]
 
 
 _DAY_S = 86_400

@@ -12,6 +12,7 @@ from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.services.support.wallet_params import WalletParams
@@ -30,14 +31,14 @@ Standing = Literal["links", "exchange", "contract", "machinery"]
 class SharedToken(msgspec.Struct, frozen=True, rename="camel"):
     """A token that both bought in one moment."""
 
-    token: Annotated[TokenNamed, msgspec.Meta(description="The token.")]
-    tx: Annotated[str, msgspec.Meta(description="The asked wallet's buy.")]
-    other_tx: Annotated[str, msgspec.Meta(description="The linked wallet's buy.")]
-    blocks_apart: Annotated[int, msgspec.Meta(description="Blocks between the two.")]
+    token: Annotated[TokenNamed, says("The token.")]
+    tx: Annotated[str, says("The asked wallet's buy.")]
+    other_tx: Annotated[str, says("The linked wallet's buy.")]
+    blocks_apart: Annotated[int, says("Blocks between the two.")]
     buyers: Annotated[
         int,
-        msgspec.Meta(
-            description="Other wallets that bought it in that moment, the linked one included: the "
+        says(
+            "Other wallets that bought it in that moment, the linked one included: the "
             "fewer, the stronger the evidence."
         ),
     ]
@@ -48,65 +49,52 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
 
     kind: Annotated[
         ReasonKind,
-        msgspec.Meta(
-            description="same_funder: one wallet first sent eth to both. funded_by: the linked wallet "
+        says(
+            "same_funder: one wallet first sent eth to both. funded_by: the linked wallet "
             "first sent eth to the asked one. funded: the other way round. same_tokens: "
             "both bought the same tokens within ten blocks."
         ),
     ]
     text: Sentence
-    funder: Annotated[
-        str | None, msgspec.Meta(description="The wallet that sent the eth. null: same_tokens.")
-    ]
+    funder: Annotated[str | None, says("The wallet that sent the eth. null: same_tokens.")]
     wallets_funded: Annotated[
-        int | None, msgspec.Meta(description="Wallets that the funder first sent eth to. null: same_tokens.")
+        int | None, says("Wallets that the funder first sent eth to. null: same_tokens.")
     ]
-    seconds_apart: Annotated[
-        int | None, msgspec.Meta(description="Seconds between the two payments. null: not same_funder.")
-    ]
-    shared: Annotated[int | None, msgspec.Meta(description="Tokens that both bought. null: not same_tokens.")]
+    seconds_apart: Annotated[int | None, says("Seconds between the two payments. null: not same_funder.")]
+    shared: Annotated[int | None, says("Tokens that both bought. null: not same_tokens.")]
     of_tokens: Annotated[
         int | None,
-        msgspec.Meta(
-            description="The asked wallet's newest tokens that were compared, at most 100. null: not "
-            "same_tokens."
-        ),
+        says("The asked wallet's newest tokens that were compared, at most 100. null: not same_tokens."),
     ]
     other_tokens: Annotated[
         int | None,
-        msgspec.Meta(
-            description="Tokens that the linked wallet ever traded, counted up to 2,000. null: not "
-            "same_tokens."
-        ),
+        says("Tokens that the linked wallet ever traded, counted up to 2,000. null: not same_tokens."),
     ]
     tokens: Annotated[
-        tuple[SharedToken, ...],
-        msgspec.Meta(description="The most telling shared tokens, at most 5; empty: not same_tokens."),
+        tuple[SharedToken, ...], says("The most telling shared tokens, at most 5; empty: not same_tokens.")
     ]
 
 
 class LinkedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that may be the same person's."""
 
-    address: Annotated[str, msgspec.Meta(description="The linked wallet.")]
+    address: Annotated[str, says("The linked wallet.")]
     score: Annotated[
         int,
         msgspec.Meta(description="Strength of the evidence, 1 to 100. A hint, never a proof.", ge=1, le=100),
     ]
-    reasons: Annotated[tuple[Reason, ...], msgspec.Meta(description="The evidence.")]
+    reasons: Annotated[tuple[Reason, ...], says("The evidence.")]
 
 
 class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
     """The asked wallet's funder, and whether it links wallets."""
 
-    address: Annotated[str, msgspec.Meta(description="The funder's wallet.")]
-    wallets_funded: Annotated[
-        int, msgspec.Meta(description="Wallets that it first sent eth to; counted up to 501.")
-    ]
+    address: Annotated[str, says("The funder's wallet.")]
+    wallets_funded: Annotated[int, says("Wallets that it first sent eth to; counted up to 501.")]
     standing: Annotated[
         Standing,
-        msgspec.Meta(
-            description="Whether a shared funder links wallets. links: yes. exchange: no, it funded "
+        says(
+            "Whether a shared funder links wallets. links: yes. exchange: no, it funded "
             "over 500 wallets. contract: no, it has code. machinery: no, a contract that "
             "everybody uses."
         ),
@@ -116,15 +104,10 @@ class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
 class LinkedWallets(IndexAnswer, frozen=True, rename="camel"):
     """Wallets that share the wallet's funder or trade the same tokens within blocks of it."""
 
-    address: Annotated[str, msgspec.Meta(description="The wallet that was asked about.")]
-    funder: Annotated[FunderStanding | None, msgspec.Meta(description="Its funder. null: not known.")]
-    tokens_compared: Annotated[
-        int, msgspec.Meta(description="Tokens that it bought in the last 30 days, at most 100.")
-    ]
-    linked: Annotated[
-        tuple[LinkedWallet, ...],
-        msgspec.Meta(description="Linked wallets, the highest score first, at most 20."),
-    ]
+    address: Annotated[str, says("The wallet that was asked about.")]
+    funder: Annotated[FunderStanding | None, says("Its funder. null: not known.")]
+    tokens_compared: Annotated[int, says("Tokens that it bought in the last 30 days, at most 100.")]
+    linked: Annotated[tuple[LinkedWallet, ...], says("Linked wallets, the highest score first, at most 20.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.strangers_text import WRITTEN
 from roundtrip.store.community import public_names
@@ -28,37 +29,29 @@ _RULE = (
 class NameSaid(msgspec.Struct, frozen=True, rename="camel"):
     """A name that people gave a wallet."""
 
-    name: Annotated[str, msgspec.Meta(description=f"As most of them wrote it. {WRITTEN}")]
-    people: Annotated[int, msgspec.Meta(description="People who gave it.")]
+    name: Annotated[str, says(f"As most of them wrote it. {WRITTEN}")]
+    people: Annotated[int, says("People who gave it.")]
 
 
 class MarkSaid(msgspec.Struct, frozen=True, rename="camel"):
     """A mark that people gave a wallet."""
 
-    mark: Annotated[Mark, msgspec.Meta(description="The mark.")]
-    people: Annotated[int, msgspec.Meta(description="People who gave it.")]
+    mark: Annotated[Mark, says("The mark.")]
+    people: Annotated[int, says("People who gave it.")]
 
 
 class WalletNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet with what enough people say of it; people may contradict each other."""
 
-    wallet: Annotated[str, msgspec.Meta(description="The wallet.")]
-    names: Annotated[
-        list[NameSaid],
-        msgspec.Meta(description="Names that people gave it, the most used first; empty: none."),
-    ]
-    marks: Annotated[
-        list[MarkSaid],
-        msgspec.Meta(description="Marks that people gave it, the most used first; empty: none."),
-    ]
+    wallet: Annotated[str, says("The wallet.")]
+    names: Annotated[list[NameSaid], says("Names that people gave it, the most used first; empty: none.")]
+    marks: Annotated[list[MarkSaid], says("Marks that people gave it, the most used first; empty: none.")]
 
 
 class WalletNames(IndexAnswer, frozen=True, rename="camel"):
     """Wallets of which enough people say the same: what most say first."""
 
-    rows: Annotated[
-        list[WalletNamed], msgspec.Meta(description="At most 50 wallets, those with the most people first.")
-    ]
+    rows: Annotated[list[WalletNamed], says("At most 50 wallets, those with the most people first.")]
 
 
 async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNames]:

@@ -10,6 +10,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.watch.alerts import Alert, Draft, Kind
 from roundtrip.domain.watch.rules import VERBS
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.strangers_text import WRITTEN, Sentence
 
@@ -19,21 +20,21 @@ _MICRO, _PPM_PER_PERCENT = 1_000_000, 10_000
 
 Symbol = Annotated[
     str | None,
-    msgspec.Meta(
-        description="The token's symbol; identify a token by its address. null: no token, or none "
+    says(
+        "The token's symbol; identify a token by its address. null: no token, or none "
         f"that can be shown. {WRITTEN}"
     ),
 ]
-Eth = Annotated[float | None, msgspec.Meta(description="Worth of what moved, in eth. null: not known.")]
-Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars. null: not known.")]
+Eth = Annotated[float | None, says("Worth of what moved, in eth. null: not known.")]
+Usd = Annotated[float | None, says("The same in dollars. null: not known.")]
 Pct = Annotated[
     float | None,
-    msgspec.Meta(
-        description="Percent of the token's supply; for draining, of the pool's liquidity; for removing, of "
+    says(
+        "Percent of the token's supply; for draining, of the pool's liquidity; for removing, of "
         "its active liquidity. null: does not apply."
     ),
 ]
-Ts = Annotated[datetime, msgspec.Meta(description="When it happened: the time of its block.")]
+Ts = Annotated[datetime, says("When it happened: the time of its block.")]
 
 
 RuleVerb = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(VERBS)})]
@@ -45,48 +46,41 @@ class AlertRow(msgspec.Struct, frozen=True):
     """One alert. What does not apply to it is null."""
 
     id: Annotated[
-        int,
-        msgspec.Meta(
-            description="Id of the alert; the same in the inbox, in deliveries and when it is taken back."
-        ),
+        int, says("Id of the alert; the same in the inbox, in deliveries and when it is taken back.")
     ]
     kind: Annotated[
         Kind,
-        msgspec.Meta(
-            description="What raised it: rule, follow, bag_guard (a token you hold or watch), unlock "
+        says(
+            "What raised it: rule, follow, bag_guard (a token you hold or watch), unlock "
             "(of a token's locked liquidity), service "
             "(news of the service, such as a failing channel), test (a channel's test)."
         ),
     ]
     who: Annotated[
         str | None,
-        msgspec.Meta(
-            description="Who did it: your name for the wallet, its address, or the rule's who. null: "
-            "does not apply."
-        ),
+        says("Who did it: your name for the wallet, its address, or the rule's who. null: does not apply."),
     ]
     verb: Annotated[
         AlertVerb | None,
-        msgspec.Meta(
-            description="What happened. verdict: a check's verdict changed; retracted: a reorg "
+        says(
+            "What happened. verdict: a check's verdict changed; retracted: a reorg "
             "removed it from the chain. "
             "null: does not apply."
         ),
     ]
-    wallet: Annotated[str | None, msgspec.Meta(description="The wallet that did it. null: does not apply.")]
-    token: Annotated[str | None, msgspec.Meta(description="The token's address. null: does not apply.")]
+    wallet: Annotated[str | None, says("The wallet that did it. null: does not apply.")]
+    token: Annotated[str | None, says("The token's address. null: does not apply.")]
     symbol: Symbol
     eth: Eth
     usd: Usd
     pct: Pct
-    tx: Annotated[str | None, msgspec.Meta(description="The transaction. null: does not apply.")]
-    block: Annotated[int | None, msgspec.Meta(description="Its block. null: does not apply.")]
+    tx: Annotated[str | None, says("The transaction. null: does not apply.")]
+    block: Annotated[int | None, says("Its block. null: does not apply.")]
     ts: Ts
-    rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of. null: not a rule's.")]
+    rule: Annotated[str | None, says("The rule that it is a hit of. null: not a rule's.")]
     text: Sentence
     link: Annotated[
-        str | None,
-        msgspec.Meta(description="The token's page. null: no token, or the service has no public address."),
+        str | None, says("The token's page. null: no token, or the service has no public address.")
     ]
 
 

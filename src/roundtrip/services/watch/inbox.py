@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.watch import alerts as store
@@ -27,9 +28,9 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     """The alerts of the last seven days, the newest first."""
 
     text: AnswerText
-    total: Annotated[int, msgspec.Meta(description="Alerts in all, listed or not.")]
-    at_least: Annotated[bool, msgspec.Meta(description="true: there are more than total.")]
-    rows: Annotated[list[AlertRow], msgspec.Meta(description="The newest 500, the newest first.")]
+    total: Annotated[int, says("Alerts in all, listed or not.")]
+    at_least: Annotated[bool, says("true: there are more than total.")]
+    rows: Annotated[list[AlertRow], says("The newest 500, the newest first.")]
 
 
 class InboxFeed(Inbox, frozen=True, rename="camel", kw_only=True):

@@ -10,6 +10,7 @@ from roundtrip.domain.watch.channels import ACTIVE
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels
 from roundtrip.store.index.launches import newest_launch
@@ -42,7 +43,7 @@ class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
     rules: list[RuleInWords]
     told: int
     off: int
-    token: Annotated[str | None, msgspec.Meta(description="The examples are about it.")]
+    token: Annotated[str | None, says("The examples are about it.")]
     examples: list[RuleExample]
 
 

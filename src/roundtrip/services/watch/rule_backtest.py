@@ -19,6 +19,7 @@ from roundtrip.domain.watch.alerts import INBOX_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.services.watch.rule_parser import parse
@@ -151,8 +152,7 @@ class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
 
     step_s: int
     bars: Annotated[
-        list[RuleBar],
-        msgspec.Meta(description="The oldest first, empty steps too; where atLeast, the uncounted left out."),
+        list[RuleBar], says("The oldest first, empty steps too; where atLeast, the uncounted left out.")
     ]
 
 

@@ -9,6 +9,7 @@ import msgspec
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
 from roundtrip.services.support.wallet_params import read_address
 
@@ -19,15 +20,14 @@ MOST_NAME = 24
 MOST_HITS_SHOWN = 10
 _NAME = re.compile("[A-Za-z0-9]*")
 
-RuleText = Annotated[str, msgspec.Meta(description="The rule in its canonical form.")]
+RuleText = Annotated[str, says("The rule in its canonical form.")]
 RuleWallet = Annotated[
     str | None,
-    msgspec.Meta(
-        description="The one wallet that it is about, also where it names a deployer or creator. "
-        "null: no single wallet."
+    says(
+        "The one wallet that it is about, also where it names a deployer or creator. null: no single wallet."
     ),
 ]
-FromBlock = Annotated[int, msgspec.Meta(description="Alerts are raised for later blocks.")]
+FromBlock = Annotated[int, says("Alerts are raised for later blocks.")]
 
 
 class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,9 +92,9 @@ class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed now."""
 
     text: AnswerText
-    address: Annotated[str, msgspec.Meta(description="The wallet.")]
-    name: Annotated[str | None, msgspec.Meta(description="Your name for it. null: you gave it none.")]
-    follows: Annotated[int, msgspec.Meta(description=f"Wallets that you follow now, at most {MOST_FOLLOWS}.")]
+    address: Annotated[str, says("The wallet.")]
+    name: Annotated[str | None, says("Your name for it. null: you gave it none.")]
+    follows: Annotated[int, says(f"Wallets that you follow now, at most {MOST_FOLLOWS}.")]
     from_block: FromBlock
 
 
@@ -102,40 +102,36 @@ class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that you no longer follow."""
 
     text: AnswerText
-    address: Annotated[str, msgspec.Meta(description="The wallet.")]
-    was_followed: Annotated[
-        bool, msgspec.Meta(description="false: you did not follow it, so nothing changed.")
-    ]
-    follows: Annotated[int, msgspec.Meta(description="Wallets that you follow now.")]
+    address: Annotated[str, says("The wallet.")]
+    was_followed: Annotated[bool, says("false: you did not follow it, so nothing changed.")]
+    follows: Annotated[int, says("Wallets that you follow now.")]
 
 
 class RuleListed(msgspec.Struct, frozen=True, rename="camel"):
     """A rule."""
 
-    id: Annotated[int, msgspec.Meta(description="The rule's id, for delete_rule.")]
+    id: Annotated[int, says("The rule's id, for delete_rule.")]
     rule: RuleText
     wallet: RuleWallet
-    hits: Annotated[int, msgspec.Meta(description="Hits since the rule was made.")]
+    hits: Annotated[int, says("Hits since the rule was made.")]
     from_block: FromBlock
-    made_at: Annotated[datetime, msgspec.Meta(description="When the rule was made.")]
+    made_at: Annotated[datetime, says("When the rule was made.")]
 
 
 class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed."""
 
-    address: Annotated[str, msgspec.Meta(description="The wallet.")]
-    name: Annotated[str | None, msgspec.Meta(description="Your name for it. null: you gave it none.")]
-    since: Annotated[datetime, msgspec.Meta(description="Since when you follow it.")]
+    address: Annotated[str, says("The wallet.")]
+    name: Annotated[str | None, says("Your name for it. null: you gave it none.")]
+    since: Annotated[datetime, says("Since when you follow it.")]
 
 
 class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
     """The account's rules and followed wallets."""
 
     text: AnswerText
-    rules: Annotated[list[RuleListed], msgspec.Meta(description=f"At most {MOST_RULES}, the oldest first.")]
-    follows: Annotated[
-        list[FollowListed], msgspec.Meta(description=f"At most {MOST_FOLLOWS}, the oldest first.")
-    ]
+    rules: Annotated[list[RuleListed], says(f"At most {MOST_RULES}, the oldest first.")]
+    follows: Annotated[list[FollowListed], says(f"At most {MOST_FOLLOWS}, the oldest first.")]
 
 
 class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):
@@ -148,22 +144,22 @@ class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
     """A rule that was deleted."""
 
     text: AnswerText
-    id: Annotated[int, msgspec.Meta(description="The rule's id.")]
+    id: Annotated[int, says("The rule's id.")]
 
 
 class HitRow(msgspec.Struct, frozen=True, rename="camel"):
     """An event that the rule would have hit."""
 
-    who: Annotated[str, msgspec.Meta(description="Who the rule is about, as it says.")]
-    verb: Annotated[RuleVerb, msgspec.Meta(description="What happened.")]
-    wallet: Annotated[str, msgspec.Meta(description="The wallet that did it.")]
-    token: Annotated[str, msgspec.Meta(description="The token's address.")]
+    who: Annotated[str, says("Who the rule is about, as it says.")]
+    verb: Annotated[RuleVerb, says("What happened.")]
+    wallet: Annotated[str, says("The wallet that did it.")]
+    token: Annotated[str, says("The token's address.")]
     symbol: Symbol
     eth: Eth
     usd: Usd
     pct: Pct
-    tx: Annotated[str, msgspec.Meta(description="The transaction.")]
-    block: Annotated[int, msgspec.Meta(description="Its block.")]
+    tx: Annotated[str, says("The transaction.")]
+    block: Annotated[int, says("Its block.")]
     ts: Ts
     text: Sentence
 
@@ -174,9 +170,9 @@ class RuleTested(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     rule: RuleText
     wallet: RuleWallet
-    hits: Annotated[int, msgspec.Meta(description="Hits that the rule would have had.")]
-    at_least: Annotated[bool, msgspec.Meta(description="true: there are more hits than that.")]
-    last: Annotated[list[HitRow], msgspec.Meta(description="The last ten hits, the newest first.")]
-    from_time: Annotated[datetime, msgspec.Meta(description="Start of the replay.")]
-    to_time: Annotated[datetime, msgspec.Meta(description="End of the replay: the time of block.")]
-    block: Annotated[int, msgspec.Meta(description="Last block of the replay.")]
+    hits: Annotated[int, says("Hits that the rule would have had.")]
+    at_least: Annotated[bool, says("true: there are more hits than that.")]
+    last: Annotated[list[HitRow], says("The last ten hits, the newest first.")]
+    from_time: Annotated[datetime, says("Start of the replay.")]
+    to_time: Annotated[datetime, says("End of the replay: the time of block.")]
+    block: Annotated[int, says("Last block of the replay.")]

@@ -10,6 +10,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.alerts import MOST_WATCHED
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
@@ -23,16 +24,14 @@ from .token_states import TokenState, read_states
 class WatchedTokenRow(TokenState, frozen=True):
     """A token that the account watches."""
 
-    since: Annotated[datetime, msgspec.Meta(description="When you began to watch it.")]
+    since: Annotated[datetime, says("When you began to watch it.")]
 
 
 class WatchedTokens(msgspec.Struct, frozen=True):
     """The tokens that the account watches."""
 
     text: AnswerText
-    tokens: Annotated[
-        list[WatchedTokenRow], msgspec.Meta(description=f"At most {MOST_WATCHED}, the newest first.")
-    ]
+    tokens: Annotated[list[WatchedTokenRow], says(f"At most {MOST_WATCHED}, the newest first.")]
 
 
 async def watched_tokens(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[WatchedTokens]:

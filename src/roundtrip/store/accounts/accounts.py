@@ -108,11 +108,7 @@ _ACCOUNT = "account.id, account.designation, account.wallet, account.is_agent, a
 
 
 async def lock_account(
-    connection: Connection,
-    wallet: Address,
-    designations: Iterable[str],
-    now: datetime,
-    head: int = -1,
+    connection: Connection, wallet: Address, designations: Iterable[str], now: datetime, head: int = -1
 ) -> AccountRecord:
     """The wallet's account, created if it has none, locked until the transaction ends. ``designations``:
     candidate names of a new account, in order. ``head``: the newest known block; events before it do not

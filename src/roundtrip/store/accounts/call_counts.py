@@ -123,9 +123,7 @@ FROM told JOIN accounts.account AS account ON account.id = told.account_id
 
 
 async def write(
-    connection: Connection,
-    calls: Sequence[CountedCall],
-    refunds: Sequence[RefundedCall] = (),
+    connection: Connection, calls: Sequence[CountedCall], refunds: Sequence[RefundedCall] = ()
 ) -> list[LiveKey | None]:
     """Counts ``calls`` and uncounts ``refunds``, in one statement. Returns one entry per call, in their
     order; None for a call without a live key."""

@@ -113,11 +113,7 @@ class _WalletOriginRow(NamedTuple):
 
 
 async def flows(
-    connection: Connection,
-    window: Window,
-    contracts: Contracts,
-    least_buyers: int,
-    limit: int = MOST_FLOWS,
+    connection: Connection, window: Window, contracts: Contracts, least_buyers: int, limit: int = MOST_FLOWS
 ) -> list[MoneyFlow]:
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""

@@ -340,10 +340,7 @@ class _TurnoverRow(NamedTuple):
 
 
 async def turnovers(
-    connection: Connection,
-    pools: Collection[tuple[int, int]],
-    now_s: int,
-    in_eth: Collection[int],
+    connection: Connection, pools: Collection[tuple[int, int]], now_s: int, in_eth: Collection[int]
 ) -> dict[int, dict[int, Turnover]]:
     """What was traded within a day in these pools, given as token and pool, and in the tokens' oldest ones:
     by token, then by pool. ``in_eth``: quotes that are eth."""

@@ -146,11 +146,7 @@ async def add(
 
 
 async def _insert(
-    connection: Connection,
-    new: NewFlag,
-    now: datetime,
-    account_id: int | None,
-    control_of: int | None,
+    connection: Connection, new: NewFlag, now: datetime, account_id: int | None, control_of: int | None
 ) -> int:
     basis, slot = new.basis, new.basis.slot
     return await fetch_value(

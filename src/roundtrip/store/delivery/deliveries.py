@@ -145,12 +145,7 @@ async def enqueue_and_run(
         list(ACTIVE),
     )
     messages = [
-        (
-            channel.id,
-            webhook_id(channel.id, ids[part.start], retracted),
-            kind,
-            ids[part.start : part.stop],
-        )
+        (channel.id, webhook_id(channel.id, ids[part.start], retracted), kind, ids[part.start : part.stop])
         for channel in channels
         for (account_id, kind), ids in groups.items()
         if account_id == channel.account_id

@@ -143,11 +143,7 @@ async def newest_number(connection: Connection) -> int | None:
 
 
 async def begin(
-    connection: Connection,
-    first: int,
-    parent: BlockRef,
-    first_hash: str = "0x",
-    is_local: bool = False,
+    connection: Connection, first: int, parent: BlockRef, first_hash: str = "0x", is_local: bool = False
 ) -> None:
     """Creates the cursor: the sync starts with block ``first``, whose parent is ``parent``, on the chain
     whose block 0 has ``first_hash``. Does nothing if there is a cursor."""

@@ -86,10 +86,7 @@ async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids
 
 
 async def turn_pools(
-    connection: Connection,
-    quotes: Sequence[tuple[Address, int]],
-    turned: Sequence[PoolPlace],
-    ids: Ids,
+    connection: Connection, quotes: Sequence[tuple[Address, int]], turned: Sequence[PoolPlace], ids: Ids
 ) -> None:
     """Inserts quotes that became money, with the blocks where they did, and updates their pools' sides."""
     if quotes:
@@ -324,11 +321,7 @@ async def announce(connection: Connection, number: int) -> None:
 
 
 async def _copy(
-    connection: Connection,
-    table: str,
-    columns: Sequence[str],
-    rows: Sequence[R],
-    line: Callable[[R], str],
+    connection: Connection, table: str, columns: Sequence[str], rows: Sequence[R], line: Callable[[R], str]
 ) -> None:
     """Inserts rows with COPY in its text form, the fastest way (85,000 to 145,000 rows a second, against
     62,000 through a temporary table)."""

@@ -188,11 +188,7 @@ def fills_of(
 
 
 def fills_of_wallets(
-    connection: Connection,
-    first: int,
-    end: int,
-    contracts: Contracts,
-    time: tuple[int, int] = (0, 2**31 - 1),
+    connection: Connection, first: int, end: int, contracts: Contracts, time: tuple[int, int] = (0, 2**31 - 1)
 ) -> AsyncIterator[list[PositionFill]]:
     """The trades of the wallets from ``first`` to before ``end`` in ``time``, a half-open range of seconds
     since 1970, in batches as ``fills_of``."""

@@ -60,10 +60,7 @@ class _PastPriceRow(NamedTuple):
 
 
 async def past_prices(
-    connection: Connection,
-    contracts: Contracts,
-    quotes: Collection[Address],
-    blocks: Mapping[int, int],
+    connection: Connection, contracts: Contracts, quotes: Collection[Address], blocks: Mapping[int, int]
 ) -> PastPrices:
     """The prices of these quotes at the start of each of ``blocks``, which maps block numbers to times in
     seconds since 1970. The price is that at the end of the block before, because within a block a price can

@@ -216,21 +216,10 @@ def _read_position(row: _PracticePositionRow) -> StoredPosition:
     if row.slot_layout is not None and row.slot_base is not None:
         slot = Slot(row.slot_layout, int(row.slot_base))
     position = PracticePosition(
-        as_address(row.token),
-        row.state,
-        int(row.held_raw),
-        int(row.cost_wei),
-        row.stuck_at is not None,
+        as_address(row.token), row.state, int(row.held_raw), int(row.cost_wei), row.stuck_at is not None
     )
     return StoredPosition(
-        position,
-        row.decimals,
-        slot,
-        row.opened_at,
-        row.bought_at,
-        row.at,
-        row.failed_at,
-        row.stuck_at,
+        position, row.decimals, slot, row.opened_at, row.bought_at, row.at, row.failed_at, row.stuck_at
     )
 
 

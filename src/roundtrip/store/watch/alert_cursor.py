@@ -9,13 +9,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
 from roundtrip.store.server.hex import as_optional_address
-from roundtrip.store.server.rows import (
-    Connection,
-    fetch,
-    fetch_optional,
-    fetch_row,
-    fetch_value,
-)
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_row, fetch_value
 
 from .happenings import IndexedBlock
 

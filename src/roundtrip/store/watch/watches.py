@@ -109,12 +109,7 @@ class _LiveRuleRow(NamedTuple):
 
 
 async def add_rule(
-    connection: Connection,
-    account_id: int,
-    rule: Rule,
-    wallet: Address | None,
-    head: int,
-    now: datetime,
+    connection: Connection, account_id: int, rule: Rule, wallet: Address | None, head: int, now: datetime
 ) -> int:
     """Adds a rule and returns its id, or the id of the same rule where the account has it: if that is
     paused, it goes on. The rule applies
@@ -245,12 +240,7 @@ _FOLLOWS = (
 
 
 async def add_follow(
-    connection: Connection,
-    account_id: int,
-    wallet: Address,
-    name: str,
-    head: int,
-    now: datetime,
+    connection: Connection, account_id: int, wallet: Address, name: str, head: int, now: datetime
 ) -> int:
     """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
     of a rule. Raises TooManyWatches."""

@@ -70,12 +70,7 @@ async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> N
         ["eth_getLogs", "eth_getBlockByNumber"]
     ]
     assert made.asked[0][0].params == [
-        {
-            "fromBlock": "0x0",
-            "toBlock": "0x5",
-            "address": [FACTORY, MANAGER],
-            "topics": [[OPENED, LAUNCHED]],
-        }
+        {"fromBlock": "0x0", "toBlock": "0x5", "address": [FACTORY, MANAGER], "topics": [[OPENED, LAUNCHED]]}
     ]
 
 

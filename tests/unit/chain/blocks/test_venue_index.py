@@ -238,15 +238,7 @@ def test_after_a_failed_answer_the_same_range_is_asked_again(answer: msgspec.Raw
     assert book.complete(TOKEN)
 
 
-@pytest.mark.parametrize(
-    "topics",
-    [
-        [],
-        [CREATED],
-        [CREATED, *words(1, 2)],
-        [CREATED, *words(2**200, 1, 5)],
-    ],
-)
+@pytest.mark.parametrize("topics", [[], [CREATED], [CREATED, *words(1, 2)], [CREATED, *words(2**200, 1, 5)]])
 def test_a_log_of_another_shape_is_passed_over(topics: list[str]) -> None:
     book = caught_up(100, created(BELOW, topics=topics), created(TOKEN))
     assert len(book.venues_of(TOKEN)) == 1

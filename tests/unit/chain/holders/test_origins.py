@@ -94,11 +94,7 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
 
 @pytest.mark.parametrize(
     "before",
-    [
-        tx(WALLET, OTHER, 0, 0),
-        tx(OTHER, WALLET, 1, 0, input="0x00"),
-        tx(SYSTEM, WALLET, 1, 0, "0x64"),
-    ],
+    [tx(WALLET, OTHER, 0, 0), tx(OTHER, WALLET, 1, 0, input="0x00"), tx(SYSTEM, WALLET, 1, 0, "0x64")],
 )
 async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[str, Any]) -> None:
     chain = Chain()

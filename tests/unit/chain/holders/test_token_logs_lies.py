@@ -14,18 +14,7 @@ from roundtrip.chain.holders.token_logs import LogSources, VenueSides, find_olde
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
-from unit.chain.token_chain import (
-    CURVE,
-    LAST,
-    POOL,
-    SOURCES,
-    STRANGE_ID,
-    TOKEN,
-    chain,
-    ref,
-    silent,
-    told,
-)
+from unit.chain.token_chain import CURVE, LAST, POOL, SOURCES, STRANGE_ID, TOKEN, chain, ref, silent, told
 from unit.venues.logs import NETWORK, STRANGER
 
 Change = Callable[[list[Any], list[Any], dict[str, Any], dict[str, Any]], object]

@@ -7,14 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc.client import (
-    NULL,
-    NULLABLE,
-    NodeAnswerTooLarge,
-    NodeRefused,
-    RpcCall,
-    RpcError,
-)
+from roundtrip.chain.rpc.client import NULL, NULLABLE, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.rpc_nodes import ALL, CALLS, Session, answer, node, shown
 from unit.chain.samples import interpreters_recursion_limit

@@ -12,14 +12,7 @@ import pytest
 from roundtrip.chain.blocks.bloom import log_bits
 from roundtrip.chain.blocks.full_blocks import read_receipt
 from roundtrip.chain.blocks.heads import read_header
-from roundtrip.chain.blocks.spans import (
-    CHAINS_OWN_TYPES,
-    SpanRefused,
-    SpanTx,
-    ask,
-    no_logs,
-    read_ref,
-)
+from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, SpanRefused, SpanTx, ask, no_logs, read_ref
 from roundtrip.chain.rpc.client import Answer, NodeRefused, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import Concern, concern
 from unit.chain.rpc_nodes import Session, node
@@ -100,8 +93,7 @@ async def test_the_chains_own_transaction_is_no_transfer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "about"),
-    [("simulate_crashes", "node"), ("state_pruned", "pruned"), ("range_limited", "range")],
+    ("name", "about"), [("simulate_crashes", "node"), ("state_pruned", "pruned"), ("range_limited", "range")]
 )
 async def test_an_error_is_told_of_the_node_or_of_the_call(name: str, about: Concern) -> None:
     error = await answer_of(name)

@@ -206,10 +206,7 @@ def test_where_gas_is_dear_the_wallet_can_still_pay_for_every_attempt() -> None:
 @PLACES
 def test_balances_are_those_of_the_trader_in_the_token_and_in_the_money(place: VenuePlace) -> None:
     calls = {step.label: step.call for step in steps_of(bought_by(place))}
-    assert (calls["start-token"].to, calls["start-token"].data) == (
-        TOKEN,
-        abi.call(erc20.BALANCE_OF, BUYER),
-    )
+    assert (calls["start-token"].to, calls["start-token"].data) == (TOKEN, abi.call(erc20.BALANCE_OF, BUYER))
     money = calls["start-quote"]
     if place is WETH:
         assert (money.to, money.data) == (CONTRACTS.multicall3, abi.call("0x4d2301cc", BUYER))
@@ -242,13 +239,7 @@ def test_the_second_trip_buys_what_the_first_did_with_a_wallet_of_its_own(place:
 @PROBES
 @pytest.mark.parametrize(
     ("known_gas", "limit"),
-    [
-        (1, 1),
-        (BUY_GAS, 226_504),
-        (2**24 * 2 // 3, 2**24 - 1),
-        (2**24 * 2 // 3 + 1, 2**24),
-        (2**24, 2**24),
-    ],
+    [(1, 1), (BUY_GAS, 226_504), (2**24 * 2 // 3, 2**24 - 1), (2**24 * 2 // 3 + 1, 2**24), (2**24, 2**24)],
 )
 def test_a_buy_whose_gas_is_known_carries_half_as_much_again(
     place: VenuePlace, probe: Probe, known_gas: int, limit: int

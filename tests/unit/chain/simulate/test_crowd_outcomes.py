@@ -198,8 +198,7 @@ SAYS_NO = refused(error_string("not you"), gas=61_000)
 
 
 @pytest.mark.parametrize(
-    ("label", "step"),
-    [("buy", "buy"), ("buy_allow_0", "approve"), ("approve_0", "approve")],
+    ("label", "step"), [("buy", "buy"), ("buy_allow_0", "approve"), ("approve_0", "approve")]
 )
 def test_the_first_refused_step_is_named(label: str, step: str) -> None:
     results = trade(**{label: SAYS_NO})  # type: ignore[arg-type]

@@ -27,10 +27,7 @@ PLACES = (V3, ON_CURVE)
 GAP = Missing("node", "the simulation was not run")
 
 
-VIEWS = (
-    word(3 * 10**18) + word(10**26),
-    *map(word, (10**18, 10**25, 100, 250, 0, 0, 1_760_000_000, 30)),
-)
+VIEWS = (word(3 * 10**18) + word(10**26), *map(word, (10**18, 10**25, 100, 250, 0, 0, 1_760_000_000, 30)))
 """What an open curve answers."""
 
 

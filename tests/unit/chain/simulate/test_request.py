@@ -53,10 +53,7 @@ def built(plan: Plan, dialect: Dialect = ANVIL) -> dict[str, Any]:
 
 def test_a_plan_becomes_exactly_this_request() -> None:
     fees = {"maxFeePerGas": "0xcf", "maxPriorityFeePerGas": "0x7"}
-    overrides = {
-        "baseFeePerGas": "0x64",
-        "feeRecipient": ENVIRONMENT.coinbase,
-    }
+    overrides = {"baseFeePerGas": "0x64", "feeRecipient": ENVIRONMENT.coinbase}
     first, second = (
         {"prevRandao": "0x" + keccak(b"\xcd" * 32 + index.to_bytes(4, "big")).hex()} for index in (0, 1)
     )

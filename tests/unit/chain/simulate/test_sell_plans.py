@@ -125,8 +125,7 @@ def test_the_sell_comes_when_it_should_and_the_approval_a_while_before(
 
 
 @pytest.mark.parametrize(
-    ("delay_s", "times"),
-    [(0, 1), (13, 1), (239, 1), (240, 1), (479, 1), (480, 2), (3600, 15), (86_400, 360)],
+    ("delay_s", "times"), [(0, 1), (13, 1), (239, 1), (240, 1), (479, 1), (480, 2), (3600, 15), (86_400, 360)]
 )
 def test_the_longer_the_wait_the_later_it_gets(delay_s: int, times: int) -> None:
     assert late_s(CARELESS, delay_s) == 14 * times

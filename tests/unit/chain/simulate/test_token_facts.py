@@ -215,9 +215,7 @@ def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspe
 
 
 @BAD_ANSWERS
-def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(
-    answer: msgspec.Raw | RpcError,
-) -> None:
+def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspec.Raw | RpcError) -> None:
     facts = told(proxy=read_proxy(answer, TOKEN, PROXY_CODE))
     assert isinstance(facts.proxy_admin, Missing)
     assert facts.proxy_admin.fault == "node"

@@ -120,10 +120,7 @@ async def test_a_final_payment_is_read_and_confirmed() -> None:
     node = Chain()
     found = await confirmed(node)
     token, alice, bob = Address(TOKEN), Address(ALICE), Address(BOB)
-    assert found.transfers == (
-        (4, Transferred(token, alice, bob, 5)),
-        (5, Transferred(token, bob, alice, 5)),
-    )
+    assert found.transfers == ((4, Transferred(token, alice, bob, 5)), (5, Transferred(token, bob, alice, 5)))
     assert (found.block_number, found.block_hash, found.place) == (9, BLOCK, 1)
     assert (found.succeeded, found.is_final(), found.finalized.number) == (True, True, 11)
     logs = node.asked[-1][-1].params[0]

@@ -11,12 +11,7 @@ from roundtrip.console.pages.token import (
     draw_history,
     find_smaller,
 )
-from roundtrip.console.pages.token_facts import (
-    MOST_FACTS,
-    NOTHING_STORED,
-    TokenFact,
-    list_facts,
-)
+from roundtrip.console.pages.token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, list_facts
 from roundtrip.domain.verdicts.risks import Topic
 
 CHECK: dict[str, Any] = {
@@ -152,8 +147,7 @@ def test_liquidity_is_good_only_where_nobody_can_withdraw_it(totals: dict[str, i
 
 
 @pytest.mark.parametrize(
-    ("answer", "sign"),
-    [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"poolsComplete": False}, "mind")],
+    ("answer", "sign"), [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"poolsComplete": False}, "mind")]
 )
 def test_what_lies_out_of_range_or_is_not_read_is_no_pass(answer: dict[str, Any], sign: str) -> None:
     liquidity = {"ifItLeft": None, "poolsComplete": True, "totals": BURNED} | answer

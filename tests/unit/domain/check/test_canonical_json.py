@@ -61,10 +61,7 @@ Addresses = st.integers(0, 2**160 - 1).map(lambda n: Address(f"0x{n:040x}"))
 Gap = st.builds(Missing, st.sampled_from(["node", "token"]), Text)
 Sizes = st.sampled_from(["probe", "tenth", "hundredth", "thousandth", "large"])
 Refusal = st.builds(
-    RefusedCall,
-    st.sampled_from(["fund", "buy", "approve", "transfer", "sell"]),
-    st.none() | Text,
-    Number,
+    RefusedCall, st.sampled_from(["fund", "buy", "approve", "transfer", "sell"]), st.none() | Text, Number
 )
 Buys = st.builds(
     EnvironmentBuy,
@@ -109,10 +106,7 @@ Isolated = st.builds(
     st.one_of(Sales, Refusal, Gap),
 )
 Crowds = st.builds(
-    Crowd,
-    st.lists(CrowdTrades, max_size=2).map(tuple),
-    Number,
-    st.lists(Isolated, max_size=2).map(tuple),
+    Crowd, st.lists(CrowdTrades, max_size=2).map(tuple), Number, st.lists(Isolated, max_size=2).map(tuple)
 )
 Tried = st.builds(
     VenueEvidence,
@@ -251,9 +245,7 @@ EXAMPLE = dataclasses.replace(
             crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
             short_raw=2,
             crowd=Crowd(
-                (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)),),
-                1,
-                (IsolatedTrade(0, "others", NODE),),
+                (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)),), 1, (IsolatedTrade(0, "others", NODE),)
             ),
         ),
         market=dataclasses.replace(MARKET, feed_usd_e8=1, rates=(RATE,)),

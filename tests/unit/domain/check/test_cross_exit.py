@@ -15,16 +15,7 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.verdict import Judgement, judge
-from unit.domain.builders import (
-    BOUGHT_RAW,
-    NO_MONEY,
-    NODE,
-    PAID_RAW,
-    cells,
-    evidence,
-    refused_cells,
-    venue,
-)
+from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, PAID_RAW, cells, evidence, refused_cells, venue
 
 
 def cheaper(found: VenueEvidence, times: int = 1000) -> VenueEvidence:

@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.crowd_reading import (
-    MainSells,
-    differing,
-    taken_bps,
-)
+from roundtrip.domain.check.crowd_reading import MainSells, differing, taken_bps
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CrowdSale,
@@ -111,8 +107,7 @@ def test_the_main_sells_around_a_moment_bound_the_loss(after_s: int, expected: i
 
 @pytest.mark.parametrize("bad", [PAUSED, GONE, None, sale(whole=False)], ids=["no", "gone", "none", "part"])
 @pytest.mark.parametrize(
-    ("at", "known"),
-    [("soon", (3600, 3601, 86_400)), ("hour", (13, 86_400)), ("day", (13, 100, 3600))],
+    ("at", "known"), [("soon", (3600, 3601, 86_400)), ("hour", (13, 86_400)), ("day", (13, 100, 3600))]
 )
 def test_around_a_moment_at_which_the_main_wallet_did_not_sell_nothing_is_expected(
     bad: SellResult, at: str, known: tuple[int, ...]

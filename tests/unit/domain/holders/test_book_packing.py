@@ -9,17 +9,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, HolderColumns, dump, load
-from unit.domain.tokens import (
-    ALL,
-    ANN,
-    AT_S,
-    BOB,
-    CAT,
-    CURVE,
-    folded,
-    minted,
-    tx,
-)
+from unit.domain.tokens import ALL, ANN, AT_S, BOB, CAT, CURVE, folded, minted, tx
 
 QUICK = settings(max_examples=200, deadline=None)
 

@@ -127,12 +127,7 @@ THIRD = PART // 10
         ),
         # The same tokens bought over and over are not more.
         (
-            [
-                *slow(PART // 20),
-                sell(BOB, PART // 20, 150),
-                buy(BOB, PART // 20, 250),
-                buy(CAT, LATE, 900),
-            ],
+            [*slow(PART // 20), sell(BOB, PART // 20, 150), buy(BOB, PART // 20, 250), buy(CAT, LATE, 900)],
             (100, 100, {BOB: PART // 20}),
             (900, {CAT: LATE}),
         ),
@@ -148,11 +143,7 @@ THIRD = PART // 10
         # What it handed out hides nobody who buys much with it.
         ([put(PART, 3), tx((ANN, CAT, 1), block=50), buy(CAT, LATE, 900)], (900, 900, {CAT: LATE}), None),
         # Before the pools were full there was no market.
-        (
-            [put(9, 3), buy(BOB, 1, 100), put(PART, 800), buy(CAT, LATE, 900)],
-            (900, 900, {CAT: LATE}),
-            None,
-        ),
+        ([put(9, 3), buy(BOB, 1, 100), put(PART, 800), buy(CAT, LATE, 900)], (900, 900, {CAT: LATE}), None),
     ],
 )
 def test_a_token_that_traded_quietly_was_launched_by_its_first_buy(
@@ -224,10 +215,7 @@ def test_a_large_buy_is_over_when_its_own_window_is() -> None:
             (4, 4, {BOB: 700, CAT: 700}),
         ),
         # A hundredth that is bought in more than a window is no launch.
-        (
-            [put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 35)],
-            (4, 4, {BOB: 700}),
-        ),
+        ([put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 35)], (4, 4, {BOB: 700})),
         (
             [put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 35), put(9_000, 90), buy(DAN, 9, 91)],
             (90, 90, {DAN: 9}),

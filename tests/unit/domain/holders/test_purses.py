@@ -10,22 +10,7 @@ from roundtrip.domain.holders.book import LaunchBuys
 from roundtrip.domain.holders.findings import MOST_FUNDED, HolderInputs, KnownWallet
 from roundtrip.domain.holders.purses import PurseCount, count_purses, funder_groups, purses
 from roundtrip.domain.holders.ties import ties
-from unit.domain.holding import (
-    AT_S,
-    DEPLOYER,
-    EXCHANGE,
-    FUNDER,
-    POOL,
-    A,
-    B,
-    C,
-    D,
-    E,
-    book,
-    launch,
-    told,
-    tx,
-)
+from unit.domain.holding import AT_S, DEPLOYER, EXCHANGE, FUNDER, POOL, A, B, C, D, E, book, launch, told, tx
 
 DAY_S = 86_400
 

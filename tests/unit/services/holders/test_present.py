@@ -26,16 +26,7 @@ from roundtrip.services.holders.schema import (
     TokenHolders,
 )
 from roundtrip.services.holders.text import WHY_TEXT
-from unit.domain.holding import (
-    AT_S,
-    DEPLOYER,
-    POOL,
-    TOKEN,
-    address,
-    book,
-    told,
-    tx,
-)
+from unit.domain.holding import AT_S, DEPLOYER, POOL, TOKEN, address, book, told, tx
 from unit.services.holding import (
     DAY_S,
     FUNDER,

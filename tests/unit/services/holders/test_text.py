@@ -11,14 +11,7 @@ from roundtrip.domain.holders.ties import Disagreement
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import present
 from roundtrip.services.holders.schema import Drift
-from unit.domain.holding import (
-    DEPLOYER,
-    MAKER,
-    POOL,
-    TOKEN,
-    book,
-    launch,
-)
+from unit.domain.holding import DEPLOYER, MAKER, POOL, TOKEN, book, launch
 from unit.services.holding import (
     DAY_S,
     FUNDER,
@@ -134,8 +127,7 @@ def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("in_pools", "pooled", "is_said"),
-    [(99, 100, True), (100, 100, False), (99, 99, False), (0, 0, False)],
+    ("in_pools", "pooled", "is_said"), [(99, 100, True), (100, 100, False), (99, 99, False), (0, 0, False)]
 )
 def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: int, is_said: bool) -> None:
     ledger = InsiderLedger(5_000 * UNIT, pooled_raw=pooled * UNIT)

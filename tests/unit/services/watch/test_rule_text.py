@@ -32,10 +32,7 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
             "any draining over 3 eth",
             "any wallet removes liquidity worth more than 3 eth from a pool of a token",
         ),
-        (
-            "any draining over 50 %",
-            "any wallet removes more than 50 % of the liquidity of a pool of a token",
-        ),
+        ("any draining over 50 %", "any wallet removes more than 50 % of the liquidity of a pool of a token"),
         (
             f"deployer:{T} removing over 1 %",
             f"{W}, the deployer of {T}, removes more than 1 % of the active liquidity of a pool of a token",

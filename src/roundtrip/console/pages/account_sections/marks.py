@@ -82,7 +82,4 @@ ROOM = Room(
     "Name and mark wallets, and see how your flags on tokens turned out.",
     {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS},
 )
-ACTS = (
-    AccountForm(MARK, "marks", ("address", "name", "mark")),
-    AccountForm(UNMARK, "marks", ("address",)),
-)
+ACTS = (AccountForm(MARK, "marks", ("address", "name", "mark")), AccountForm(UNMARK, "marks", ("address",)))
