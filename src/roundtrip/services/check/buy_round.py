@@ -51,6 +51,7 @@ from .crowd import (
     crowd_blocks,
     crowd_parts,
     draw_crowd,
+    fit_attempts,
     quote_crowd_buys,
     read_crowd_buys,
     recall_wallets,
@@ -150,6 +151,7 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         crowd_seed=inputs.seed if inputs.crowd else None,
         recalled=inputs.recalled,
     )
+    run = replace(run, setting=replace(run.setting, policy=fit_attempts(run)))
     candidates = inputs.candidates.venues
     run = await _with_rates(run, candidates)
     places, passed_over = await choose_places(run, _places_of(candidates))

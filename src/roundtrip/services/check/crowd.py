@@ -252,6 +252,22 @@ def _count_parts(
     return -(-gas // max(1, room))
 
 
+def fit_attempts(run: CheckSession) -> Policy:
+    """The policy with as many rounds of attempts to sell nearly all as half of one simulation's gas allows,
+    where a call's data costs gas; one at least."""
+    policy, data = run.means.policy, data_gas(run)
+    if not data:
+        return policy
+    attempts = len(policy.nearly_bps) + 2
+    round_gas = attempts * (data + _ATTEMPT_GAS + data_gas(run, "0x") + _SMALL_GAS)
+    rounds = min(policy.nearly_rounds, pool_gas(run) // 2 // round_gas)
+    return replace(policy, nearly_rounds=max(1, rounds))
+
+
+_ATTEMPT_GAS = 200_000
+"""What an attempt to sell uses beside the gas for its data, of most tokens."""
+
+
 def data_gas(run: CheckSession, calldata: str = "") -> int:
     """What a call's data costs in gas, or more; without ``calldata`` that of a trade."""
     fee = run.head.known_dialect().data_fee
