@@ -194,8 +194,8 @@ def read_exit(
     if start.attempts_raw:
         planned_raw = start.attempts_raw[completed[0]]
     before = _quote_at(results, "handed" if receiver else "held")
-    # Several sales of nearly all are told from each other by what they asked for only: what they brought and
-    # moved is known of all of them together.
+    # Token balances are read once, after all attempts. So where several attempts sold, the amount and the
+    # money are known for all of them together, and the first one's share is computed from that.
     last = completed[-1] if start.attempts_raw else completed[0]
     after = _quote_at(results, "after" if pieces else f"after-{last}")
     remaining = _tokens_at(results, "after")
@@ -216,7 +216,7 @@ def read_exit(
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
     reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
     arrived = min(held, reached) if receiver else None
-    # Of a sell, the attempts up to the one whose money is counted; of pieces, all.
+    # The gas of later attempts was paid after the quote balance was read.
     counted = range(len(sells) if pieces else last + 1)
     gas = (*(("approve-",) if receiver else ()), *(f"sell-{number}" for number in counted))
     sold_raw = (held if arrived is None else arrived) - remaining

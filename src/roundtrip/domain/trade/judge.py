@@ -102,13 +102,13 @@ class RunResult:
     code_unread: tuple[Address, ...] = ()
     """The same, where it could not be read whether there was code."""
     lowered: tuple[Allowance, ...] = ()
-    """Allowances that are smaller after the calls, with what is left of them."""
+    """Allowances that the calls reduced, with the remaining amount."""
     standing: tuple[Allowance, ...] = ()
-    """Allowances that are what they were before."""
+    """Allowances that the calls did not change."""
 
     def with_given_again(self, given: Collection[tuple[Address, Address, str]]) -> "RunResult":
-        """With the standing allowances without a limit that the calls gave again, by token, spender and via:
-        whoever signs that allows as much as if it were new."""
+        """Adds the unlimited allowances that the calls set again without changing them. ``given``: token,
+        spender and via of each allowance that the calls set."""
         again = [
             one for one in self.standing if one.is_unlimited() and (one.token, one.spender, one.via) in given
         ]

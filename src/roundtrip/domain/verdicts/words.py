@@ -1,5 +1,5 @@
-"""Verdicts in words for people. The word and the level, which is the colour, are the same at every door; they
-follow from what was tried with the trade, and from nothing else. Risks stand beside them (``risks``)."""
+"""Verdicts in words for people. The word depends only on code and level, so every page, card, alert and the
+terminal show the same one. The level is the colour. Risks are listed separately (``risks``)."""
 
 _LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {

@@ -283,7 +283,7 @@ async def price_sell(
     verdict = judgement.verdict
     best = judgement.best
     stops = best is not None and stops_selling(judgement.readings[best], ctx.policy)
-    # What sells at once and not later still sells at this block.
+    # A token that stops selling later can still be sold at this block.
     if verdict.code == "cannot_sell" and not stops:
         return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
     if verdict.level == "unknown":
