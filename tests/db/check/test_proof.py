@@ -100,7 +100,7 @@ async def test_it_goes_with_its_evidence(connection: Connection) -> None:
 
 
 async def test_an_earlier_database_gets_the_table(connection: Connection) -> None:
-    rows = await connection.fetch("SELECT number FROM public.migrations ORDER BY 1")
+    rows = await connection.fetch("SELECT number FROM public.migration ORDER BY 1")
     applied = [row["number"] for row in rows]
     assert applied[:2] == [1, 2]
     storage = "SELECT attstorage FROM pg_attribute WHERE attrelid = 'facts.proof'::regclass AND attname = $1"
