@@ -100,7 +100,7 @@ CREATE TABLE facts.block (
 );
 
 -- Every reorganisation, written with it: facts above block to_number, which is of to_s, were taken away. By it whoever
--- read them steps back. from_number: the newest block that was taken away.
+-- read them steps back. from_number: the newest block that was taken away; NULL: not known.
 CREATE TABLE facts.rewound (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     to_number   int    NOT NULL,
@@ -553,7 +553,7 @@ CREATE INDEX key_live ON accounts.key (account_id) WHERE revoked_at IS NULL;
 -- Calls of an account in a day of UTC that count against its daily limit. granted: how many of those that came with the
 -- last change had room. leased: those of the day's calls that processes took ahead and have not reported as made: calls
 -- contains them, so calls made are calls - leased. What a killed process had not made stays leased until the day is
--- over. lent: how many of those that the last change wanted it got. No constraint compares calls and leased.
+-- over. lent: how many of those that the last change wanted it got.
 CREATE TABLE accounts.day (
     account_id bigint NOT NULL REFERENCES accounts.account,
     day        date   NOT NULL,
