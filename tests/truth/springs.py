@@ -241,7 +241,7 @@ SPRINGS: dict[str, Spring] = {
         lambda case: Manner(delays_s=(DAY_S if case.x else SOON_S,)),
     ),
     "only soon after the buy": Spring(
-        "choice", LATE, _fixed(HOUR_S - 60), _manner(delays_s=(SOON_S,)), _manner(delays_s=(HOUR_S, DAY_S))
+        "trap", LATE, _fixed(HOUR_S - 60), _manner(delays_s=(SOON_S,)), _manner(delays_s=(HOUR_S, DAY_S))
     ),
     "only a day after the buy": Spring(
         "choice", EARLY, _fixed(DAY_S - 60), _manner(delays_s=(DAY_S,)), _manner(delays_s=(SOON_S, HOUR_S))

@@ -64,8 +64,8 @@ async def test_a_contract_that_is_asked_only_later_is_read(
     maker = Maker(rpc, built, kind=kind)
     token = maker.token("asks_later", maker.contract("gate", maker.number() + 250))
     _, (code, level, text) = await check_on(kind, rpc, built, pool, token)
-    assert (code, level) == WAITS
-    assert "not at all after an hour" in text
+    assert (code, level) == ("cannot_sell", "danger")
+    assert "but not after an hour or a day" in text
 
 
 @pytest.mark.parametrize("kind", ["geth", "nitro"])

@@ -120,6 +120,17 @@ async def test_a_trap_is_bought_and_not_sold(
     assert not wallet.sell(token, "weth", 3000, raw).ok
 
 
+async def test_what_sells_at_once_and_not_later_is_sold_at_once(
+    shop: Context, built: Built, account: Account
+) -> None:
+    token = built.tokens["time_bomb"]
+    answer = await buys(shop, account, token, "0.3")
+    assert (answer["sellsBack"], answer["verdict"]["code"]) == ("yes", "cannot_sell")
+    assert "You cannot sell it straight back" not in answer["text"]
+    assert "and not after an hour or a day" in answer["text"]
+    assert wei((await sells(shop, account, token))["got"]) > ETH // 4
+
+
 async def test_who_waits_as_long_as_the_token_has_him_wait_sells(
     shop: Context, rpc: SyncRpc, built: Built, account: Account, clock: Clock
 ) -> None:

@@ -90,6 +90,18 @@ async def test_an_approval_that_was_there_is_not_new(ctx: Context, built: Built,
     assert said.approvals() == {(usdg(built), SOMEBODY, False)}
 
 
+async def test_what_is_taken_back_or_given_again_is_told(ctx: Context, built: Built, wallet: Wallet) -> None:
+    assert wallet.send(usdg(built), approve(usdg(built), SOMEBODY).data).ok
+    await ctx.heads.refresh()
+    for raw, text in ((0, "may no longer take"), (5, "than before, but still some")):
+        said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, raw))
+        assert (said.code, said.level, said.approvals()) == ("ok", "ok", set())
+        assert text in said.text
+    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY))
+    assert (said.code, said.level) == ("ok", "warn")
+    assert said.text.startswith(f"It lets {SOMEBODY}")
+
+
 @pytest.mark.parametrize("loud", [True, False])
 async def test_an_approval_of_a_strangers_token(
     ctx: Context, wallet: Wallet, strangers: Strangers, loud: bool

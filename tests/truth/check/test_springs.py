@@ -28,6 +28,7 @@ CAUGHT = (
     "after others sold",
     "address, 1 in 8",
     "marked at the buy, 1 in 8",
+    "only soon after the buy",
 )
 NO_TRAPS = (
     "plain",
@@ -40,7 +41,6 @@ NO_TRAPS = (
     "not by SwapRouter02",
     "hours",
     "day of the week",
-    "only soon after the buy",
     "only a day after the buy",
     *(name for name, row in SPRINGS.items() if row.label == "honest"),
 )

@@ -194,7 +194,10 @@ def read_exit(
     if start.attempts_raw:
         planned_raw = start.attempts_raw[completed[0]]
     before = _quote_at(results, "handed" if receiver else "held")
-    after = _quote_at(results, "after" if pieces else f"after-{completed[0]}")
+    # Several sales of nearly all are told from each other by what they asked for only: what they brought and
+    # moved is known of all of them together.
+    last = completed[-1] if start.attempts_raw else completed[0]
+    after = _quote_at(results, "after" if pieces else f"after-{last}")
     remaining = _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
@@ -204,6 +207,7 @@ def read_exit(
         return remaining
     if not receiver:
         remaining -= start.prior_raw
+    all_sold_raw = held - remaining
     if len(completed) > 1 and not pieces:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
         # all of them together. The amount that reached a receiver is not known.
@@ -212,16 +216,20 @@ def read_exit(
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
     reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
     arrived = min(held, reached) if receiver else None
-    # Of a sell, the attempts up to the first that succeeded; of pieces, all.
-    counted = range(len(sells) if pieces else completed[0] + 1)
+    # Of a sell, the attempts up to the one whose money is counted; of pieces, all.
+    counted = range(len(sells) if pieces else last + 1)
     labels = tuple(f"sell-{number}" for number in counted)
     gas = ("approve-", *labels) if receiver else labels
+    sold_raw = (held if arrived is None else arrived) - remaining
+    back_raw = after - before + _gas_between(results, gas, out, environment)
+    if last != completed[0] and all_sold_raw > sold_raw:
+        back_raw = back_raw * sold_raw // all_sold_raw
     return Sold(
         paid_raw=start.paid_raw,
         held_raw=held,
         planned_raw=planned_raw,
-        sold_raw=(held if arrived is None else arrived) - remaining,
-        back_raw=after - before + _gas_between(results, gas, out, environment),
+        sold_raw=sold_raw,
+        back_raw=back_raw,
         buy_gas=start.buy_gas,
         sell_gas=max(sells[number].gas_used for number in (completed if pieces else completed[:1])),
         arrived_raw=arrived,

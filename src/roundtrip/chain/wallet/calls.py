@@ -225,12 +225,13 @@ def read_run(
         (wallet_calls.calls[n].to, _uint(results, read.label))
         for n, read in _size_reads(wallet_calls, setting, env).items()
     ]
+    allowances = _allowances(results, wallet_calls.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)
     return RunResult(
         calls=calls,
         moved=tuple(change for change in moved if change.raw),
-        allowances=tuple(
-            _allowances(results, wallet_calls.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)
-        ),
+        allowances=tuple(allowances["raised"]),
+        lowered=tuple(allowances["lowered"]),
+        standing=tuple(allowances["standing"]),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
         metadata={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
@@ -253,19 +254,31 @@ def _read_token(results: Results, n: int) -> tuple[int | None, bytes | None]:
     return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
 
 
-def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s: int) -> list[Allowance]:
-    """The allowances that rose or last longer, without those of the wallet to itself."""
-    raised = []
+def _allowances(
+    results: Results, wallet: Address, watched: WatchedAssets, now_s: int
+) -> dict[Literal["raised", "lowered", "standing"], list[Allowance]]:
+    """The allowances that rose or last longer, that fell, and that stayed, without those of the wallet to
+    itself and those that are and were zero."""
+    found: dict[Literal["raised", "lowered", "standing"], list[Allowance]] = {
+        "raised": [],
+        "lowered": [],
+        "standing": [],
+    }
     for n, pair in enumerate(watched.pairs):
         before, after = (
             _read_allowance(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
         )
-        if pair.spender in (wallet, ZERO_ADDRESS) or before is None or after is None or after[0] == 0:
+        if pair.spender in (wallet, ZERO_ADDRESS) or before is None or after is None:
             continue
-        if after > before and (after[0] > before[0] or pair.via == "permit2"):
-            raw = None if pair.via in ("all", "operator") else after[0]
-            raised.append(Allowance(pair.token, pair.spender, raw, pair.via))
-    return raised
+        raw = None if pair.via in ("all", "operator") and after[0] else after[0]
+        allowance = Allowance(pair.token, pair.spender, raw, pair.via)
+        if after[0] and after > before and (after[0] > before[0] or pair.via == "permit2"):
+            found["raised"].append(allowance)
+        elif after[0] < before[0]:
+            found["lowered"].append(allowance)
+        elif after[0]:
+            found["standing"].append(allowance)
+    return found
 
 
 def _read_allowance(step: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.exposure import LeavingLiquidity
-from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS, Risk, rate_insiders, rate_liquidity
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS, Risk, rate_age, rate_insiders, rate_liquidity
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
@@ -36,7 +36,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples
 from .holder_ties import draw_ties
-from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, list_facts
+from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, insiders_bps, launch_age_s, list_facts
 from .token_watch import read_watched
 
 _ROWS = {row.name: row for row in OPERATIONS}
@@ -157,7 +157,7 @@ async def _show_checked(visit: Visit) -> Response:
     facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
-        **describe_verdict(check["verdict"], card, facts, stored),
+        **describe_verdict(check["verdict"], card, facts, read_exposure(check, holders, stored)),
         check=check,
         card=card,
         amount=amount,
@@ -188,7 +188,7 @@ def describe_verdict(
     stored: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The verdict's word and colour, the risks beside it, and what else speaks for or against the token.
-    ``card``: with the risks that a check reads; None: not known. ``stored``: as ``StoredRisk``."""
+    ``card``: with the risks that a check reads; None: not known. ``stored``: as ``read_exposure``."""
     level, code = verdict["level"], verdict["code"]
     if level not in ("ok", "warn"):
         # Nothing speaks for a token that cannot be sold, or of which that is not known.
@@ -209,7 +209,23 @@ def _list_risks(card: Mapping[str, Any] | None, stored: Mapping[str, Any]) -> li
         rate_insiders(stored["insidersBps"]),
         rate_liquidity(LeavingLiquidity(free_bps, unproven_bps) if is_read else None),
     ]
-    return risks + [Risk(**risk) for risk in ([] if card is None else card["risks"][len(risks) :])]
+    of_check = [Risk(**risk) for risk in ([] if card is None else card["risks"][len(risks) :])]
+    age = rate_age(stored.get("ageS"))
+    return risks + [age if risk.topic == age.topic and age.level != "unknown" else risk for risk in of_check]
+
+
+def read_exposure(
+    check: Mapping[str, Any], holders: Mapping[str, Any] | None, stored: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is stored of the token, as ``StoredRisk``, with what its holders say where they were read for this
+    page: what insiders hold, and ``ageS``, its age in seconds."""
+    held = None if holders is None else holders["held"]
+    now_bps = None if held is None or held["holders"] is None else insiders_bps(held)
+    return {
+        **stored,
+        "insidersBps": stored["insidersBps"] if now_bps is None else now_bps,
+        "ageS": launch_age_s(check, held),
+    }
 
 
 def find_check(params: CheckParams) -> AnyOperation:

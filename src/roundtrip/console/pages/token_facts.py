@@ -74,7 +74,7 @@ def _holders(held: Answer | None, groups: Sequence[Answer]) -> Iterator[TokenFac
         return
     is_complete = held["status"] == "complete"
     purses = (held["forensics"].get("purses") or {"rows": []})["rows"]
-    insiders = list(_insiders(held, groups, purses, is_complete))
+    insiders = list(_insiders(held, groups, is_complete))
     yield from insiders
     # The deployer's is counted above. Strangers with one payer are one big holder.
     for purse in [purse for purse in purses if not purse["hasDeployer"]][:1]:
@@ -91,21 +91,37 @@ def _holders(held: Answer | None, groups: Sequence[Answer]) -> Iterator[TokenFac
 _INSIDERS_UNKNOWN = TokenFact("mind", "What insiders hold is not known.", "holders")
 
 
-def _insiders(
-    held: Answer, groups: Sequence[Answer], purses: Sequence[Answer], is_complete: bool
-) -> Iterator[TokenFact]:
+def insiders_bps(held: Answer) -> int | None:
+    """What insiders hold: the share of the boards; where the deployer's purse holds more, that. None: not
+    known."""
+    known_bps, purses = held["forensics"]["suspiciousBps"], held["forensics"].get("purses") or {"rows": []}
+    if known_bps is None:
+        return None
+    of_deployer = (int(purse["heldBps"]) for purse in purses["rows"] if purse["hasDeployer"])
+    return max(int(known_bps), *of_deployer, 0)
+
+
+def launch_age_s(check: Answer, held: Answer | None) -> int | None:
+    """Seconds between the token's launch and the check; None: not known."""
+    launch = None if held is None else held["launch"]
+    if launch is None or launch["time"] is None:
+        return None
+    at, launched = (datetime.fromisoformat(text) for text in (check["checkedAt"], launch["time"]))
+    return int((at - launched).total_seconds())
+
+
+def _insiders(held: Answer, groups: Sequence[Answer], is_complete: bool) -> Iterator[TokenFact]:
     """Their share is that of the boards: where the deployer's purse holds more, it is its."""
-    known_bps, deployer, bundle = held["forensics"]["suspiciousBps"], held["deployer"], held["bundle"]
+    share_bps, deployer, bundle = insiders_bps(held), held["deployer"], held["bundle"]
     deployer_bps = 0 if deployer is None else deployer["heldBps"] or 0
     bundle_bps = 0 if bundle is None else bundle["heldBps"] or 0
-    if known_bps is None:
+    if share_bps is None:
         parts = _parts(deployer_bps, bundle, _has_deployer(held, groups))
         if parts:
             yield TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders")
         else:
             yield _INSIDERS_UNKNOWN
         return
-    share_bps = max([known_bps, *(purse["heldBps"] for purse in purses if purse["hasDeployer"])])
     sign = _sign(share_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
     if (not share_bps and deployer is None) or (sign == "good" and not is_complete):
         yield _INSIDERS_UNKNOWN
@@ -226,12 +242,8 @@ def _deployer(check: Answer) -> Iterator[TokenFact]:
 
 
 def _age(check: Answer, held: Answer | None) -> Iterator[TokenFact]:
-    launch = None if held is None else held["launch"]
-    if launch is None or launch["time"] is None:
-        return
-    at, launched = (datetime.fromisoformat(text) for text in (check["checkedAt"], launch["time"]))
-    age_s = int((at - launched).total_seconds())
-    if age_s > 0:
+    age_s = launch_age_s(check, held)
+    if age_s is not None and age_s > 0:
         text = f"Launched {format_duration(age_s)} ago."
         yield TokenFact("mind" if age_s < _DAY_S else "good", text, "holders")
 

@@ -3,7 +3,7 @@
 Losses are in bps of what was spent, valued at the pinned block.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from types import MappingProxyType
@@ -101,6 +101,18 @@ class RunResult:
     """Addresses that a call with data went to and that had no code then: their calls do nothing."""
     code_unread: tuple[Address, ...] = ()
     """The same, where it could not be read whether there was code."""
+    lowered: tuple[Allowance, ...] = ()
+    """Allowances that are smaller after the calls, with what is left of them."""
+    standing: tuple[Allowance, ...] = ()
+    """Allowances that are what they were before."""
+
+    def with_given_again(self, given: Collection[tuple[Address, Address, str]]) -> "RunResult":
+        """With the standing allowances without a limit that the calls gave again, by token, spender and via:
+        whoever signs that allows as much as if it were new."""
+        again = [
+            one for one in self.standing if one.is_unlimited() and (one.token, one.spender, one.via) in given
+        ]
+        return replace(self, allowances=(*self.allowances, *again))
 
     def has_reverted(self) -> bool:
         """True when some call failed."""

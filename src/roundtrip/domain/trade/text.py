@@ -30,7 +30,7 @@ from roundtrip.domain.check.verdict_text import (
     unproven,
 )
 
-from .judge import ExitFinding, RunResult, TradeOutcome
+from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
 
@@ -84,9 +84,19 @@ def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
         return f"It goes through, but what comes back is worth {worth} less than what it spends."
     if outcome.unpriced:
         return "It goes through; what it spends has no known price, so we do not know what it loses."
+    if not ran.moved and ran.lowered:
+        return f"It goes through. {' '.join(map(_lowered_text, ran.lowered))}"
     if not ran.moved and not ran.allowances:
         return "It goes through and changes no balance and no allowance of the wallet that we read."
     return "It goes through."
+
+
+def _lowered_text(left: Allowance) -> str:
+    if left.raw == 0:
+        return f"{left.spender} may no longer take your {left.token}."
+    if left.is_unlimited():
+        return f"{left.spender} may still take all you hold of {left.token}."
+    return f"{left.spender} may take less of your {left.token} than before, but still some."
 
 
 def opening(ran: RunResult, known_spenders: frozenset[Address]) -> str:
@@ -186,7 +196,8 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Polic
         return "the same sell worked in one simulated block and failed in another"
     if stops_selling(reading, policy):
         refusal = stop_refusal(reading)
-        return f"{stops_text(reading, 'what it buys')}{f' ({refusal})' if refusal else ''}"
+        stops = stops_text(reading, "what it buys").replace(", but not ", ", and not ")
+        return f"{stops}{f' ({refusal})' if refusal else ''}"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)
     if sold_bps:

@@ -16,7 +16,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.refusals import ROUTER_REASONS
-from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.venue_code import enough, stops_selling
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
@@ -255,8 +255,10 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
     if level == "unknown":
         return "unknown", verdict
     reading = final.exit.reading
-    is_sellable = reading is None or enough(reading.full, builder.ctx.policy)
-    return ("yes" if is_sellable and code != "cannot_sell" else "no"), verdict
+    policy = builder.ctx.policy
+    is_sellable = reading is None or enough(reading.full, policy)
+    is_trap = code == "cannot_sell" and (reading is None or not stops_selling(reading, policy))
+    return ("yes" if is_sellable and not is_trap else "no"), verdict
 
 
 # --- sells -----------------------------------------------------------------------------------------
@@ -279,7 +281,10 @@ async def price_sell(
     meter.add(check_meter, value_meter)
     judgement = judge(evidence, ctx.policy)
     verdict = judgement.verdict
-    if verdict.code == "cannot_sell":
+    best = judgement.best
+    stops = best is not None and stops_selling(judgement.readings[best], ctx.policy)
+    # What sells at once and not later still sells at this block.
+    if verdict.code == "cannot_sell" and not stops:
         return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
     if verdict.level == "unknown":
         return _unsellable_for(judgement.missing or Missing("token", verdict.text))

@@ -25,6 +25,7 @@ from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
 from roundtrip.domain.check.sales import loss_bps
+from roundtrip.domain.check.venue_code import stops_selling
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade import text as trade_text
@@ -163,7 +164,7 @@ def sell_back(
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
-    if sold is not None and finding.code != "cannot_sell":
+    if sold is not None and _has_figures(finding, policy):
         asset = ZERO_ADDRESS if venue.quote == "weth" else venue.quote_address
         back = amount(sold.back_raw, asset, quote_decimals(venue.quote, evidence.market), None, contracts)
     return SellBack(
@@ -181,10 +182,18 @@ def sell_back(
     )
 
 
+def _has_figures(finding: ExitFinding, policy: Policy) -> bool:
+    """False of what cannot be sold, unless it sells at once and not later: then the sale is shown."""
+    stops = finding.reading is not None and stops_selling(finding.reading, policy)
+    return finding.code != "cannot_sell" or stops
+
+
 def _loss(finding: ExitFinding, policy: Policy) -> int | None:
     """The loss of the sell that is shown; None where the price paid is not known."""
     _, sold = finding.shown_sell(policy) or (None, None)
-    if finding.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
+    if finding.code in ("no_route", "unproven") or not _has_figures(finding, policy):
+        return None
+    if sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))
     return -((sold.back_raw - cost_raw) * 10_000 // cost_raw)

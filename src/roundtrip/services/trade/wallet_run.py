@@ -321,6 +321,8 @@ def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Re
     if isinstance(results, Missing):
         return SingleRun(result, Hints(), frozenset())
     hints = read_hints(results, calls, case.ctx.contracts.permit2)
+    if isinstance(result, RunResult):
+        result = result.with_given_again({(pair.token, pair.spender, pair.via) for pair in hints.pairs})
     return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
 
 

@@ -10,6 +10,7 @@ from roundtrip.console.pages.token import (
     describe_verdict,
     draw_history,
     find_smaller,
+    read_exposure,
 )
 from roundtrip.console.pages.token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, list_facts
 from roundtrip.domain.verdicts.risks import Topic
@@ -272,6 +273,17 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
     assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
     assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
     assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []
+
+
+def test_chips_agree_with_what_the_page_reads_of_holders() -> None:
+    stored = {"insidersBps": None, "freeBps": None, "unprovenBps": None}
+    read = HELD | {"forensics": {"suspiciousBps": 2047}, "launch": {"time": "2026-01-05T11:47:00Z"}}
+    shown = read_exposure(CHECK, {"held": read}, stored)
+    assert (shown["insidersBps"], shown["ageS"]) == (2047, 780)
+    assert read_exposure(CHECK, None, stored | {"insidersBps": 2000})["insidersBps"] == 2000
+    card = {"risks": [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]}
+    risks = describe_verdict(CHECK["verdict"], card, [], shown)["risks"]
+    assert [risks[0].text, risks[-1].text] == ["insiders hold 20.47 %", "launched 13 minutes ago"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,25 @@ def test_an_unlimited_approval_opens_the_text() -> None:
         assert said == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
 
 
+def test_what_is_lowered_is_told_and_no_change_is_not_claimed() -> None:
+    told = {
+        0: f"It goes through. {SPENDER} may no longer take your {TOKEN}.",
+        5: f"It goes through. {SPENDER} may take less of your {TOKEN} than before, but still some.",
+        2**200: f"It goes through. {SPENDER} may still take all you hold of {TOKEN}.",
+    }
+    for raw, text in told.items():
+        calls = replace(ran(), lowered=(Allowance(TOKEN, SPENDER, raw, "erc20"),))
+        assert sentence(TradeOutcome("ok"), calls, None, POLICY) == text
+
+
+def test_an_unlimited_approval_that_is_given_again_is_as_good_as_new() -> None:
+    unlimited, bounded = (Allowance(TOKEN, SPENDER, raw, "erc20") for raw in (2**256 - 1, 5))
+    calls = replace(ran(), standing=(unlimited, bounded))
+    assert calls.with_given_again({(TOKEN, SPENDER, "erc20")}).allowances == (unlimited,)
+    assert calls.with_given_again({(TOKEN, OTHER, "erc20")}).allowances == ()
+    assert calls.with_given_again({(TOKEN, SPENDER, "erc20")}).needs_warning(frozenset())
+
+
 def test_an_approval_for_all_is_unlimited() -> None:
     one = Allowance(TOKEN, SPENDER, None, "all")
     assert one.is_unlimited()
