@@ -218,8 +218,7 @@ def read_exit(
     arrived = min(held, reached) if receiver else None
     # Of a sell, the attempts up to the one whose money is counted; of pieces, all.
     counted = range(len(sells) if pieces else last + 1)
-    labels = tuple(f"sell-{number}" for number in counted)
-    gas = ("approve-", *labels) if receiver else labels
+    gas = (*(("approve-",) if receiver else ()), *(f"sell-{number}" for number in counted))
     sold_raw = (held if arrived is None else arrived) - remaining
     back_raw = after - before + _gas_between(results, gas, out, environment)
     if last != completed[0] and all_sold_raw > sold_raw:

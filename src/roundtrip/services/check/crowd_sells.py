@@ -329,9 +329,8 @@ def _isolations_of(
         amounts = _main_amounts(main, main_sells, policy)
         whole = tuple(Attempt(at_s, max(1, raw * part_bps // BPS)) for at_s, raw in amounts.items())
         last = whole[-1]
-        return whole + (
-            part_attempts(last.after_s, last.raw, run.setting.policy) if _arrives_short(trade) else ()
-        )
+        rest = part_attempts(last.after_s, last.raw, run.setting.policy) if _arrives_short(trade) else ()
+        return whole + rest
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
     after_s = wallet.after_s + (0 if member is None else crowd_plans.late_s(member, policy))
