@@ -4,7 +4,7 @@
 
 ``index_filler`` fills a database with all the trades within seven days; some thousand moves between wallets a
 day come on top. Every kind of rule is asked three times and the worst is shown, beside a plain count of the
-seven days' trades in the same run: machines are noisy. Last what the indexes of ``schema/0011`` cost the
+seven days' trades in the same run: machines are noisy. Last what the indexes that rules need cost the
 sync: one day's trades and transfers written again, with them and without.
 
 --reuse   keeps what an earlier run filled (24 million trades: some fifteen minutes and fifteen gigabytes)

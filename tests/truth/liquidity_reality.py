@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from eth_abi.abi import encode
 
-from roundtrip.devnet.deploy import DeployError, calldata
+from roundtrip.devnet.deploy import ZERO, DeployError, calldata
 from roundtrip.devnet.launchpad import pool_id
 from roundtrip.venues.abi import keccak
 from support.wallet import Wallet
@@ -14,7 +14,8 @@ from truth.liquidity_world import Exit, LiquidityGround, PutPool, PutPosition, a
 PROBE_WEI = 10**17
 BPS = 10_000
 _LATE, _MOST = 2**40, 2**128 - 1
-_BURN_POSITION, _TAKE_PAIR = 0x03, 0x11
+_DECREASE, _BURN_POSITION, _TAKE_PAIR = 0x01, 0x03, 0x11
+_COLLECT = "collect((uint256,address,uint128,uint128))"
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 _APPROVE = "approve(address,uint256)"
 
@@ -174,18 +175,46 @@ def _remove(ground: LiquidityGround, position: PutPosition, holder: str) -> None
     account, manager, number = account_of(ground.rpc, holder), position.owner, position.number
     if position.pool.key is None:
         less = "decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))"
-        collect = "collect((uint256,address,uint128,uint128))"
         calls = [
             calldata(less, (number, position.liquidity, 0, 0, _LATE)),
-            calldata(collect, (number, holder, _MOST, _MOST)),
+            calldata(_COLLECT, (number, holder, _MOST, _MOST)),
         ]
     else:
-        low, high = position.pool.sides()
-        steps = [
-            encode(["uint256", "uint128", "uint128", "bytes"], [number, 0, 0, b""]),
-            encode(["address", "address", "address"], [low, high, holder]),
-        ]
-        plan = encode(["bytes", "bytes[]"], [bytes([_BURN_POSITION, _TAKE_PAIR]), steps])
-        calls = [calldata("modifyLiquidities(bytes,uint256)", plan, _LATE)]
+        burn = encode(["uint256", "uint128", "uint128", "bytes"], [number, 0, 0, b""])
+        calls = [_modify_v4(position, _BURN_POSITION, burn, holder)]
     for data in calls:
         account.receipt(account.send(manager, data))
+
+
+def _modify_v4(position: PutPosition, action: int, argument: bytes, to: str) -> str:
+    """What a v4 NFT's holder sends to have one thing done with it, and what that gives sent to ``to``."""
+    low, high = position.pool.sides()
+    steps = [argument, encode(["address", "address", "address"], [low, high, to])]
+    plan = encode(["bytes", "bytes[]"], [bytes([action, _TAKE_PAIR]), steps])
+    return calldata("modifyLiquidities(bytes,uint256)", plan, _LATE)
+
+
+def trade_both_ways(ground: LiquidityGround, pool: PutPool) -> None:
+    """A wallet buys, and sells all: both currencies have paid fees."""
+    wallet = Wallet(ground.rpc, ground.contracts, f"liquidity trader of {pool.token}")
+    _buy(ground, wallet, pool)
+    assert _sell_all(ground, wallet, pool)
+
+
+def claim_fees(ground: LiquidityGround, position: PutPosition, to: str, most_raw: int = _MOST) -> None:
+    """The NFT's holder has its fees sent to ``to``; of a v3 pool at most so much of each currency."""
+    if position.pool.key is None:
+        data = calldata(_COLLECT, (position.number, to, most_raw, most_raw))
+    else:
+        types = ["uint256", "uint256", "uint128", "uint128", "bytes"]
+        data = _modify_v4(position, _DECREASE, encode(types, [position.number, 0, 0, 0, b""]), to)
+    account = account_of(ground.rpc, position.holder)
+    account.receipt(account.send(position.owner, data))
+
+
+def unclaimed_fees(ground: LiquidityGround, position: PutPosition) -> dict[str, int]:
+    """What its holder really gets of each currency who claims its fees now."""
+    wallet = Wallet(ground.rpc, ground.contracts, "liquidity fees", wei=0)
+    with undone(ground):
+        claim_fees(ground, position, wallet.address)
+        return {one: wallet.eth() if one == ZERO else wallet.tokens(one) for one in position.pool.sides()}

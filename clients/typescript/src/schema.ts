@@ -1765,7 +1765,7 @@ export interface components {
              * @enum {string}
              */
             readonly level: "ok" | "warn" | "danger" | "unknown";
-            /** @description Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release. */
+            /** @description Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it. */
             readonly roundTripLossBps: number | null;
             /** @description Block of the first of these checks. */
             readonly block: number;

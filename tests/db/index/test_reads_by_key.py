@@ -1,4 +1,4 @@
-"""The reads by key of schema/0039: PostgreSQL plans them as if they stood in the statement."""
+"""The reads by key of the schema: PostgreSQL plans them as if they stood in the statement."""
 
 import pytest
 

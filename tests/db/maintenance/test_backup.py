@@ -235,12 +235,12 @@ ATTACKS = {
     "a do": "DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'touch {mark}'; END $$;\n",
     "behind a setting": "SET x = 1; COPY (SELECT 1) TO PROGRAM 'touch {mark}';\n",
     "behind a sequence": "SELECT pg_catalog.setval('facts.pool_id_seq', 1, true); DROP SCHEMA facts;\n",
-    "a table that is none of ours": "COPY public.migrations_of_others (a) FROM stdin;\n1\n\\.\n",
+    "a table that is none of ours": "COPY public.migration_of_others (a) FROM stdin;\n1\n\\.\n",
     "a catalog": "COPY pg_catalog.pg_authid (rolname) FROM stdin;\nme\n\\.\n",
     "a sequence that is none of ours": "SELECT pg_catalog.setval('pg_catalog.x', 1, true);\n",
-    "rows that do not fit": "COPY public.migrations (number) FROM stdin;\nmany\n\\.\n",
-    "rows without an end": "COPY public.migrations (number) FROM stdin;\n900\n",
-    "another migration": "COPY public.migrations (number) FROM stdin;\n900\n\\.\n",
+    "rows that do not fit": "COPY public.migration (number) FROM stdin;\nmany\n\\.\n",
+    "rows without an end": "COPY public.migration (number) FROM stdin;\n900\n",
+    "another migration": "COPY public.migration (number) FROM stdin;\n900\n\\.\n",
     "no day": "COPY facts.trade_20261399 (at_s) FROM stdin;\n1\n\\.\n",
 }
 
@@ -294,9 +294,9 @@ async def test_of_a_newer_release_nothing_is_restored(
     file = tmp_path / "newer.sql.gz"
     newer = migrations()[-1][0] + 1
     async with connected(full_url) as connection:
-        await connection.execute("INSERT INTO public.migrations (number) VALUES ($1)", newer)
+        await connection.execute("INSERT INTO public.migration (number) VALUES ($1)", newer)
         assert (await said(monkeypatch, full_url, "backup", file)).exit_code == 0
-        await connection.execute("DELETE FROM public.migrations WHERE number = $1", newer)
+        await connection.execute("DELETE FROM public.migration WHERE number = $1", newer)
     done = await said(monkeypatch, empty_url, "restore", file)
     assert "newer version of roundtrip" in str(done.exception)
     assert await is_empty(empty_url)

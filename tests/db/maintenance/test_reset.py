@@ -33,7 +33,7 @@ from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
 
 TOKEN = Address("0x" + "ab" * 20)
-OTHERS = *KEPT, "jobs.job", "public.migrations"
+OTHERS = *KEPT, "jobs.job", "public.migration"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 

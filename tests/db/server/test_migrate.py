@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from roundtrip.store.server.migrate import migrate, migrations
+from roundtrip.store.server.migrate import TooOld, migrate, migrations
+from support.databases import connected, database
 from support.tables import own_database
 
 ADD = (9001, "ALTER TABLE facts.evidence ADD COLUMN tried int")
@@ -58,3 +59,18 @@ async def test_a_migration_that_fails_leaves_nothing(own_url: str) -> None:
     assert await migrate(connection, [(9002, "CREATE TABLE facts.half (id int)")]) == [9002]
     assert await migrate(connection, [(9002, "never run twice")]) == []
     await connection.close()
+
+
+async def test_a_database_of_before_the_first_release_is_refused_and_not_changed(database_url: str) -> None:
+    """Its numbers mean other migrations: a later one would be taken for done."""
+    async with database(database_url, "before") as url, connected(url) as connection:
+        await connection.execute("CREATE TABLE public.migrations AS SELECT generate_series(1, 40) AS number")
+        with pytest.raises(TooOld, match=r"made before release 0\.1\.0.* use an empty database"):
+            await migrate(connection)
+        assert await connection.fetchval("SELECT to_regclass('public.migration')") is None
+
+
+async def test_a_new_database_gets_every_migration_once(database_url: str) -> None:
+    async with database(database_url, "new") as url, connected(url) as connection:
+        assert await migrate(connection) == [number for number, _ in migrations()]
+        assert await migrate(connection) == []

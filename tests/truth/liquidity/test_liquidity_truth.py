@@ -12,7 +12,7 @@ from roundtrip.chain.liquidity import position_logs
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.stories import Story
+from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.evidence import Missing
@@ -26,11 +26,31 @@ from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
-from truth.liquidity_reality import BPS, active_liquidity, holds_money, in_range, loss_if_it_left
-from truth.liquidity_world import EXPECTED, WORLDS, LiquidityGround, PutPosition, PutWorld, compiled, now_s
+from truth.liquidity_reality import (
+    BPS,
+    active_liquidity,
+    claim_fees,
+    holds_money,
+    in_range,
+    loss_if_it_left,
+    trade_both_ways,
+    unclaimed_fees,
+)
+from truth.liquidity_world import (
+    EXPECTED,
+    V3,
+    V4,
+    WORLDS,
+    LiquidityGround,
+    PutPosition,
+    PutWorld,
+    compiled,
+    now_s,
+)
 
 SHARE_BPS, LOSS_BPS = 1, 100
 """How far the answer may be from what is real."""
+TRADED = {"traded": V3, "traded, v4": V4}
 NO_BUY = {"taxed quote": "a simulated wallet gets less of the quote than it pays for the token"}
 """Worlds in which no simulated buy succeeds: then it says that it could not find out the loss."""
 
@@ -54,6 +74,7 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
         since, ground = int(rpc.call("eth_blockNumber"), 16), LiquidityGround(rpc, built)
         worlds = {name: put(ground) for name, put in WORLDS.items()}
+        worlds |= {name: put_traded(ground, plan) for name, plan in TRADED.items()}
         async with database(database_url, "liquidity") as url:
             async with connected(url) as connection:
                 await migrate(connection)
@@ -64,6 +85,16 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
             ):
                 await ctx.heads.refresh()
                 yield Stood(ctx, ground, worlds)
+
+
+def put_traded(ground: LiquidityGround, plan: PoolPlan) -> PutWorld:
+    """A pool of two positions that trades paid fees to, before one of them claimed some and after."""
+    pool = ground.pool(plan)
+    claimed, untouched = (ground.add(pool, ground.deployer.account, bps) for bps in (6000, 4000))
+    trade_both_ways(ground, pool)
+    claim_fees(ground, claimed, ground.roles["other"], most_raw=1)
+    trade_both_ways(ground, pool)
+    return ground.put(pool, claimed, untouched)
 
 
 def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
@@ -214,6 +245,17 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
         pytest.approx(now_bps, abs=LOSS_BPS),
         pytest.approx(left_bps, abs=LOSS_BPS),
     ]
+
+
+@pytest.mark.parametrize("name", TRADED)
+async def test_unclaimed_fees_are_what_the_holder_gets(stood: Stood, name: str) -> None:
+    put, answer = stood.worlds[name], await stood.asked(name)
+    for position in put.positions:
+        fees = told_of(answer, position).fees
+        assert fees is not None
+        real = unclaimed_fees(stood.ground, position)
+        assert min(real.values()) > 10**12
+        assert [int(fees.token.raw), int(fees.quote.raw)] == [real[put.pool.token], real[put.pool.quote]]
 
 
 def free_by_wallet(ground: LiquidityGround, put: PutWorld) -> dict[str, list[PutPosition]]:

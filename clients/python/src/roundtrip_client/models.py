@@ -1085,7 +1085,7 @@ class VerdictChange(Struct, kw_only=True):
     """The verdict's level, as the checks answered."""
 
     round_trip_loss_bps: int | None = field(name='roundTripLossBps')
-    """Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it, or they are of an earlier release."""
+    """Loss of the round trip at the first check that measured it, in hundredths of a percent. null: no check of these measured it."""
 
     block: int
     """Block of the first of these checks."""

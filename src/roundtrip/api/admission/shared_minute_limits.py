@@ -207,7 +207,6 @@ class SharedMinutes:
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def _key(self, caller: str) -> bytes:
-        # As in the last release: during an upgrade both count a caller under one key.
         return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
 
 

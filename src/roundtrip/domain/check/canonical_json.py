@@ -3,8 +3,7 @@
 Keys are sorted, there is no white space, and integers beyond 2**53 are decimal strings, which
 readers without big integers would otherwise round. Each object names its class under ``kind_of``: the
 class's ``wire`` tag. A field may name its key in its metadata. So classes and fields can be renamed without
-changing a document. A field whose metadata has ``added`` (True) is left out where it has its default: so
-documents from before the field stay the same.
+changing a document.
 """
 
 import dataclasses
@@ -17,7 +16,6 @@ T = TypeVar("T")
 
 _EXACT = 2**53
 _TAG = "kind_of"
-_NONE = object()
 
 
 def dump(value: object) -> bytes:
@@ -49,12 +47,8 @@ def _plain(value: object) -> Any:
         return [_plain(item) for item in value]  # type: ignore[attr-defined]
     if not dataclasses.is_dataclass(kind):
         raise TypeError(f"{kind.__name__} has no place in evidence")
-    plain, defaults = {_TAG: _tag(kind)}, _added_defaults(kind)
-    for key, name, _ in _fields(kind):
-        field = getattr(value, name)
-        if key not in defaults or field != defaults[key]:
-            plain[key] = _plain(field)
-    return plain
+    fields = {key: _plain(getattr(value, name)) for key, name, _ in _fields(kind)}
+    return {_TAG: _tag(kind)} | fields
 
 
 def _tag(kind: type) -> str:
@@ -72,16 +66,6 @@ def _fields(kind: type) -> tuple[tuple[str, str, Any], ...]:
     hints = get_type_hints(kind)
     fields = dataclasses.fields(kind)
     return tuple((field.metadata.get("wire", field.name), field.name, hints[field.name]) for field in fields)
-
-
-@cache
-def _added_defaults(kind: type) -> dict[str, object]:
-    """The default of each field that documents may leave out, by its key."""
-    return {
-        field.metadata.get("wire", field.name): field.default
-        for field in dataclasses.fields(kind)
-        if field.metadata.get("added")
-    }
 
 
 def _build(kind: Any, plain: Any) -> Any:
@@ -110,13 +94,10 @@ def _build(kind: Any, plain: Any) -> Any:
 def _build_object(kind: type, plain: Any) -> Any:
     if plain[_TAG] != _tag(kind):
         raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
-    fields, defaults = _fields(kind), _added_defaults(kind)
-    if plain.keys() | defaults.keys() != {_TAG, *(key for key, _, _ in fields)}:
+    fields = _fields(kind)
+    if plain.keys() != {_TAG, *(key for key, _, _ in fields)}:
         raise ValueError(f"{kind} has other fields")
-    values = {name: _build(hint, plain[key]) for key, name, hint in fields if key in plain}
-    if any(key in plain and values[name] == defaults.get(key, _NONE) for key, name, _ in fields):
-        raise ValueError(f"{kind} has a default that documents leave out")
-    return kind(**values)
+    return kind(**{name: _build(hint, plain[key]) for key, name, hint in fields})
 
 
 def _int(plain: Any) -> int:

@@ -3,7 +3,7 @@
 Amounts are base units of the asset they name. ``_raw`` is the token's or the quote's smallest unit.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
@@ -425,7 +425,7 @@ class VenueEvidence:
     crossed: CellOutcome | None = None
     crowd: Crowd | Missing | None = None
     """None: no crowd traded here."""
-    short_raw: int | None = field(default=None, metadata={"added": True})
+    short_raw: int | None = None
 
 
 Caller = Literal[
@@ -458,7 +458,7 @@ class OwnerCall:
     calls: tuple[str, ...]
     outcome: CellOutcome | None
     stand_in: Address | None = None
-    target: Address | None = field(default=None, metadata={"added": True})
+    target: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,11 +590,11 @@ class Evidence:
     """None: not tried, or there is no owner, or nothing sells."""
     holder_sells: HolderSells | Missing | None = None
     """None: not tried, or no holder is known, or the buyer's wallet cannot sell."""
-    code_signs: tuple[CodeSign, ...] = field(default=(), metadata={"added": True})
+    code_signs: tuple[CodeSign, ...] = ()
     """Sorted; empty also where the code was not read."""
-    account_rights: AccountRights | Missing | None = field(default=None, metadata={"added": True})
+    account_rights: AccountRights | Missing | None = None
     """None: not tried, or the owner is not known."""
-    numbers: NumberSubstitution | None = field(default=None, metadata={"added": True})
+    numbers: NumberSubstitution | None = None
     """None: block numbers passed by themselves, or nothing of a trade reads them."""
-    other_pools: tuple[OtherPool, ...] = field(default=(), metadata={"added": True})
+    other_pools: tuple[OtherPool, ...] = ()
     """Some of the pools that no check trades in, for their quote is not money."""

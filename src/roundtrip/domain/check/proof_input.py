@@ -1,6 +1,6 @@
 """The inputs of a check that its evidence does not hold: kept to repeat the check."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from roundtrip.domain.base.types import Address
@@ -60,5 +60,5 @@ class ProofInputs:
     others: int
     deep: bool = False
     indexed: IndexInputs = NOTHING
-    recalled: tuple[RecalledWallet, ...] = field(default=(), metadata={"added": True})
-    other_pools: tuple[OtherPool, ...] = field(default=(), metadata={"added": True})
+    recalled: tuple[RecalledWallet, ...] = ()
+    other_pools: tuple[OtherPool, ...] = ()

@@ -307,12 +307,6 @@ def _add_cost(holding: HolderColumns, cost: int | None) -> None:
 # --- as bytes -----------------------------------------------------------------------------------------
 
 _VERSION = 6
-_ADDED: dict[int, dict[str, Any]] = {
-    5: {"quiet": [], "large": None},
-    4: {"quiet": [], "large": None, "hours": HourlyTops().as_json()},
-}
-"""What older versions lack, whose books are read, too, if a launchpad reported the launch: they looked for
-others by other rules. Version 4 has no history of the biggest wallets."""
 
 
 def dump(book: HolderBook) -> bytes:
@@ -323,13 +317,10 @@ def dump(book: HolderBook) -> bytes:
 
 
 def load(data: bytes) -> HolderBook:
-    """Decodes ``dump``. Raises ValueError for anything else, also for another version."""
+    """Decodes ``dump``. Raises ValueError for anything else, also for another version: then the token's
+    transfers are read again."""
     header, addresses, columns = unpack(data)
-    (version,) = read_ints([header.get("version")])
-    added = _ADDED.get(version, {})
-    if added and header.get("launch_number") is not None and not added.keys() & header.keys():
-        header |= {"version": _VERSION} | added
-    if header["version"] != _VERSION:
+    if read_ints([header.get("version")]) != [_VERSION]:
         raise ValueError("a book of another version")
     try:
         book = _read_header(header)

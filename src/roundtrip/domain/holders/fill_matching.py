@@ -156,8 +156,6 @@ def _pick_buyers(outflows: dict[int, int], limit: int, may_share: bool) -> dict[
 def claimed_raw(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collection[Address]) -> int:
     """What was bought in v4 pools and neither left the manager nor was sold back in the transaction: it lies
     there as a claim of its buyer. Less what a hook may have kept as its fee."""
-    if len(fills) == 1 and (not fills[0].buys or fills[0].at in pools):
-        return 0
     bought_raw = sold_raw = 0
     for fill in fills:
         if fill.at not in pools:

@@ -58,7 +58,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenCard(msgspec.Struct, frozen=True):
-    """``check`` None: no check of the token is stored, or it is of an earlier release. ``look_alike``: the
+    """``check`` None: no check of the token is stored, or it is of another release. ``look_alike``: the
     sentence about the token that it looks like; empty: none was found, or it could not be read."""
 
     address: str
@@ -69,7 +69,7 @@ class TokenCard(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class StoredChecks:
     """``made``: one check. ``of_holders``: the newest of the last day that tried real holders' sells. Each is
-    None where it is not stored, or is of an earlier release."""
+    None where it is not stored, or is of another release."""
 
     made: CheckSummary | None
     of_holders: CheckSummary | None
@@ -145,7 +145,7 @@ def _summarize_both(
 def _summarize(
     stored: KeptEvidence | None, exposed: TokenExposure, policy: Policy, now_s: float
 ) -> CheckSummary | None:
-    """The check in short; None where the evidence has the shape of an earlier release."""
+    """The check in short; None where the evidence has the shape of another release."""
     if stored is None:
         return None
     with contextlib.suppress(ValueError):

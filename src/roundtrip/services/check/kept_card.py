@@ -55,7 +55,7 @@ async def _load_check(
 
 
 def _card(stored: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
-    """The card; None where the evidence has the shape of an earlier release."""
+    """The card; None where the evidence has the shape of another release."""
     with contextlib.suppress(ValueError):
         evidence = canonical_json.load(Evidence, stored.document)
         return read_card(evidence, judge(evidence, policy), stored.deep, policy)

@@ -40,7 +40,7 @@ async def read_recalled(
     return tuple(
         RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number)
         for wallet in kept
-        # An earlier release may have drawn a larger crowd.
+        # The policy of another release may draw a larger crowd.
         if wallet.number in numbers
     )
 

@@ -62,7 +62,7 @@ from .main_trips import (
 )
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
-EVIDENCE_SCHEMA = 5
+EVIDENCE_SCHEMA = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):
         int | None,
         says(
             "Loss of the round trip at the first check that measured it, in hundredths of a "
-            "percent. null: no check of these measured it, or they are of an earlier release."
+            "percent. null: no check of these measured it."
         ),
     ]
     block: Annotated[int, says("Block of the first of these checks.")]

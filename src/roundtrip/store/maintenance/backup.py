@@ -59,7 +59,7 @@ _SSLPASSWORD_ERROR = (
     "sslpassword of the database's address would be visible in the list of processes; nothing was done: "
     "back up and restore with a key of a client that has no password"
 )
-_MIGRATED = "SELECT to_regclass('public.migrations') IS NOT NULL"
+_MIGRATED = "SELECT to_regclass('public.migration') IS NOT NULL"
 
 
 class BackupError(CannotRun):
@@ -98,7 +98,7 @@ async def _read_migration(url: str) -> int:
     try:
         if not await fetch_value(connection, bool, _MIGRATED):
             raise BackupError("this database has no tables of roundtrip; nothing was written")
-        return await fetch_value(connection, int, "SELECT max(number) FROM public.migrations")
+        return await fetch_value(connection, int, "SELECT max(number) FROM public.migration")
     finally:
         await connection.close()
 
@@ -216,12 +216,11 @@ async def _fill_tables(connection: Connection, lines: _Lines) -> None:
             complete = True
         elif line.strip() and not line.startswith(b"--") and not _SETTING.fullmatch(line):
             raise BackupError(
-                f"line {lines.number} of the file is neither a row nor a table's name: nothing was restored. "
-                "A backup of a release that wrote SQL is restored with that release, and upgraded then"
+                f"line {lines.number} of the file is neither a row nor a table's name: nothing was restored"
             )
     if not complete:
         raise BackupError(_NOT_WHOLE)
-    restored = await fetch_values(connection, int, "SELECT number FROM public.migrations ORDER BY number")
+    restored = await fetch_values(connection, int, "SELECT number FROM public.migration ORDER BY number")
     if restored != applied:
         raise BackupError("the file's migrations differ from those it names; nothing was restored")
 
@@ -256,7 +255,7 @@ async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, 
     daily = next((name for name in partitions.DAILY if name == f"{schema}.{root}"), None)
     if daily is not None and re.fullmatch(r"\d{8}", day):
         await partitions.ensure_day(connection, daily, day)
-    if schema == "public" and table != "migrations":
+    if schema == "public" and table != "migration":
         raise BackupError(f"roundtrip has no table {schema}.{table}; nothing was restored")
     names = [name.strip('"') for name in columns.split(", ")]
     await connection.copy_to_table(

@@ -38,7 +38,7 @@ WHERE relnamespace = 'facts'::regnamespace
 # A transaction of the sync writes tables of both kinds. Of several connections to one worker, one would not
 # see what another has written.
 _IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
-# Citus refuses a read by key (schema/0039) in SQL, and takes one in PL/pgSQL for a query of its own.
+# Citus refuses a read by key in SQL, and takes one in PL/pgSQL for a query of its own.
 _READS = """
 SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STABLE AS %L',
     pg_proc.oid::regproc, pg_get_function_arguments(pg_proc.oid), pg_get_function_result(pg_proc.oid),

@@ -7,8 +7,9 @@ from importlib import resources
 
 import asyncpg
 
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server.distribute import distribute, keep_distributed
-from roundtrip.store.server.rows import Connection, fetch_values
+from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
 
 _LOCK = 4663_0001
 """The advisory lock that is held to migrate, so that two processes that start together do not both do so."""
@@ -16,11 +17,17 @@ LOCK_TIMEOUT_MS = 500
 """Other statements queue behind a migration that waits for a table lock, so it gives up soon and tries
 again."""
 TABLE = (
-    "CREATE TABLE IF NOT EXISTS public.migrations"
+    "CREATE TABLE IF NOT EXISTS public.migration"
     " (number int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
 )
+_BEFORE_RELEASES = "SELECT to_regclass('public.migrations') IS NOT NULL"
+"""Whether development before 0.1.0 made the database: its numbers mean other migrations."""
 _TRIES = 60
 _AGAIN_S = 1.0
+
+
+class TooOld(CannotRun):
+    """The database was made before the first release, and cannot be brought up to date."""
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -36,11 +43,17 @@ async def migrate(
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[int]:
     """Applies the missing ones of ``all_of_them`` (None: of ``migrations``) and returns the numbers applied.
-    Raises asyncpg.LockNotAvailableError if a table was in use for a minute and a half; earlier ones stay."""
+    Raises asyncpg.LockNotAvailableError if a table was in use for a minute and a half; earlier ones stay.
+    Raises TooOld."""
     applied = []
     async with _alone(connection):
+        if await fetch_value(connection, bool, _BEFORE_RELEASES):
+            raise TooOld(
+                "The database was made before release 0.1.0, and no migration brings it up to date. "
+                "Nothing was changed: use an empty database."
+            )
         await connection.execute(TABLE)
-        done = set(await fetch_values(connection, int, "SELECT number FROM public.migrations"))
+        done = set(await fetch_values(connection, int, "SELECT number FROM public.migration"))
         for number, sql in migrations() if all_of_them is None else all_of_them:
             if number not in done:
                 await _apply(connection, number, sql, wait)
@@ -72,7 +85,7 @@ async def _apply(
             async with connection.transaction():
                 await connection.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")
                 await connection.execute(sql)
-                await connection.execute("INSERT INTO public.migrations (number) VALUES ($1)", number)
+                await connection.execute("INSERT INTO public.migration (number) VALUES ($1)", number)
         except asyncpg.LockNotAvailableError:
             if not tries_left:
                 raise

@@ -85,7 +85,7 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
-"""Least amount of a transfer in the index transfer_given (schema/0016)."""
+"""Least amount of a transfer in the index transfer_given."""
 MOST_GIVEN = 5_000
 """Accounts read per token, the oldest first. At most a thousand can hold a thousandth of the supply at
 once."""

@@ -26,9 +26,9 @@ PRICED_WITHIN_S = 86_400
 """A move is valued at the token's last trade, where that is no older than this."""
 ETH_WEI = 10**18
 VALUABLE_WEI = 10**15
-"""Moves of more than this are found by their worth (schema/0011); smaller ones, among the newest."""
+"""Moves of more than this are found by their worth (index trade_dear); smaller ones, among the newest."""
 _LARGE_RAW = 10**24
-"""Moves of more base units than this are found by their size (schema/0011)."""
+"""Moves of more base units than this are found by their size (index transfer_large)."""
 WHOLE_WITHIN_S = 80 * 86_400
 """No share is given for a pool that was older than this when it was drained: a week later some of its changes
 may no longer be kept, and the answer must not depend on when it is asked for."""

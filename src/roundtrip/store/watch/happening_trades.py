@@ -21,7 +21,8 @@ from .happening_rows import (
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**25
-"""A trade above one of these is found by its size (schema/0011, 0037); a smaller one, among the newest."""
+"""A trade above one of these is found by its size (index trade_large_...); a smaller one, among the
+newest."""
 FEW = 40_000
 """Rows of a day that are few enough to sort."""
 PARTS = 96

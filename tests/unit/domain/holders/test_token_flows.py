@@ -255,6 +255,23 @@ def test_what_is_bought_and_stays_in_the_manager_is_claimed(
     assert trace_transaction(one, PLACES).claimed_raw == expected
 
 
+@pytest.mark.parametrize(
+    ("fill", "told_moves", "expected"),
+    [
+        (VenueFill(POOL_ID, True, 100, ETH, 1), [], 85),
+        (VenueFill(POOL_ID, True, 100, ETH, 1), [(MANAGER, ANN, 60)], 25),
+        (VenueFill(POOL_ID, False, 100, ETH, 1), [(ANN, MANAGER, 100)], 0),
+        (VenueFill(CURVE, True, 100, ETH, 1), [(CURVE, MANAGER, 100)], 0),
+        (VenueFill(CURVE, False, 100, ETH, 1), [], 0),
+    ],
+)
+def test_of_one_trade_only_a_buy_in_a_v4_pool_leaves_a_claim(
+    fill: VenueFill, told_moves: list[tuple[Address, Address, int]], expected: int
+) -> None:
+    one = TokenTx(TxHash("0x1"), 1, 1, [Move(*move) for move in told_moves], [fill])
+    assert trace_transaction(one, PLACES).claimed_raw == expected
+
+
 # --- everything at once -----------------------------------------------------------------------------
 
 
