@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, Numeric, TxHash
 from roundtrip.domain.community.flag_calls import By, Kind, State
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_value, optional_int
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +26,12 @@ class OwnFlag:
     settled_s: int | None
     by: By | None
     tx_hash: TxHash | None
-    wei: int | None
-
-
-class _OwnFlagRow(NamedTuple):
-    id: int
-    token: bytes
-    kind: Kind
-    state: State
-    at_s: int
-    ends_s: int
-    settled_s: int | None
-    settled_by: By | None
-    settled_tx: bytes | None
-    settled_wei: Decimal | None
-    symbol: str | None
-    name: str | None
+    wei: Numeric | None
 
 
 _OWN = """
-SELECT flag.id, flag.token, flag.kind, flag.state, flag.at_s, flag.ends_s, flag.settled_s, flag.settled_by,
-    flag.settled_tx, flag.settled_wei, token.symbol, token.name
+SELECT flag.id, flag.token, token.symbol, token.name, flag.kind, flag.state, flag.at_s, flag.ends_s,
+    flag.settled_s, flag.settled_by AS by, flag.settled_tx AS tx_hash, flag.settled_wei AS wei
 FROM accounts.flag AS flag LEFT JOIN facts.token AS token ON token.token = flag.token
 WHERE flag.account_id = $1
 """
@@ -56,29 +39,27 @@ WHERE flag.account_id = $1
 
 async def waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
     """Flags that are not settled, the latest first: an account has few."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _OwnFlagRow,
+        OwnFlag,
         f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
         account_id,
     )
-    return [_read_flag(row) for row in rows]
 
 
 async def list_settled(
     connection: Connection, account_id: int, token: Address | None, limit: int
 ) -> list[OwnFlag]:
     """Settled flags, of a token or (None) of all, the last settled first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _OwnFlagRow,
+        OwnFlag,
         f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
         account_id,
         None if token is None else as_bytes(token),
         limit,
     )
-    return [_read_flag(row) for row in rows]
 
 
 async def made_since(connection: Connection, account_id: int, day: datetime) -> int:
@@ -89,21 +70,4 @@ async def made_since(connection: Connection, account_id: int, day: datetime) -> 
         "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2",
         account_id,
         day,
-    )
-
-
-def _read_flag(row: _OwnFlagRow) -> OwnFlag:
-    return OwnFlag(
-        row.id,
-        as_address(row.token),
-        row.symbol,
-        row.name,
-        row.kind,
-        row.state,
-        row.at_s,
-        row.ends_s,
-        row.settled_s,
-        row.settled_by,
-        None if row.settled_tx is None else TxHash(as_text(row.settled_tx)),
-        optional_int(row.settled_wei),
     )
