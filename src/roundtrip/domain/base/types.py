@@ -14,8 +14,8 @@ HexBytes: TypeAlias = Annotated[str, "bytea"]
 """Any number of bytes as ``0x`` and lower-case hex digits. The database stores bytea."""
 
 Numeric: TypeAlias = Annotated[int, "numeric"]
-"""An integer of any size. The database stores numeric; a query that returns many casts them to text, which the
-driver reads in a third of the time."""
+"""An integer of any size. The database stores numeric; a query that returns many casts them to text, which is
+read in a third of the time."""
 
 ZERO_ADDRESS = Address("0x" + "0" * 40)
 BURN_ADDRESS = Address("0x000000000000000000000000000000000000dead")
