@@ -172,8 +172,8 @@ async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
         connection,
         WaitingFlag,
         "SELECT flag.id, account.wallet AS by, flag.token, flag.kind, flag.state, flag.block_number,"
-        " flag.at_s, flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base, flag.pool,"
-        " flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
+        " flag.at_s, flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base,"
+        " flag.pool, flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
         " LEFT JOIN accounts.account AS account ON account.id = flag.account_id"
         " WHERE flag.state IN ('open', 'seen') ORDER BY flag.looked_at NULLS FIRST, flag.id LIMIT $1",
         limit,
