@@ -43,9 +43,10 @@ class IndexedTrade:
 
 _TRADED = """
 SELECT trade.trader_id AS wallet_id, wallet.address AS wallet, trade.buys, trade.block_number,
-    trade.log_index, trade.at_s, trade.tx_hash, trade.token_raw::text, trade.quote_raw::text, trade.kept_raw::text,
-    coalesce(trade.eth_wei, CASE WHEN quote.address = ANY($8::bytea[]) THEN trade.quote_raw END)::text
-        AS worth_wei,
+    trade.log_index, trade.at_s, trade.tx_hash, trade.token_raw::text, trade.quote_raw::text,
+    trade.kept_raw::text, coalesce(
+        trade.eth_wei, CASE WHEN quote.address = ANY($8::bytea[]) THEN trade.quote_raw END
+    )::text AS worth_wei,
     pool.id AS pool_id, pool.at, pool.kind, quote.address AS quote, hook.address AS hook,
     pool.block_number AS opened_number
 FROM facts.pool AS pool

@@ -1,11 +1,10 @@
 """Tokens with one of several symbols or names, with their age and how many wallets traded them."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, Namesake
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 MOST_LAUNCHED = 30
@@ -52,23 +51,14 @@ LEFT JOIN facts.token AS token ON token.token = address.address
 """
 
 
-class _NamesakeRow(NamedTuple):
-    token: bytes
-    symbol: str | None
-    name: str | None
-    by_symbol: bool
-    first_s: int | None
-    traders: int
-
-
 async def read_namesakes(
     connection: Connection, token: Address, symbols: Collection[str], tokens_names: Collection[str]
 ) -> list[Namesake]:
     """Tokens with one of these symbols (normalised by ``names.symbol_key``) or names (in lower case), and the
     token in question if the index knows it."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _NamesakeRow,
+        Namesake,
         _NAMESAKES,
         sorted(symbols),
         sorted(tokens_names),
@@ -77,7 +67,3 @@ async def read_namesakes(
         MOST_READ,
         COUNTED_TRADERS,
     )
-    return [
-        Namesake(as_address(row.token), row.symbol, row.name, row.by_symbol, row.first_s, row.traders)
-        for row in rows
-    ]

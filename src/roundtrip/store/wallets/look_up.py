@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
 LaunchedAs = Literal["curve", "swept", "pooled", "rescued"]
@@ -21,7 +20,7 @@ class LaunchFound:
     deployer_id: int
     deployer: Address
     quote: Address
-    at: str
+    at: HexBytes
     block_number: int
     at_s: int
     stands: LaunchedAs
@@ -40,7 +39,8 @@ class Bearers:
 
 _LAUNCH = """
 SELECT launch.token_id, launch.generation, launch.deployer_id, deployer.address AS deployer,
-    quote.address AS quote, launch.at, launch.block_number, launch.at_s, step.step AS stands
+    quote.address AS quote, launch.at, launch.block_number, launch.at_s,
+    coalesce(step.step, 'curve') AS stands
 FROM facts.launch AS launch
 JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
 JOIN facts.address AS quote ON quote.id = launch.quote_id
@@ -52,12 +52,14 @@ WHERE launch.token_id = ANY($1::int[])
 """
 
 _BEARERS = """
+SELECT launched, greatest(0, every - launched) AS strangers, newest_id, oldest_id FROM (
 SELECT (SELECT count(*) FROM facts.launch WHERE symbol_key = $1) AS launched,
     (SELECT count(*) FROM facts.token WHERE symbol_key = $1) AS every,
     (SELECT token_id FROM facts.launch WHERE symbol_key = $1
         ORDER BY block_number DESC, log_index DESC LIMIT 1) AS newest_id,
     (SELECT token_id FROM facts.launch WHERE symbol_key = $1
         ORDER BY block_number, log_index LIMIT 1) AS oldest_id
+) AS counted
 """
 
 _UNREAD = """
@@ -74,42 +76,10 @@ _MOST_UNREAD = 200
 """Launches without a symbol that are read: some tokens have none however often they are read."""
 
 
-class _LaunchFoundRow(NamedTuple):
-    token_id: int
-    generation: int
-    deployer_id: int
-    deployer: bytes
-    quote: bytes
-    at: bytes
-    block_number: int
-    at_s: int
-    stands: LaunchedAs | None
-
-
-class _SymbolBearersRow(NamedTuple):
-    launched: int
-    every: int
-    newest_id: int | None
-    oldest_id: int | None
-
-
 async def launches_of(connection: Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
     """The launches of these tokens in their current state; a token without one is missing."""
-    rows = await fetch(connection, _LaunchFoundRow, _LAUNCH, list(token_ids))
-    return {
-        row.token_id: LaunchFound(
-            row.token_id,
-            row.generation,
-            row.deployer_id,
-            as_address(row.deployer),
-            as_address(row.quote),
-            as_text(row.at),
-            row.block_number,
-            row.at_s,
-            row.stands or "curve",
-        )
-        for row in rows
-    }
+    rows = await fetch(connection, LaunchFound, _LAUNCH, list(token_ids))
+    return {launch.token_id: launch for launch in rows}
 
 
 async def has_traded(connection: Connection, wallet_id: int) -> bool:
@@ -126,5 +96,4 @@ async def has_unread(connection: Connection) -> bool:
 
 async def bearers(connection: Connection, symbol_key: str) -> Bearers:
     """The tokens that bear a symbol, normalised by ``names.symbol_key``."""
-    row = await fetch_one(connection, _SymbolBearersRow, _BEARERS, symbol_key)
-    return Bearers(row.launched, max(0, row.every - row.launched), row.newest_id, row.oldest_id)
+    return await fetch_one(connection, Bearers, _BEARERS, symbol_key)

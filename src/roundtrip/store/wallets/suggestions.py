@@ -1,10 +1,8 @@
 """Tokens whose symbol, name or address begins as a reader's query does."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch
 
 MOST_LOOKED_AT = 200
@@ -46,25 +44,15 @@ class SuggestedToken(NamedTuple):
     launched_s: int | None
 
 
-class _SuggestedRow(NamedTuple):
-    token: bytes
-    launched_s: int | None
-
-
 async def find_by_text(
     connection: Connection, symbol_key: str, name: str, limit: int
 ) -> list[SuggestedToken]:
     """Tokens whose symbol or name begins so. Those with this very symbol come first, the oldest launch before
     its copies; then those of a launchpad, the newest first."""
-    rows = await fetch(connection, _SuggestedRow, _BY_TEXT, symbol_key, name, MOST_LOOKED_AT, limit)
-    return _read(rows)
+    return await fetch(connection, SuggestedToken, _BY_TEXT, symbol_key, name, MOST_LOOKED_AT, limit)
 
 
 async def find_by_address(connection: Connection, digits: str, limit: int) -> list[SuggestedToken]:
     """Tokens whose address begins with these hex digits."""
     low, high = (bytes.fromhex(digits.ljust(_ADDRESS_DIGITS, filling)) for filling in "0f")
-    return _read(await fetch(connection, _SuggestedRow, _BY_ADDRESS, low, high, limit))
-
-
-def _read(rows: Sequence[_SuggestedRow]) -> list[SuggestedToken]:
-    return [SuggestedToken(as_address(row.token), row.launched_s) for row in rows]
+    return await fetch(connection, SuggestedToken, _BY_ADDRESS, low, high, limit)
