@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import optional_int
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -19,7 +19,6 @@ from .happening_rows import (
     HappeningReader,
     RuleFilter,
     page,
-    spot_of,
 )
 
 PRICED_WITHIN_S = 86_400
@@ -58,7 +57,7 @@ WITH {before}moved AS MATERIALIZED (
                 AND pool.block_number <= transfer.block_number OFFSET 0)
         AND {newest}
 )
-SELECT moved.at_s, moved.block_number, moved.log_index, moved.tx_hash, moved.amount_raw::text,
+SELECT moved.block_number, moved.log_index, moved.at_s, moved.tx_hash, moved.amount_raw::text,
     wallet.address AS wallet, token.address AS token,
     traded.token_raw::text, traded.wei::text, traded.micro_usd
 FROM moved JOIN facts.address AS wallet ON wallet.id = moved.from_id
@@ -87,15 +86,12 @@ _TRANSFER = (
 
 
 class _MovingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    amount_raw: str
-    wallet: bytes
-    token: bytes
-    token_raw: str | None
-    wei: str | None
+    spot: Spot
+    amount_raw: Numeric
+    wallet: Address
+    token: Address
+    token_raw: Numeric | None
+    wei: Numeric | None
     micro_usd: int | None
 
 
@@ -207,13 +203,12 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
 
 
 def _read_move(row: _MovingRow) -> Happening:
-    amount_raw, wei, micro_usd = int(row.amount_raw), optional_int(row.wei), row.micro_usd
-    traded_raw = optional_int(row.token_raw)
+    amount_raw, wei, micro_usd, traded_raw = row.amount_raw, row.wei, row.micro_usd, row.token_raw
     if traded_raw is not None:
         wei = None if wei is None else amount_raw * wei // traded_raw
         micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // traded_raw, MOST_MICRO_USD)
     return Happening(
-        "moving", spot_of(row), as_address(row.wallet), as_address(row.token), wei, micro_usd, amount_raw,
+        "moving", row.spot, row.wallet, row.token, wei, micro_usd, amount_raw,
         LAUNCHED_RAW,
     )  # fmt: skip
 
@@ -249,7 +244,7 @@ WITH gone AS (
     SELECT DISTINCT ON (pool_id, block_number, tx_hash) pool_id, block_number, tx_hash, before FROM change
     ORDER BY pool_id, block_number, tx_hash, log_index
 )
-SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, wallet.address AS wallet,
+SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
     begun.before::text
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
@@ -261,16 +256,13 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 
 
 class _DrainingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    wallet: bytes
-    token: bytes
-    quote: bytes
-    part_raw: str
-    quote_raw: str | None
-    before: str | None
+    spot: Spot
+    wallet: Address
+    token: Address
+    quote: Address
+    part_raw: Numeric
+    quote_raw: Numeric | None
+    before: Numeric | None
 
 
 async def drains(
@@ -300,15 +292,12 @@ async def drains(
         changes=arguments(MOST_CHANGES),
     )
     rows = await reader.rows(_DrainingRow, statement, arguments)
-    sums = [(as_address(row.quote), optional_int(row.quote_raw), spot_of(row)) for row in rows]
-    worths = await reader.worths(sums)
+    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
     happenings = []
-    for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
-        before = optional_int(row.before)
-        part_raw = int(row.part_raw)
-        of_raw = max(before, part_raw) if before is not None and before > 0 else None
-        wallet, token = as_address(row.wallet), as_address(row.token)
-        happenings.append(Happening("draining", spot, wallet, token, wei, micro_usd, part_raw, of_raw))
+    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
+        of_raw = max(row.before, row.part_raw) if row.before is not None and row.before > 0 else None
+        who = row.wallet, row.token
+        happenings.append(Happening("draining", row.spot, *who, wei, micro_usd, row.part_raw, of_raw))
     return page(rows, happenings, span)
 
 

@@ -2,28 +2,19 @@
 
 from typing import NamedTuple
 
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.liquidity.removals import GONE
-from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import optional_int
 
 from .happening_moves import worth_threshold
-from .happening_rows import (
-    PPM,
-    Arguments,
-    FactSpan,
-    HappeningPage,
-    HappeningReader,
-    RuleFilter,
-    page,
-    spot_of,
-)
+from .happening_rows import PPM, Arguments, FactSpan, HappeningPage, HappeningReader, RuleFilter, page
 
 _REMOVALS = """{gone}, chosen AS MATERIALIZED (
     SELECT gone.*, pool.token_id, pool.quote_id FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
     WHERE pool.in_money_from IS NOT NULL AND pool.token_id <> ALL({money}::int[]){threshold} AND {newest}
 )
-SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, wallet.address AS wallet,
+SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
     chosen.active_raw::text, launch.token_id IS NOT NULL AS by_deployer
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
@@ -35,16 +26,13 @@ LEFT JOIN facts.launch AS launch ON launch.token_id = chosen.token_id
 
 
 class _RemovingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    wallet: bytes
-    token: bytes
-    quote: bytes
-    part_raw: str
-    quote_raw: str | None
-    active_raw: str | None
+    spot: Spot
+    wallet: Address
+    token: Address
+    quote: Address
+    part_raw: Numeric
+    quote_raw: Numeric | None
+    active_raw: Numeric | None
     by_deployer: bool
 
 
@@ -69,14 +57,12 @@ async def removals(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         newest=arguments.newest(span, "gone"),
     )
     rows = await reader.rows(_RemovingRow, statement, arguments)
-    sums = [(as_address(row.quote), optional_int(row.quote_raw), spot_of(row)) for row in rows]
-    worths = await reader.worths(sums)
+    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
     happenings = []
-    for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
-        part_raw, active_raw = int(row.part_raw), optional_int(row.active_raw)
-        whole_raw = None if active_raw is None else max(active_raw, part_raw)
-        who = as_address(row.wallet), as_address(row.token)
+    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
+        whole_raw = None if row.active_raw is None else max(row.active_raw, row.part_raw)
+        who = row.wallet, row.token
         happenings.append(
-            Happening("removing", spot, *who, wei, micro_usd, part_raw, whole_raw, row.by_deployer)
+            Happening("removing", row.spot, *who, wei, micro_usd, row.part_raw, whole_raw, row.by_deployer)
         )
     return page(rows, happenings, span)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_WATCHED
 from roundtrip.domain.watch.bag_guard import BagHolding, initial_standing
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 from .bags import checks_after, put_standings, standings
@@ -20,16 +20,6 @@ class WatchedToken(NamedTuple):
 
     token: Address
     made_at: datetime
-
-
-class _WatchedTokenRow(NamedTuple):
-    token: bytes
-    made_at: datetime
-
-
-class _TokenWatcherRow(NamedTuple):
-    account_id: int
-    token: bytes
 
 
 async def add_token(connection: Connection, account_id: int, token: Address, now: datetime) -> None:
@@ -63,34 +53,32 @@ async def remove_token(connection: Connection, account_id: int, token: Address) 
 
 async def list_tokens(connection: Connection, account_id: int) -> list[WatchedToken]:
     """The tokens that an account watches, the newest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _WatchedTokenRow,
+        WatchedToken,
         "SELECT token, made_at FROM accounts.token_watch WHERE account_id = $1 ORDER BY made_at DESC, token",
         account_id,
     )
-    return [WatchedToken(as_address(row.token), row.made_at) for row in rows]
 
 
 async def watched_by_accounts(connection: Connection) -> list[BagHolding]:
     """All that accounts watch, by token. It counts like what they only received: watching costs nothing."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _TokenWatcherRow,
-        "SELECT account_id, token FROM accounts.token_watch ORDER BY token, account_id",
+        BagHolding,
+        "SELECT account_id, token, true AS is_given FROM accounts.token_watch ORDER BY token, account_id",
     )
-    return [BagHolding(row.account_id, as_address(row.token), True) for row in rows]
 
 
 async def watchers(connection: Connection, tokens: Collection[Address]) -> dict[Address, set[int]]:
     """The accounts that watch each of these tokens; a token that nobody watches is missing."""
     rows = await fetch(
         connection,
-        _TokenWatcherRow,
-        "SELECT account_id, token FROM accounts.token_watch WHERE token = ANY($1::bytea[])",
+        tuple[Address, int],
+        "SELECT token, account_id FROM accounts.token_watch WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
     found: dict[Address, set[int]] = {}
-    for row in rows:
-        found.setdefault(as_address(row.token), set()).add(row.account_id)
+    for token, account_id in rows:
+        found.setdefault(token, set()).add(account_id)
     return found

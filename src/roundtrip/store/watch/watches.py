@@ -4,14 +4,12 @@ does not end the transaction."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rule_index import AlertSource
-from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Who, WhoKind
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
+from roundtrip.domain.watch.rules import Rule
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_value
 
 _CHANGES_LOCK = 4663_0010
@@ -66,6 +64,7 @@ class WatchChange:
     live: bool
 
 
+_RULE = "who AS kind, who_address AS address, verb, unit, over_raw AS raw, token"
 _INDEX_NUMBER = "coalesce((SELECT number FROM facts.cursor), -1)"
 _LAST_REWIND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Reorganisations that are no longer kept were handled long ago."""
@@ -87,27 +86,6 @@ async def _next_change(connection: Connection) -> int:
 # --- rules -----------------------------------------------------------------------------------------
 
 
-class _RuleTextRow(NamedTuple):
-    id: int
-    said: str
-    paused: bool
-
-
-class _LiveRuleRow(NamedTuple):
-    id: int
-    who: WhoKind
-    who_address: bytes | None
-    wallet: bytes | None
-    verb: Verb
-    unit: Unit | None
-    over_raw: Decimal | None
-    token: bytes | None
-    hits: int
-    from_number: int
-    made_at: datetime
-    paused: bool
-
-
 async def add_rule(
     connection: Connection, account_id: int, rule: Rule, wallet: Address | None, head: int, now: datetime
 ) -> int:
@@ -118,15 +96,15 @@ async def add_rule(
     await lock_account(connection, account_id)
     live = await fetch(
         connection,
-        _RuleTextRow,
+        tuple[int, str, bool],
         "SELECT id, said, paused FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL",
         account_id,
     )
-    same = [row for row in live if row.said == rule.text()]
-    if same:
-        if same[0].paused:
-            await resume_rule(connection, account_id, same[0].id, head)
-        return same[0].id
+    for rule_id, text, is_paused in live:
+        if text == rule.text():
+            if is_paused:
+                await resume_rule(connection, account_id, rule_id, head)
+            return rule_id
     if len(live) >= MOST_RULES:
         raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
@@ -155,25 +133,13 @@ async def add_rule(
 
 async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     """An account's live rules, the oldest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _LiveRuleRow,
-        "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at, paused"
+        KeptRule,
+        f"SELECT id, {_RULE}, wallet, hits, from_number, made_at, paused"  # noqa: S608
         " FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id",
         account_id,
     )
-    return [
-        KeptRule(
-            row.id,
-            _read_rule(row.who, row.verb, row),
-            as_optional_address(row.wallet),
-            row.hits,
-            row.from_number,
-            row.made_at,
-            row.paused,
-        )
-        for row in rows
-    ]
 
 
 async def pause_rule(connection: Connection, account_id: int, rule_id: int) -> bool:
@@ -217,20 +183,7 @@ async def end_rule(connection: Connection, account_id: int, rule_id: int, now: d
     return status != "UPDATE 0"
 
 
-def _read_rule(who: WhoKind, verb: Verb, row: "_LiveRuleRow | _WatchChangeRow") -> Rule:
-    over = None if row.unit is None or row.over_raw is None else Over(row.unit, int(row.over_raw))
-    return Rule(Who(who, as_optional_address(row.who_address)), verb, over, as_optional_address(row.token))
-
-
 # --- follows ---------------------------------------------------------------------------------------
-
-
-class _LiveFollowRow(NamedTuple):
-    id: int
-    wallet: bytes
-    name: str
-    from_number: int
-    made_at: datetime
 
 
 _FOLLOWS = (
@@ -245,9 +198,9 @@ async def add_follow(
     """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
     of a rule. Raises TooManyWatches."""
     await lock_account(connection, account_id)
-    live = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
+    live = await fetch(connection, KeptFollow, _FOLLOWS, account_id)
     for follow in live:
-        if as_address(follow.wallet) == wallet:
+        if follow.wallet == wallet:
             if follow.name != name:
                 await _rename(connection, follow.id, name)
             return follow.id
@@ -277,10 +230,7 @@ async def _rename(connection: Connection, follow_id: int, name: str) -> None:
 
 async def follows_of(connection: Connection, account_id: int) -> list[KeptFollow]:
     """The wallets that an account follows, the oldest first."""
-    rows = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
-    return [
-        KeptFollow(row.id, as_address(row.wallet), row.name, row.from_number, row.made_at) for row in rows
-    ]
+    return await fetch(connection, KeptFollow, _FOLLOWS, account_id)
 
 
 async def end_follow(connection: Connection, account_id: int, wallet: Address, now: datetime) -> bool:
@@ -305,14 +255,13 @@ async def lock_shared(connection: Connection) -> None:
 
 
 _RULE_FIELDS = (
-    "'rule' AS kind, id, account_id, said AS name, from_number, ended_at IS NULL AND NOT paused AS live,"
-    " change, wallet,"
-    " who, who_address, verb, unit, over_raw, token"
+    "change AS number, 'rule' AS kind, id, account_id, said AS name, from_number,"
+    f" {_RULE}, wallet, ended_at IS NULL AND NOT paused AS live"
 )
 _FOLLOW_FIELDS = (
-    "'follow' AS kind, id, account_id, name, from_number, ended_at IS NULL AS live, change, wallet,"
-    " NULL::text AS who, NULL::bytea AS who_address, NULL::text AS verb, NULL::text AS unit,"
-    " NULL::numeric AS over_raw, NULL::bytea AS token"
+    "change AS number, 'follow' AS kind, id, account_id, name, from_number, NULL::text AS kind,"
+    " NULL::bytea AS address, NULL::text AS verb, NULL::text AS unit, NULL::numeric AS raw,"
+    " NULL::bytea AS token, wallet, ended_at IS NULL AS live"
 )
 # One statement: its rules and its follows are of one moment.
 _CHANGES = f"""
@@ -321,39 +270,16 @@ WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL AND NOT paused) ORDER BY chang
 UNION ALL
 (SELECT {_FOLLOW_FIELDS} FROM accounts.follow
 WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
-ORDER BY change LIMIT $2
+ORDER BY number LIMIT $2
 """  # noqa: S608
 MOST_CHANGES = 5_000
-
-
-class _WatchChangeRow(NamedTuple):
-    kind: Literal["rule", "follow"]
-    id: int
-    account_id: int
-    name: str
-    from_number: int
-    live: bool
-    change: int
-    wallet: bytes | None
-    who: WhoKind | None
-    who_address: bytes | None
-    verb: Verb | None
-    unit: Unit | None
-    over_raw: Decimal | None
-    token: bytes | None
 
 
 async def changes_since(connection: Connection, number: int, limit: int = MOST_CHANGES) -> list[WatchChange]:
     """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
     change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
-    return [_read_change(row) for row in await fetch(connection, _WatchChangeRow, _CHANGES, number, limit)]
-
-
-def _read_change(row: _WatchChangeRow) -> WatchChange:
-    source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
-    rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
-    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.live)
+    return await fetch(connection, WatchChange, _CHANGES, number, limit)
 
 
 async def rewind_watches(connection: Connection, undone: int, last: int) -> list[WatchChange]:
@@ -363,9 +289,9 @@ async def rewind_watches(connection: Connection, undone: int, last: int) -> list
     numbers, and did not call this, reads all watches again."""
     changes: list[WatchChange] = []
     for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
-        rows = await fetch(
+        changes += await fetch(
             connection,
-            _WatchChangeRow,
+            WatchChange,
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
             "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
             " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
@@ -374,7 +300,6 @@ async def rewind_watches(connection: Connection, undone: int, last: int) -> list
             undone,
             last,
         )
-        changes += [_read_change(row) for row in rows]
     return changes
 
 
