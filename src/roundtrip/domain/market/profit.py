@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Numeric
 
 DUST = 1000
 """A round ends when at most this part of the most it ever held is left. The total of its buys would be the
@@ -34,8 +35,8 @@ class ValuedFill(NamedTuple):
 
     spot: Spot
     buys: bool
-    token_raw: int
-    eth_wei: int | None
+    token_raw: Numeric
+    eth_wei: Numeric | None
     micro_usd: int | None
 
 
@@ -65,21 +66,21 @@ class WalletPosition(NamedTuple):
     first and its newest trade.
     """
 
-    bought_raw: int
-    sold_raw: int
-    held_raw: int
-    cost_wei: int
-    spent_wei: int
-    got_wei: int
-    profit_wei: int
-    spent_micro_usd: int | None
+    bought_raw: Numeric
+    sold_raw: Numeric
+    held_raw: Numeric
+    cost_wei: Numeric
+    spent_wei: Numeric
+    got_wei: Numeric
+    profit_wei: Numeric
+    spent_micro_usd: Numeric | None
     buys: int
     sells: int
     unpriced: int
     closed: int
-    round_spent_wei: int
-    round_got_wei: int
-    round_most_raw: int
+    round_spent_wei: Numeric
+    round_got_wei: Numeric
+    round_most_raw: Numeric
     round_unpriced: int
     round_number: int
     first_s: int

@@ -2,17 +2,15 @@
 transaction."""
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_optional_address
 from roundtrip.store.server.rows import Connection, fetch_optional
 
 
 async def newest_launch(connection: Connection) -> Address | None:
     """The token that a launchpad launched last; None: no launch is known."""
-    token = await fetch_optional(
+    return await fetch_optional(
         connection,
-        bytes,
+        Address,
         "SELECT address.address FROM facts.launch AS launch"
         " JOIN facts.address AS address ON address.id = launch.token_id"
         " ORDER BY launch.block_number DESC LIMIT 1",
     )
-    return as_optional_address(token)
