@@ -61,10 +61,6 @@ class _ClaimedJobRow(NamedTuple):
     lane: str | None
 
 
-class _AgainAtRow(NamedTuple):
-    again_at: datetime | None
-
-
 _ENQUEUE = """
 WITH requested AS (
     INSERT INTO jobs.job AS job (kind, key, payload, run_at)
@@ -225,17 +221,7 @@ async def claim(
 
 
 def _read_job(row: _ClaimedJobRow) -> Job:
-    return Job(
-        row.id,
-        row.kind,
-        row.key,
-        msgspec.json.decode(row.payload),
-        row.run_at,
-        row.claim,
-        row.claimed_until,
-        row.tries,
-        row.lane,
-    )
+    return Job(row.id, row.kind, row.key, msgspec.json.decode(row.payload), *row[4:])
 
 
 _CLAIM_THESE = """
@@ -269,14 +255,14 @@ async def finish(connection: Connection, job: Job) -> bool:
     roll its effects back. A job that was enqueued again while it ran waits again."""
     row = await fetch_row(
         connection,
-        _AgainAtRow,
+        tuple[datetime | None],
         "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE",
         job.id,
         job.claim,
     )
     if row is None:
         return False
-    if row.again_at is None:
+    if row == (None,):
         await connection.execute("DELETE FROM jobs.job WHERE id = $1", job.id)
         return True
     await connection.execute(

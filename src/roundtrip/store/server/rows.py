@@ -80,11 +80,6 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
     return _read(records, row_type)
 
 
-def optional_int(value: str | Decimal | None) -> int | None:
-    """A nullable numeric column, read as a number or as text, as an int."""
-    return None if value is None else int(value)
-
-
 def array_of(values: Iterable[int | None]) -> str:
     """Whole numbers as the text of an array, for ``$1::text::int[]``. Where there are thousands it takes a
     third of the time of a list, of which the driver looks at every element."""
