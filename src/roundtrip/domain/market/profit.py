@@ -35,8 +35,8 @@ class ValuedFill(NamedTuple):
 
     spot: Spot
     buys: bool
-    token_raw: Numeric
-    eth_wei: Numeric | None
+    token_raw: int
+    eth_wei: int | None
     micro_usd: int | None
 
 

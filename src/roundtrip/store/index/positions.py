@@ -6,7 +6,7 @@ from typing import NamedTuple
 import asyncpg
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Numeric, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, read
@@ -58,8 +58,8 @@ class _FillRow(NamedTuple):
     block_number: int
     log_index: int
     buys: bool
-    token_raw: Numeric
-    eth_wei: Numeric | None
+    token_raw: str
+    eth_wei: str | None
     micro_usd: int | None
 
 
@@ -217,7 +217,8 @@ async def _fills_in_batches(
 
 def _read_fill(row: _FillRow) -> PositionFill:
     spot = Spot(row.block_number, row.log_index, row.at_s, TxHash(""))
-    fill = ValuedFill(spot, row.buys, row.token_raw, row.eth_wei, row.micro_usd)
+    eth_wei = None if row.eth_wei is None else int(row.eth_wei)
+    fill = ValuedFill(spot, row.buys, int(row.token_raw), eth_wei, row.micro_usd)
     return PositionFill(PositionKey(row.trader_id, row.token_id), fill)
 
 

@@ -151,7 +151,7 @@ def _reader(hint: Any) -> _Reader:
         reader = _record_reader(kind)
     elif get_origin(kind) is tuple and ... not in items:
         parts = [_reader(item) for item in items]
-        reader = _join(parts, tuple(chain(*(part.names for part in parts))), lambda *values: values)
+        reader = _join(parts, tuple(chain(*(part.names for part in parts))), tuple)
     else:
         return _column_reader(hint, kind, is_optional)
     return _optional_reader(reader) if is_optional else reader
@@ -180,14 +180,16 @@ def _record_reader(kind: Any) -> _Reader:
     names = [
         (name,) if part.names == (None,) else part.names for name, part in zip(fields, parts, strict=True)
     ]
-    reader = _join(parts, tuple(chain(*names)), kind)
+    # A NamedTuple's own constructor is written in Python.
+    make = partial(tuple.__new__, kind) if is_tuple else lambda values: kind(*values)
+    reader = _join(parts, tuple(chain(*names)), make)
     if is_tuple and all(part.build is None for part in parts):
         return reader._replace(rows=_list_of(kind), is_built=True)
     return reader
 
 
 def _join(parts: Sequence[_Reader], names: tuple[str | None, ...], make: Callable[..., Any]) -> _Reader:
-    """The reader of what ``make`` makes of one value of each part."""
+    """The reader of what ``make`` makes of a tuple with one value of each part."""
     ends = accumulate(len(part.types) for part in parts)
     spans = [
         (part.build, end - 1, slice(end - len(part.types), end))
@@ -196,7 +198,7 @@ def _join(parts: Sequence[_Reader], names: tuple[str | None, ...], make: Callabl
 
     def build(columns: Sequence[_Column]) -> _Column:
         values = (columns[n] if decode is None else decode(columns[span]) for decode, n, span in spans)
-        return list(map(make, *values))
+        return list(map(make, zip(*values, strict=True)))
 
     types = tuple(chain(*(part.types for part in parts)))
     return _Reader(names, types, build, _rows_of(types))
