@@ -86,13 +86,6 @@ class WalletPosition(NamedTuple):
     first_s: int
     last_s: int
 
-    @property
-    def taken_wei(self) -> int | None:
-        """The profit so far of the open round's sales, over the cost of the sold tokens; None: unknown."""
-        if self.round_unpriced:
-            return None
-        return self.round_got_wei - (self.round_spent_wei - self.cost_wei)
-
 
 EMPTY = WalletPosition(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 """Before the first trade."""

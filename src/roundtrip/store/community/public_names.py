@@ -1,5 +1,5 @@
-"""PublicMarks names and marks of wallets: those that enough people give. Counted as
-``domain/community/marks.py`` defines, stored whole, and read by a key. Tests compare the two."""
+"""Public names and marks of wallets: those that enough people give (``domain/community/marks.py``). Counted by
+the database, stored whole, and read by a key. Tests compare them with the same count in Python."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

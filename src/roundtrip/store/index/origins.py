@@ -55,19 +55,6 @@ async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
     )
 
 
-async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
-    """The wallet's first appearance in the index; None: it does not appear. Where the index does not start
-    at block 0, the wallet may be older."""
-    return await fetch_row(
-        connection,
-        StoredOrigin,
-        "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
-        " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
-        " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
-        as_bytes(wallet),
-    )
-
-
 async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
     """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing
     can precede it: the index is whole, or a search found nothing up to its first block. The archive node also

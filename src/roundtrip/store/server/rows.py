@@ -92,7 +92,7 @@ _Column: TypeAlias = Sequence[Any]
 _Build: TypeAlias = Callable[[Sequence[_Column]], _Column]
 
 
-class _Reader(NamedTuple):
+class _RowReader(NamedTuple):
     """How values of a type are read. ``names``: of its columns, None where any will do; ``types``: what the
     driver returns; ``build``: the values of some rows, given by column; None where the column is them.
     ``rows``: what msgspec checks rows as; ``is_built``: these are the records."""
@@ -140,7 +140,7 @@ def _rows_of(kinds: Sequence[Any]) -> Any:
 
 
 @cache
-def _reader(hint: Any) -> _Reader:
+def _reader(hint: Any) -> _RowReader:
     """The reader of a record, or of the type of one column."""
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [member for member in members if member is not NoneType]
@@ -157,7 +157,7 @@ def _reader(hint: Any) -> _Reader:
     return _optional_reader(reader) if is_optional else reader
 
 
-def _column_reader(hint: Any, kind: Any, is_optional: bool) -> _Reader:
+def _column_reader(hint: Any, kind: Any, is_optional: bool) -> _RowReader:
     items = [item for item in get_args(kind) if item is not ...]
     types: Any = hint
     build: _Build | None = None
@@ -169,10 +169,10 @@ def _column_reader(hint: Any, kind: Any, is_optional: bool) -> _Reader:
         values = GenericAlias(list, item.types)
         types = Union[values, None] if is_optional else values  # noqa: UP007
         build = partial(_read_collection, get_origin(kind), item.build)
-    return _Reader((None,), (types,), build)
+    return _RowReader((None,), (types,), build)
 
 
-def _record_reader(kind: Any) -> _Reader:
+def _record_reader(kind: Any) -> _RowReader:
     hints = get_type_hints(kind, include_extras=True)
     is_tuple = hasattr(kind, "_fields")
     fields = kind._fields if is_tuple else [field.name for field in dataclasses.fields(kind)]
@@ -188,7 +188,7 @@ def _record_reader(kind: Any) -> _Reader:
     return reader
 
 
-def _join(parts: Sequence[_Reader], names: tuple[str | None, ...], make: Callable[..., Any]) -> _Reader:
+def _join(parts: Sequence[_RowReader], names: tuple[str | None, ...], make: Callable[..., Any]) -> _RowReader:
     """The reader of what ``make`` makes of a tuple with one value of each part."""
     ends = accumulate(len(part.types) for part in parts)
     spans = [
@@ -201,10 +201,10 @@ def _join(parts: Sequence[_Reader], names: tuple[str | None, ...], make: Callabl
         return list(map(make, zip(*values, strict=True)))
 
     types = tuple(chain(*(part.types for part in parts)))
-    return _Reader(names, types, build, _rows_of(types))
+    return _RowReader(names, types, build, _rows_of(types))
 
 
-def _optional_reader(reader: _Reader) -> _Reader:
+def _optional_reader(reader: _RowReader) -> _RowReader:
     def build(columns: Sequence[_Column]) -> _Column:
         rows = [
             row if any(value is not None for value in row) else None for row in zip(*columns, strict=True)
@@ -217,7 +217,7 @@ def _optional_reader(reader: _Reader) -> _Reader:
         return [None if row is None else next(values) for row in rows]
 
     types = tuple(Union[kind, None] for kind in reader.types)  # noqa: UP007
-    return _Reader(reader.names, types, build, _rows_of(types))
+    return _RowReader(reader.names, types, build, _rows_of(types))
 
 
 def _read_hex(columns: Sequence[_Column]) -> _Column:
