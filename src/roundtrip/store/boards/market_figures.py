@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Numeric
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind, is_curve
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.domain.market.profit import DUST
@@ -146,7 +146,7 @@ class MarketDepth:
     than they sold, among ``MOST_TRADERS``; ``more_hold``: there are more traders. Transfers are not
     counted."""
 
-    quote: bytes
+    quote: Address
     quote_raw: int | None
     kept_bps: int | None
     holders: int
@@ -156,7 +156,7 @@ class MarketDepth:
 class _DepthRow(NamedTuple):
     token_id: int
     kind: VenueKind
-    quote: bytes
+    quote: Address
     raised_raw: Numeric | None
     quote_raw: float | None
     active: Decimal | None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import MoneyFlow, TokenChecks
+from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
@@ -119,7 +119,10 @@ async def flows(
     ``limit``: at most so many, those with the most money."""
     rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
     checks = await read_checks(connection, [row.address for row in rows])
-    return [_read_flow(row, checks[row.address]) for row in rows]
+    return [
+        MoneyFlow(*row[:-1], its.checked, its.deep, its.decided, row.pool_id)
+        for row, its in ((row, checks[row.address]) for row in rows)
+    ]
 
 
 async def read_origins(
@@ -136,10 +139,6 @@ async def read_origins(
         if row.paid is not None:
             funded[row.wallet_id] = row.paid
     return WalletOrigins(origins, funded, fairness)
-
-
-def _read_flow(row: _MoneyFlowRow, checks: TokenChecks) -> MoneyFlow:
-    return MoneyFlow(*row[:-1], checks.checked, checks.deep, checks.decided, row.pool_id)
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

@@ -34,7 +34,7 @@ CROSS JOIN LATERAL (
 class NewestCheck(NamedTuple):
     """A check. ``asked``: a user requested it."""
 
-    token: bytes
+    token: Address
     block_number: int
     asked: bool
 

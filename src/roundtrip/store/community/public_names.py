@@ -1,5 +1,5 @@
-"""Public names and marks of wallets: those that enough people give (``domain/community/marks.py``). Counted by
-the database, stored whole, and read by a key. Tests compare them with the same count in Python."""
+"""Public names and marks of wallets: those that enough people give (``domain/community/marks.py``). Counted
+by the database, stored whole, and read by a key. Tests compare them with the same count in Python."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -16,8 +16,3 @@ def as_text(value: bytes) -> str:
 def as_address(value: bytes) -> Address:
     """Twenty bytes as an address."""
     return Address("0x" + value.hex())
-
-
-def as_optional_address(value: bytes | None) -> Address | None:
-    """A nullable column of twenty bytes as an address."""
-    return None if value is None else as_address(value)
