@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address, Numeric
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind, is_curve
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.domain.market.profit import DUST
-from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes, ids_of
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -187,8 +186,8 @@ async def read_prices(
         now_s,
         POINTS,
         list(SPANS_S),
-        [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)],
-        Decimal(least_wei),
+        eth_quotes(contracts),
+        least_wei,
         _SEARCHED_S,
         now_s - SPANS_S[-1] - _SEARCHED_S,
     )

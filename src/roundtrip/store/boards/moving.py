@@ -6,11 +6,11 @@ worth is not known do not count."""
 from collections.abc import Collection
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import MoneyFlow
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -117,7 +117,7 @@ async def flows(
 ) -> list[MoneyFlow]:
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""
-    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
+    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, eth_quotes(contracts), least_buyers, limit)
     checks = await read_checks(connection, [row.address for row in rows])
     return [
         MoneyFlow(*row[:-1], its.checked, its.deep, its.decided, row.pool_id)
@@ -139,7 +139,3 @@ async def read_origins(
         if row.paid is not None:
             funded[row.wallet_id] = row.paid
     return WalletOrigins(origins, funded, fairness)
-
-
-def _in_eth(contracts: Contracts) -> list[bytes]:
-    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

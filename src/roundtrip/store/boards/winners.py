@@ -1,7 +1,6 @@
 """Boards of winners, counted from closings as ``domain/market/winners.py`` defines, and stored whole."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, BlockRef, Numeric
@@ -166,8 +165,12 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     await connection.executemany(
         "INSERT INTO facts.winner (span, rank, wallet_id, profit_wei, spent_wei, closed, won, best_token_id,"
         " best_spent_wei, best_got_wei, best_s) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-        [(board.span, rank, *_values(row)) for rank, row in enumerate(board.rows, 1)],
-    )
+        [
+            (board.span, rank, row.wallet_id, row.profit_wei, row.spent_wei, row.closed, row.won,
+             row.best_token_id, row.best_spent_wei, row.best_got_wei, row.best_s)
+            for rank, row in enumerate(board.rows, 1)
+        ],
+    )  # fmt: skip
     await connection.execute(
         "INSERT INTO facts.winners_counted (span, block_number, at_s) VALUES ($1, $2, $3) ON CONFLICT (span)"
         " DO UPDATE SET block_number = excluded.block_number, at_s = excluded.at_s",
@@ -222,19 +225,4 @@ async def closings(
         -1 if seconds is None else at_s - seconds,
         at_s,
         fairness.young_s,
-    )
-
-
-def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
-    """The columns of facts.winner from wallet_id on."""
-    return (
-        row.wallet_id,
-        Decimal(row.profit_wei),
-        Decimal(row.spent_wei),
-        row.closed,
-        row.won,
-        row.best_token_id,
-        Decimal(row.best_spent_wei),
-        Decimal(row.best_got_wei),
-        row.best_s,
     )

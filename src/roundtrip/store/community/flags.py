@@ -4,7 +4,6 @@ end the transaction."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
@@ -157,12 +156,12 @@ async def _insert(
         new.at_s,
         new.block_number,
         new.ends_s,
-        _decimal(basis.held_raw),
+        basis.held_raw,
         None if slot is None else slot[0],
-        None if slot is None else Decimal(slot[1]),
+        None if slot is None else slot[1],
         None if basis.pool is None else as_bytes(basis.pool),
-        _decimal(basis.liquidity),
-        _decimal(basis.deployer_raw),
+        basis.liquidity,
+        basis.deployer_raw,
     )
 
 
@@ -203,13 +202,13 @@ async def write_reviews(
             review.answered_s,
             None if review.seen is None else review.seen.at_s,
             None if review.seen is None else review.seen.block_number,
-            None if review.seen is None else Decimal(review.seen.pays_wei),
+            None if review.seen is None else review.seen.pays_wei,
             is_settled,
             (newest_s if proof is None else proof.at_s) if is_settled else None,
             None if proof is None else proof.block_number,
             None if proof is None or proof.tx_hash is None else as_bytes(proof.tx_hash),
             None if proof is None else proof.by,
-            None if proof is None else _decimal(proof.wei),
+            None if proof is None else proof.wei,
         )
         written += status != "UPDATE 0"
     return written
@@ -319,10 +318,6 @@ async def scores(connection: Connection, account_ids: Collection[int]) -> dict[i
             drawn = sum(decided for _, decided in of_kinds)
         scores_by_account[row.account_id] = FlagScore(row.proved, row.decided, by_chance, drawn)
     return scores_by_account
-
-
-def _decimal(value: int | None) -> Decimal | None:
-    return None if value is None else Decimal(value)
 
 
 # --- an account's own flags ------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional
+from roundtrip.venues.base import Contracts
 
 
 async def id_of(connection: Connection, address: Address) -> int | None:
@@ -34,3 +35,8 @@ async def addresses_of(connection: Connection, ids: Collection[int]) -> dict[int
         list(set(ids)),
     )
     return dict(rows)
+
+
+def eth_quotes(contracts: Contracts) -> list[bytes]:
+    """The quotes that are eth: eth itself and weth."""
+    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

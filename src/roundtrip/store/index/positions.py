@@ -6,9 +6,9 @@ from typing import NamedTuple
 import asyncpg
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
+from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, read
 from roundtrip.venues.base import Contracts
 
@@ -179,7 +179,7 @@ def fills_of(
         connection,
         f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
-        _in_eth(contracts),
+        eth_quotes(contracts),
         [key.wallet_id for key in keys],
         [key.token_id for key in keys],
     )
@@ -194,7 +194,7 @@ def fills_of_wallets(
         connection,
         f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
         f" AND trade.at_s >= $4 AND trade.at_s < $5 {_IN_ORDER}",
-        _in_eth(contracts),
+        eth_quotes(contracts),
         first,
         end,
         *time,
@@ -220,10 +220,6 @@ def _read_fill(row: _FillRow) -> PositionFill:
     eth_wei = None if row.eth_wei is None else int(row.eth_wei)
     fill = ValuedFill(spot, row.buys, int(row.token_raw), eth_wei, row.micro_usd)
     return PositionFill(PositionKey(row.trader_id, row.token_id), fill)
-
-
-def _in_eth(contracts: Contracts) -> list[bytes]:
-    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
 
 
 async def keys_after(connection: Connection, number: int, at_s: int) -> list[PositionKey]:

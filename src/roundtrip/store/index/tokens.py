@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address, Numeric
@@ -92,7 +91,7 @@ async def keep(
         symbol,
         name,
         decimals,
-        None if supply_raw is None else Decimal(supply_raw),
+        supply_raw,
         read_number,
         None if symbol is None else names.symbol_key(symbol),
     )

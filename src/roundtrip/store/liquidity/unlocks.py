@@ -2,7 +2,6 @@
 end the transaction."""
 
 from collections.abc import Collection, Sequence
-from decimal import Decimal
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import ComingUnlock, Unlock
@@ -29,7 +28,7 @@ async def put_unlocks(
         "INSERT INTO facts.unlock (token, manager, number, holder, at_s, share_bps, read_number)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         [
-            (own, as_bytes(unlock.manager), Decimal(unlock.number), as_bytes(unlock.holder),
+            (own, as_bytes(unlock.manager), unlock.number, as_bytes(unlock.holder),
              min(unlock.at_s, _LAST_S), unlock.share_bps, read_number)
             for unlock in unlocks
         ],

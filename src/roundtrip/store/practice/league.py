@@ -4,7 +4,6 @@ not end the transaction."""
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import NamedTuple
 
 from roundtrip.domain.accounts.account import Account
@@ -156,7 +155,7 @@ RETURNING week.sells, week.is_agent
 async def _add(connection: Connection, account_id: int, token: Address, profit_wei: int, now_s: int) -> None:
     week_s = monday_s(now_s)
     sells, is_agent = await fetch_one(
-        connection, tuple[int, bool], _ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s
+        connection, tuple[int, bool], _ADD, week_s, account_id, profit_wei, as_bytes(token), now_s
     )
     # Most sells change neither count, and wait for no lock.
     if sells == 1:

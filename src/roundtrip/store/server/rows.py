@@ -77,7 +77,22 @@ async def fetch_values(
 
 def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
     """Records that were fetched already, from a cursor or a prepared statement. Raises as ``fetch``."""
-    return _read(records, row_type)
+    if not records:
+        return []
+    kind: Any = row_type
+    reader = _reader(kind)
+    names = tuple(records[0].keys())
+    if names != reader.names and (
+        len(names) != len(reader.names)
+        or any(n not in (None, m) for n, m in zip(reader.names, names, strict=True))
+    ):
+        raise TypeError(f"the query returns {names}, and {row_type.__name__} has {reader.names}")
+    rows: list[Any] = msgspec.convert(
+        [tuple(record) for record in records], reader.rows, builtin_types=_BUILT_BY_DRIVER
+    )
+    if reader.is_built or reader.build is None:
+        return rows
+    return list(reader.build(tuple(zip(*rows, strict=True))))
 
 
 def array_of(values: Iterable[int | None]) -> str:
@@ -102,24 +117,6 @@ class _RowReader(NamedTuple):
     build: _Build | None
     rows: Any = None
     is_built: bool = False
-
-
-def _read(records: Sequence[asyncpg.Record], row_type: Any) -> list[Any]:
-    if not records:
-        return []
-    reader = _reader(row_type)
-    names = tuple(records[0].keys())
-    if names != reader.names and (
-        len(names) != len(reader.names)
-        or any(n not in (None, m) for n, m in zip(reader.names, names, strict=True))
-    ):
-        raise TypeError(f"the query returns {names}, and the record has {reader.names}")
-    rows: list[Any] = msgspec.convert(
-        [tuple(record) for record in records], reader.rows, builtin_types=_BUILT_BY_DRIVER
-    )
-    if reader.is_built or reader.build is None:
-        return rows
-    return list(reader.build(tuple(zip(*rows, strict=True))))
 
 
 def _convert(values: list[Any], value_type: Any) -> list[Any]:

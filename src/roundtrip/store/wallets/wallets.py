@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Numeric
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.market.winners import SPANS
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
 from roundtrip.venues.base import Contracts
 
@@ -236,7 +236,6 @@ async def last_trades(
     """The newest trade of each of these tokens that gives a price in eth, in the one of its
     ``PLACES_LOOKED_AT`` oldest places where most wallets made the ``TRADES_LOOKED_AT`` newest trades: one
     trade in a place of his own must not set everybody's price. ``now_s``: of the newest block."""
-    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
     trades: dict[int, LastTrade] = {}
     end_s = now_s + 1
     for back_s in PRICES_BACK_S:
@@ -248,7 +247,7 @@ async def last_trades(
             tuple[int, LastTrade],
             _LAST_TRADES,
             remaining_ids,
-            eth_quotes,
+            eth_quotes(contracts),
             LEAST_PRICED_WEI,
             now_s - back_s,
             end_s,

@@ -4,9 +4,9 @@ connection and does not end the transaction."""
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Numeric
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.market.candles import LEAST_RAW
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -73,6 +73,5 @@ async def read_past_trades(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int], contracts: Contracts
 ) -> dict[int, PastTrade]:
     """By second; one for which no trade with a worth in eth is known is missing."""
-    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
-    rows = await fetch(connection, PastTrade, _PAST, list(pool_ids), list(times_s), eth_quotes)
+    rows = await fetch(connection, PastTrade, _PAST, list(pool_ids), list(times_s), eth_quotes(contracts))
     return {trade.asked_s: trade for trade in rows}
