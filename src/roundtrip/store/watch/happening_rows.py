@@ -248,12 +248,10 @@ async def _supply_of(connection: Connection, token: int) -> int | None:
         " LEFT JOIN facts.token AS told ON told.token = address.address WHERE address.id = $1",
         token,
     )
-    return None if row is None else whole_raw(*row)
-
-
-def whole_raw(launched: bool, supply_raw: int | None) -> int | None:
-    """A token's supply in base units; None: not known, or 0."""
-    return LAUNCHED_RAW if launched else supply_raw or None
+    if row is None:
+        return None
+    is_launched, supply_raw = row
+    return LAUNCHED_RAW if is_launched else supply_raw or None
 
 
 def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,6 @@ from .happening_rows import (
     HappeningReader,
     RuleFilter,
     page,
-    whole_raw,
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**25
@@ -30,18 +29,12 @@ PARTS = 96
 
 
 class _TradingRow(NamedTuple):
-    spot: Spot
-    buys: bool
-    wallet: Address
-    token: Address
-    quote: Address
-    in_money_from: int | None
-    micro_usd: int | None
-    token_raw: Numeric
-    quote_raw: Numeric
-    eth_wei: Numeric | None
-    launched: bool
-    supply: Numeric | None
+    happening: Happening
+    is_counted: bool
+
+    @property
+    def spot(self) -> Spot:
+        return self.happening.spot
 
 
 async def trades(
@@ -58,9 +51,9 @@ async def trades(
         chosen = _chosen_sql(
             arguments, span, where, _has_index(rule_filter) and await _is_few(reader, arguments, span, where)
         )
-    rows = await reader.rows(_TradingRow, _NAMED.format(chosen=chosen), arguments)
-    happenings = [_read_trade(reader, row) for row in rows if row.in_money_from is not None]
-    return page(rows, happenings, span)
+    statement = _NAMED.format(chosen=chosen, eth=arguments(reader.eth_ids), launched=LAUNCHED_RAW)
+    rows = await reader.rows(_TradingRow, statement, arguments)
+    return page(rows, [row.happening for row in rows if row.is_counted], span)
 
 
 _FIELDS = (
@@ -69,14 +62,17 @@ _FIELDS = (
 )
 _NAMED = """
 WITH chosen AS MATERIALIZED ({chosen})
-SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, chosen.buys,
-    trader.address AS wallet, token.address AS token, quote.address AS quote, pool.in_money_from,
-    chosen.micro_usd, chosen.token_raw::text, chosen.quote_raw::text, chosen.eth_wei::text,
-    launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply
+SELECT CASE WHEN chosen.buys THEN 'buying' ELSE 'selling' END AS verb, chosen.block_number, chosen.log_index,
+    chosen.at_s, chosen.tx_hash, trader.address AS wallet, token.address AS token,
+    coalesce(chosen.eth_wei, CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN chosen.quote_raw END)::text
+        AS eth_wei,
+    chosen.micro_usd::text, chosen.token_raw::text AS part_raw,
+    CASE WHEN launch.token_id IS NULL THEN nullif(told.supply_raw, 0) ELSE {launched}::numeric END::text
+        AS whole_raw,
+    false AS by_deployer, pool.in_money_from IS NOT NULL AS is_counted
 FROM chosen JOIN facts.pool AS pool ON pool.id = chosen.pool_id
 JOIN facts.address AS trader ON trader.id = chosen.trader_id
 JOIN facts.address AS token ON token.id = pool.token_id
-JOIN facts.address AS quote ON quote.id = pool.quote_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = pool.token_id
 LEFT JOIN facts.token AS told ON told.token = token.address
 """
@@ -184,20 +180,6 @@ async def _share_sql(
         arms.append(_chosen_sql(arguments, span, where, True, source))
     both = " UNION ".join(f"({arm})" for arm in arms)
     return f"SELECT * FROM ({both}) AS trade WHERE {arguments.newest(span, 'trade')}"  # noqa: S608
-
-
-def _read_trade(reader: HappeningReader, row: _TradingRow) -> Happening:
-    wei = row.quote_raw if row.eth_wei is None and reader.is_eth(row.quote) else row.eth_wei
-    return Happening(
-        "buying" if row.buys else "selling",
-        row.spot,
-        row.wallet,
-        row.token,
-        wei,
-        row.micro_usd,
-        row.token_raw,
-        whole_raw(row.launched, row.supply),
-    )
 
 
 # --- launches --------------------------------------------------------------------------------------
