@@ -58,9 +58,13 @@ WITH {before}moved AS MATERIALIZED (
                 AND pool.block_number <= transfer.block_number OFFSET 0)
         AND {newest}
 )
-SELECT moved.block_number, moved.log_index, moved.at_s, moved.tx_hash, moved.amount_raw::text,
+SELECT 'moving' AS verb, moved.block_number, moved.log_index, moved.at_s, moved.tx_hash,
     wallet.address AS wallet, token.address AS token,
-    traded.token_raw::text, traded.wei::text, traded.micro_usd
+    div(moved.amount_raw * traded.wei, traded.token_raw)::text AS eth_wei,
+    CASE WHEN traded.micro_usd IS NOT NULL THEN least(
+        div(moved.amount_raw * traded.micro_usd, traded.token_raw), {most_micro_usd}::numeric
+    ) END::text AS micro_usd,
+    moved.amount_raw::text AS part_raw, '{launched}' AS whole_raw, false AS by_deployer
 FROM moved JOIN facts.address AS wallet ON wallet.id = moved.from_id
 JOIN facts.address AS token ON token.id = moved.token_id
 LEFT JOIN LATERAL (
@@ -86,16 +90,6 @@ _TRANSFER = (
 )
 
 
-class _MovingRow(NamedTuple):
-    spot: Spot
-    amount_raw: Numeric
-    wallet: Address
-    token: Address
-    token_raw: Numeric | None
-    wei: Numeric | None
-    micro_usd: int | None
-
-
 async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
     """moving: a launchpad's token was transferred or burned. Transfers that do not count: from or to the
     network's own contracts or a place where anything trades, which are trades; into the token itself; and in
@@ -119,9 +113,11 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         priced_from=arguments(span.from_s - PRICED_WITHIN_S),
         priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
+        most_micro_usd=MOST_MICRO_USD,
+        launched=LAUNCHED_RAW,
     )
-    rows = await reader.rows(_MovingRow, statement, arguments)
-    return page(rows, [_read_move(row) for row in rows], span)
+    rows = await reader.rows(Happening, statement, arguments)
+    return page(rows, rows, span)
 
 
 _VALUABLE = """least AS MATERIALIZED (
@@ -201,17 +197,6 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
     # By themselves: an index finds them first; they are sorted afterwards.
     chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where}"  # noqa: S608
     return _MoveSource(f"chosen AS MATERIALIZED ({chosen}), ", "chosen AS transfer", "")
-
-
-def _read_move(row: _MovingRow) -> Happening:
-    amount_raw, wei, micro_usd, traded_raw = row.amount_raw, row.wei, row.micro_usd, row.token_raw
-    if traded_raw is not None:
-        wei = None if wei is None else amount_raw * wei // traded_raw
-        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // traded_raw, MOST_MICRO_USD)
-    return Happening(
-        "moving", row.spot, row.wallet, row.token, wei, micro_usd, amount_raw,
-        LAUNCHED_RAW,
-    )  # fmt: skip
 
 
 # --- liquidity -------------------------------------------------------------------------------------
