@@ -4,7 +4,8 @@ transaction."""
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from roundtrip.domain.base.types import HexBytes, Numeric
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.rows import Connection, fetch
@@ -25,16 +26,6 @@ TRADED_WITHIN_S = 86_400
 MOST_PLACES, MOST_TRADES = 30, 1_000
 """Oldest pools of a token that are compared, and trades of each that are read: enough to tell which
 matter."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChainSpot:
-    """A position on the chain."""
-
-    tx_hash: HexBytes
-    block_number: int
-    log_index: int
-    at_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class DeedSum:
 class TracedDeed:
     """The largest transaction of a deed, the number of recipients, and the one that received most."""
 
-    evidence: ChainSpot
+    evidence: Spot
     recipients: int
     most_id: int | None
     most_raw: Numeric
@@ -121,7 +112,7 @@ WITH own AS MATERIALIZED (
         FROM own GROUP BY what, token_id, wallet_id, other_id
     ) AS per_other ORDER BY what, token_id, wallet_id, token_raw DESC, other_id
 )
-SELECT what, token_id, wallet_id, largest.tx_hash, largest.block_number, largest.log_index, largest.at_s,
+SELECT what, token_id, wallet_id, largest.block_number, largest.log_index, largest.at_s, largest.tx_hash,
     most.recipients, most.other_id AS most_id, most.token_raw::text AS most_raw
 FROM largest JOIN most USING (what, token_id, wallet_id)
 """
@@ -158,7 +149,7 @@ class PoolWithdrawal:
     quote_raw: Numeric | None
     weight: Numeric
     before: Numeric | None
-    evidence: ChainSpot
+    evidence: Spot
 
 
 _LEFT = """
@@ -199,7 +190,7 @@ SELECT pool_id, chosen.is_own, chosen.token_id, chosen.quote_id, sender_id AS wa
     chosen.token_raw::text, chosen.quote_raw::text, chosen.weight::text,
     CASE WHEN earlier.changes <= $6 AND pool.block_number >= $3 AND pool.at_s > $4
         THEN earlier.weight END::text AS before,
-    largest.tx_hash, largest.block_number, largest.log_index, largest.at_s
+    largest.block_number, largest.log_index, largest.at_s, largest.tx_hash
 FROM chosen JOIN largest USING (pool_id, sender_id)
 JOIN facts.pool AS pool ON pool.id = pool_id
 CROSS JOIN LATERAL (
@@ -292,11 +283,11 @@ class LaunchedAgain:
     token_id: int
     deployer_id: int
     launches: int
-    evidence: ChainSpot
+    evidence: Spot
 
 
 _LAUNCHERS = """
-SELECT token_id, deployer_id, launches, tx_hash, block_number, log_index, at_s FROM (
+SELECT token_id, deployer_id, launches, block_number, log_index, at_s, tx_hash FROM (
     SELECT DISTINCT ON (deployer_id) deployer_id, token_id, tx_hash, block_number, log_index, at_s,
         count(*) OVER (PARTITION BY deployer_id) AS launches
     FROM facts.launch WHERE at_s > $1 AND generation <> 1
