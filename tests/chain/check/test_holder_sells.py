@@ -33,9 +33,10 @@ from roundtrip.services.check.holder_sells import UNREAD
 from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from support.dialects import DialectNode, Kind
 from support.fixtures import closed_database, context_for, no_database
+from support.hex_columns import as_address
 
 NET = """
 SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) AS net FROM facts.trade

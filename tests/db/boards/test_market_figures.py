@@ -10,8 +10,8 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Addre
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
+from support.hex_columns import as_address
 from support.tables import appended, begun
 from support.told_blocks import (
     V3_POSITIONS,

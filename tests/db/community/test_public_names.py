@@ -17,10 +17,10 @@ from roundtrip.store.boards.moving import read_origins
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
 from support.flagged import OTHER, Ground
+from support.hex_columns import as_address
 from support.marking import STRANGERS, all_say, marked, read_names
 from support.marks_rules import WalletMark, public_marks
 from support.told_winners import BUYERS, buys

@@ -18,9 +18,9 @@ from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support import league_rules
+from support.hex_columns import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_account
 from support.made_index import number_address
 from support.won import Facts, block, facts, strewn
