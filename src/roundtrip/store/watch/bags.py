@@ -44,15 +44,10 @@ async def deployers(connection: Connection, tokens: Collection[Address]) -> dict
     return dict(rows)
 
 
-_GIVEN = (
-    "unnest($1::bytea[], $2::bytea[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
-    " AS given (token, wallet, block_number, log_index, at_s, nth)"
-)
-
-
-_SOLD = f"""
+_SOLD = """
 SELECT given.nth, (held.sold_raw - later.sold_raw)::text AS sold_raw
-FROM {_GIVEN}
+FROM unnest($1::bytea[], $2::bytea[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY
+    AS given (token, wallet, block_number, log_index, at_s, nth)
 JOIN facts.address AS token ON token.address = given.token
 JOIN facts.address AS wallet ON wallet.address = given.wallet
 CROSS JOIN LATERAL facts.position_of(wallet.id, token.id) AS held
@@ -63,13 +58,23 @@ CROSS JOIN LATERAL (
     WHERE held.last_s >= given.at_s AND pool.token_id = held.token_id AND NOT trade.buys
         AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
 ) AS later
-"""  # noqa: S608
+"""
 
 
 async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
     """For each sale, how much of the token its seller had sold in all up to and with it; None: not known."""
     totals: list[int | None] = [None] * len(sales)
-    for nth, sold_raw in await fetch(connection, tuple[int, Numeric], _SOLD, *_columns_of(sales)):
+    rows = await fetch(
+        connection,
+        tuple[int, Numeric],
+        _SOLD,
+        [as_bytes(sale.token) for sale in sales],
+        [as_bytes(sale.wallet) for sale in sales],
+        [sale.spot.block_number for sale in sales],
+        [sale.spot.log_index for sale in sales],
+        [sale.spot.at_s for sale in sales],
+    )
+    for nth, sold_raw in rows:
         totals[nth - 1] = sold_raw
     return totals
 
@@ -250,18 +255,6 @@ async def _read_ledgers(
             log_index = change.log_index + (since is _MOVES_SINCE)
             ledgers[change.nth - 1].changes.append(((change.block_number, log_index), change.id, change.raw))
     return ledgers
-
-
-def _columns_of(
-    happenings: Sequence[Happening],
-) -> tuple[list[bytes], list[bytes], list[int], list[int], list[int]]:
-    return (
-        [as_bytes(happening.token) for happening in happenings],
-        [as_bytes(happening.wallet) for happening in happenings],
-        [happening.spot.block_number for happening in happenings],
-        [happening.spot.log_index for happening in happenings],
-        [happening.spot.at_s for happening in happenings],
-    )
 
 
 async def rewind_accounts(connection: Connection, number: int) -> None:

@@ -63,7 +63,10 @@ async def read_happenings(
         await drains(reader, span, ALL, start_number),
         await removals(reader, span, ALL),
     )
-    return sorted((happening for page in pages for happening in page.happenings), key=_chain_order)
+    return sorted(
+        (happening for page in pages for happening in page.happenings),
+        key=lambda happening: (*happening.spot[:2], VERBS.index(happening.verb)),
+    )
 
 
 async def replay_rule(
@@ -117,8 +120,3 @@ async def _read_page(
 
 async def _start_number(connection: Connection) -> int:
     return await fetch_optional(connection, int, "SELECT start_number FROM facts.cursor") or 0
-
-
-def _chain_order(happening: Happening) -> tuple[int, int, int]:
-    spot = happening.spot
-    return spot.block_number, spot.log_index, VERBS.index(happening.verb)

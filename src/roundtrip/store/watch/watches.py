@@ -206,7 +206,12 @@ async def add_follow(
     for follow in live:
         if follow.wallet == wallet:
             if follow.name != name:
-                await _rename(connection, follow.id, name)
+                await connection.execute(
+                    "UPDATE accounts.follow SET name = $2, change = $3 WHERE id = $1",
+                    follow.id,
+                    name,
+                    await _next_change(connection),
+                )
             return follow.id
     if len(live) >= MOST_FOLLOWS:
         raise TooManyWatches(MOST_FOLLOWS)
@@ -222,13 +227,6 @@ async def add_follow(
         now,
         # Evaluated before the index position is read: no alert step passes it before this is visible.
         await _next_change(connection),
-    )
-
-
-async def _rename(connection: Connection, follow_id: int, name: str) -> None:
-    change = await _next_change(connection)
-    await connection.execute(
-        "UPDATE accounts.follow SET name = $2, change = $3 WHERE id = $1", follow_id, name, change
     )
 
 
