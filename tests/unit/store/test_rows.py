@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
-from roundtrip.store.server.rows import read
+from roundtrip.store.server.rows import JsonObject, read
 
 
 class DriverRecord:
@@ -93,6 +93,12 @@ def test_bytes_become_hex_and_numeric_becomes_int() -> None:
 
 def test_a_numeric_that_was_cast_to_text_becomes_int() -> None:
     assert read_one(tuple[Numeric, Numeric | None], a="-12", b=None) == (-12, None)
+
+
+def test_an_object_of_json_is_decoded() -> None:
+    assert read_one(tuple[int, JsonObject], id=1, payload='{"token": "0x"}') == (1, {"token": "0x"})
+    with pytest.raises(msgspec.ValidationError):
+        read_one(tuple[int, JsonObject], id=1, payload="[]")
 
 
 def test_null_becomes_none_where_the_field_is_optional() -> None:

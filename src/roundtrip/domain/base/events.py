@@ -199,7 +199,7 @@ class PoolPlace(NamedTuple):
     quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not money, and the two
     sides are in the order of their addresses."""
 
-    at: str
+    at: HexBytes
     kind: VenueKind
     token: Address
     quote: Address

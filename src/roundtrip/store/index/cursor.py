@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from roundtrip.domain.base.events import PoolPlace, Price, Spot
-from roundtrip.domain.base.types import Address, BlockRef, HexBytes, TxHash
-from roundtrip.domain.base.venue import OtherPool, VenueKind
+from roundtrip.domain.base.events import PoolPlace, Price
+from roundtrip.domain.base.types import Address, BlockRef, HexBytes
+from roundtrip.domain.base.venue import OtherPool
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
@@ -63,21 +62,6 @@ class Ids:
         for ids in (self.addresses, self.pools):
             if len(ids) > MOST_IDS:
                 ids.clear()
-
-
-class _PoolPlaceRow(NamedTuple):
-    id: int
-    at: HexBytes
-    kind: VenueKind
-    token: Address
-    quote: Address
-    in_money_from: int | None
-    fee_pips: int
-    tick_spacing: int
-    hook: Address | None
-    block_number: int
-    log_index: int
-    at_s: int
 
 
 # --- the cursor ------------------------------------------------------------------------------------
@@ -216,8 +200,8 @@ async def blocks_kept(connection: Connection) -> list[BlockRef]:
 
 _POOL = (
     "SELECT pool.id, pool.at, pool.kind, token.address AS token, quote.address AS quote, pool.in_money_from,"
-    " pool.fee_pips, pool.tick_spacing, hook.address AS hook, pool.block_number, pool.log_index, pool.at_s"
-    " FROM facts.pool AS pool JOIN facts.address AS token ON token.id = pool.token_id"
+    " pool.fee_pips, pool.tick_spacing, hook.address AS hook, pool.block_number, pool.log_index, pool.at_s,"
+    " '\\x'::bytea AS tx_hash FROM facts.pool AS pool JOIN facts.address AS token ON token.id = pool.token_id"
     " JOIN facts.address AS quote ON quote.id = pool.quote_id"
     " LEFT JOIN facts.address AS hook ON hook.id = pool.hook_id"
 )
@@ -227,11 +211,12 @@ async def pools_at(connection: Connection, places: Iterable[str], ids: Ids) -> d
     """The indexed pools at these places, by place. Adds their ids to ``ids``."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.at = ANY($1::bytea[])",
         [as_bytes(at) for at in places],
     )
-    return {pool.at: pool for pool in _read_pools(rows, ids)}
+    ids.pools.update((pool.at, pool_id) for pool_id, pool in rows)
+    return {pool.at: pool for _, pool in rows}
 
 
 async def unpaid_pools_of(
@@ -240,26 +225,27 @@ async def unpaid_pools_of(
     """The pools with one of these on a side, and money on neither, by place. Adds their ids to ``ids``."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.in_money_from IS NULL AND (token.address = ANY($1::bytea[])"
         " OR quote.address = ANY($1::bytea[]))",
         [as_bytes(quote) for quote in quotes],
     )
-    return {pool.at: pool for pool in _read_pools(rows, ids)}
+    ids.pools.update((pool.at, pool_id) for pool_id, pool in rows)
+    return {pool.at: pool for _, pool in rows}
 
 
 async def pools_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
     """At most ``most`` places where ``token`` trades for money, the oldest first."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
         " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
         as_bytes(token),
         most,
     )
-    return _read_pools(rows, Ids())
+    return [pool for _, pool in rows]
 
 
 LAUNCH_PLACES = """
@@ -298,8 +284,8 @@ async def venues_of(connection: Connection, token: Address, most: int) -> list[P
     """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's
     own places first, then those where it is the token side, for money, then the oldest. If ``most`` are
     returned there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
-    rows = await fetch(connection, _PoolPlaceRow, _VENUES, as_bytes(token), most)
-    return _read_pools(rows, Ids())
+    rows = await fetch(connection, tuple[int, PoolPlace], _VENUES, as_bytes(token), most)
+    return [pool for _, pool in rows]
 
 
 # $1 the token, $2 places, $3 the limit for each side
@@ -345,15 +331,6 @@ async def unpaid_places_of(connection: Connection, token: Address, most: int) ->
         as_bytes(token),
         most,
     )
-
-
-def _read_pools(rows: Iterable[_PoolPlaceRow], ids: Ids) -> list[PoolPlace]:
-    pools = []
-    for row in rows:
-        pool = PoolPlace(*row[1:9], Spot(row.block_number, row.log_index, row.at_s, TxHash("")))
-        ids.pools[pool.at] = row.id
-        pools.append(pool)
-    return pools
 
 
 async def launched_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:

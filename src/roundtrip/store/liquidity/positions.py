@@ -3,9 +3,8 @@
 from itertools import groupby
 from typing import NamedTuple
 
-from roundtrip.domain.base.events import PoolPlace, Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, HexBytes, Numeric, TxHash
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.events import PoolPlace
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, Numeric
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
 from roundtrip.store.index.cursor import LAUNCH_PLACES
 from roundtrip.store.server.hex import as_bytes
@@ -37,7 +36,8 @@ WITH {LAUNCH_PLACES}, found AS MATERIALIZED (
 SELECT cursor.number, cursor.hash, cursor.at_s AS timestamp_s,
     chosen.at, chosen.kind, token.address AS token, quote.address AS quote, chosen.in_money_from,
     chosen.fee_pips, chosen.tick_spacing, hook.address AS hook, chosen.block_number, chosen.log_index,
-    chosen.at_s, chosen.tick, chosen.active::text AS active,
+    chosen.at_s, CASE WHEN chosen.id IS NOT NULL THEN '\\x'::bytea END AS tx_hash,
+    chosen.tick, chosen.active::text AS active,
     coalesce(chosen.block_number >= cursor.positions_from
         AND chosen.in_money_from <= chosen.block_number, false) AS is_whole,
     position.positions, position.whole_liquidity::text AS whole_liquidity,
@@ -72,17 +72,7 @@ ORDER BY chosen.place, position.is_active DESC, position.liquidity DESC, owner.a
 
 class _PositionRow(NamedTuple):
     block: BlockRef
-    at: HexBytes | None
-    kind: VenueKind | None
-    token: Address | None
-    quote: Address | None
-    in_money_from: int | None
-    fee_pips: int | None
-    tick_spacing: int | None
-    hook: Address | None
-    block_number: int | None
-    log_index: int | None
-    at_s: int | None
+    pool: PoolPlace | None
     tick: int | None
     active: Numeric | None
     is_whole: bool
@@ -112,44 +102,21 @@ async def read_positions(
     )
     if not rows:
         return None
-    pools = (_read_pool(list(group)) for at, group in groupby(rows, lambda row: row.at) if at is not None)
+    groups = groupby(rows, lambda row: row.pool)
+    pools = (_read_pool(pool, list(group)) for pool, group in groups if pool is not None)
     return TokenPositions(rows[0].block, tuple(pools))
 
 
-def _read_pool(rows: list[_PositionRow]) -> PoolPositions:
+def _read_pool(pool: PoolPlace, rows: list[_PositionRow]) -> PoolPositions:
     first = rows[0]
     positions = tuple(row.position for row in rows if row.position is not None)
     liquidity = sum(position.liquidity for position in positions)
     return PoolPositions(
-        pool=_read_place(first),
+        pool=pool,
         positions=positions,
         left_out=(first.positions or 0) - len(positions),
         left_out_liquidity=(first.whole_liquidity or 0) - liquidity,
         tick=first.tick,
         active_liquidity=first.active,
         is_whole=first.is_whole,
-    )
-
-
-def _read_place(row: _PositionRow) -> PoolPlace:
-    assert row.at is not None
-    assert row.kind is not None
-    assert row.token is not None
-    assert row.quote is not None
-    assert row.fee_pips is not None
-    assert row.tick_spacing is not None
-    assert row.block_number is not None
-    assert row.log_index is not None
-    assert row.at_s is not None
-    spot = Spot(row.block_number, row.log_index, row.at_s, TxHash(""))
-    return PoolPlace(
-        row.at,
-        row.kind,
-        row.token,
-        row.quote,
-        row.in_money_from,
-        row.fee_pips,
-        row.tick_spacing,
-        row.hook,
-        spot,
     )

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache, partial
 from itertools import accumulate, chain
 from types import GenericAlias, NoneType, UnionType
-from typing import Any, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import asyncpg
@@ -30,6 +30,8 @@ Row = TypeVar("Row")
 Value = TypeVar("Value")
 _BUILT_BY_DRIVER = (bytes, date, datetime, timedelta, Decimal, UUID)
 """Column types that msgspec checks and does not convert."""
+JsonObject: TypeAlias = Annotated[Mapping[str, Any], "jsonb"]
+"""A jsonb column that is an object."""
 
 
 async def fetch(connection: Connection, row_type: type[Row], query: str, *args: object) -> list[Row]:
@@ -160,6 +162,8 @@ def _column_reader(hint: Any, kind: Any, is_optional: bool) -> _RowReader:
     build: _Build | None = None
     if kind == Numeric:
         types, build = Any, partial(_read_numeric, _OPTIONAL_INTS if is_optional else _INTS)
+    elif kind == JsonObject:
+        types, build = str, _read_json
     elif kind in (Address, TxHash, HexBytes):
         types, build = bytes | None if is_optional else bytes, _read_hex
     elif get_origin(kind) in (tuple, list, frozenset) and (item := _reader(items[0])).build is not None:
@@ -219,6 +223,10 @@ def _optional_reader(reader: _RowReader) -> _RowReader:
 
 def _read_hex(columns: Sequence[_Column]) -> _Column:
     return [None if value is None else "0x" + value.hex() for value in columns[0]]
+
+
+def _read_json(columns: Sequence[_Column]) -> _Column:
+    return [msgspec.json.decode(value, type=dict[str, Any]) for value in columns[0]]
 
 
 _INTS: dict[type, Callable[[Any], int | None]] = {Decimal: int, str: int}
