@@ -356,6 +356,12 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     # One trip more for a pool that reads the block number, and one for the run with its own minimum.
     assert (trade.code, trade.trips) == ("ok", 5)
     assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+    assert (
+        trade.answer["check"]["verdict"]["text"]
+        == "The pool's hook keeps 19.49 % of a round trip for itself."
+    )
+    assert trade.answer["check"]["verdict"]["text"] in trade.text
+    assert "the swap pays 10.00 % less than the rehearsal brought" in trade.text
     known = ctx.contracts
     network = Network(
         ctx.chain_id, known.weth, known.usdg, known.permit2, known.v3_factory, known.swap_router02,

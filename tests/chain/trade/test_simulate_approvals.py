@@ -17,7 +17,7 @@ async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, 
     assert said.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
     ]
-    assert said.text.startswith(f"It lets {router} take all you hold of ")
+    assert said.text.startswith(f"It lets the swap router ({router}) take all you hold of ")
     assert (said.code, said.level) == ("ok", "ok")
     assert said.trips <= 2
 
@@ -38,13 +38,22 @@ async def test_an_approval_to_a_stranger_is_warned_of(
     assert "sold straight back" in said.text
 
 
-@pytest.mark.parametrize("key", ["permit2", "swapRouter02", "universalRouter", "v4PositionManager"])
-async def test_an_approval_to_a_known_contract_is_not_warned_of(
-    ctx: Context, built: Built, wallet: Wallet, key: str
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("permit2", "Permit2"),
+        ("swapRouter02", "the swap router"),
+        ("universalRouter", "the Universal Router"),
+        ("v4PositionManager", "the v4 position manager"),
+    ],
+)
+async def test_an_approval_to_a_known_contract_is_named_and_not_warned_of(
+    ctx: Context, built: Built, wallet: Wallet, key: str, name: str
 ) -> None:
     for raw in (10**6, MAX):
         said = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts[key], raw))
         assert (said.code, said.level) == ("ok", "ok"), said.text
+        assert said.text.startswith(f"It lets {name} ({built.contracts[key]}) take ")
 
 
 @pytest.mark.parametrize("raw", [2**256 - 1, 2**160, 2**128, 2**96 - 1])
@@ -140,7 +149,7 @@ async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) 
     assert said.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": "1", "unlimited": False}
     ]
-    assert said.text.startswith("It goes through")
+    assert said.text.startswith(f"It lets the Universal Router ({router}) take some of your ")
     assert said.level == "ok"
     said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
     assert said.level == "warn"

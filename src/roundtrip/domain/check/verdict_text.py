@@ -5,7 +5,7 @@ from roundtrip.domain.base.errors import NO_ANSWER
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.base.venue import OtherPool
+from roundtrip.domain.base.venue import OtherPool, Venue
 
 from .crowd_text import differing_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
@@ -346,6 +346,19 @@ def _cost_text(
         victims = victims_text(reading.crowd, worst) if worst > max(small, _full_loss_bps(reading)) else ""
         return f"Fees and taxes take {format_percent(worst)} of a round trip{victims}"
     return _ok_text(evidence, venue, reading, policy)
+
+
+def keeps_text(evidence: Evidence, venue: Venue, readings: tuple[VenueReading, ...], policy: Policy) -> str:
+    """What the venue's pool or hook keeps, or fees and taxes take, of a round trip, as the verdict says it;
+    empty where the check did not measure it, and below the share from which a tax is high."""
+    index = next((n for n, tried in enumerate(evidence.venues) if tried.venue == venue), None)
+    if index is None or readings[index].status != "bought":
+        return ""
+    losses = parts(readings[index], policy)
+    if max(losses.pool_fee_bps, losses.tax_bps) < policy.high_creator_tax_bps:
+        return ""
+    code = "toll_pool" if losses.pool_fee_bps >= losses.tax_bps else "high_fees"
+    return f"{_cost_text(code, evidence, evidence.venues[index], readings[index], policy)}."
 
 
 def _full_loss_bps(reading: VenueReading) -> int:

@@ -118,7 +118,7 @@ class RunResult:
         """True when some call failed."""
         return not all(call.ok for call in self.calls)
 
-    def needs_warning(self, known_spenders: frozenset[Address]) -> bool:
+    def needs_warning(self, known_spenders: Collection[Address]) -> bool:
         """True when the calls allow a spender who is not known to take something, whatever the amount, or
         when a call with data reaches no code, or may reach none."""
         strangers = (allowance.spender not in known_spenders for allowance in self.allowances)
@@ -431,7 +431,7 @@ def judge_trade(
     exits: tuple[ExitFinding, ...],
     changed: WalletChanges,
     policy: Policy,
-    known_spenders: frozenset[Address] = frozenset(),
+    known_spenders: Collection[Address] = (),
 ) -> TradeOutcome:
     """In this order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
     outcome = _judge_changes(ran, exits, changed, policy)

@@ -420,6 +420,7 @@ def _verdict(
     sentences = [text if refused is None else f"Refused. {text}"]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
+        sentences += _cost_sentences(builder, final, checked)
         if final.cut:
             most = money_text(builder, builder.paid_in(venue), written.amount_raw)
             sentences.append(f"The venue takes at most {most} now: the trade spends only that.")
@@ -430,6 +431,16 @@ def _verdict(
         if checked.verdict.level == "danger":
             sentences.append(f"A check of the token says: {checked.verdict.text}")
     return TradeVerdict(code, level_of(code, final.exit), " ".join(sentences))  # type: ignore[arg-type]
+
+
+def _cost_sentences(builder: TradeBuilder, final: FinalRun, checked: ShortCheck) -> list[str]:
+    """What the pool, its hook or the token takes, and where that lowered the minimum."""
+    venue = final.done.written.place.venue
+    keeps = verdict_text.keeps_text(final.evidence, venue, final.judgement.readings, builder.ctx.policy)
+    if checked.verdict.level == "danger" and keeps.removesuffix(".") in checked.verdict.text:
+        # The check's own sentence follows.
+        keeps = ""
+    return [text for text in (keeps, trade_text.lowered_minimum(final.lowered_bps)) if text]
 
 
 def _gas_wei(final: FinalRun) -> int:

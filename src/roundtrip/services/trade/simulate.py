@@ -481,9 +481,10 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     if result is None:
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", ""))
     leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
-    sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens, leaving)]
+    spenders, policy = _known_spenders(case, result), case.ctx.policy
+    sentences = [trade_text.sentence(outcome, result, judged.short, policy, judged.tokens, leaving, spenders)]
     if judged.short is None:
-        opening = trade_text.opening(result, _known_spenders(case, result))
+        opening = trade_text.opening(result, spenders)
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
@@ -505,21 +506,27 @@ def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
 
 
-def _known_spenders(case: WalletCase, result: RunResult) -> frozenset[Address]:
-    spenders = (allowance.spender for allowance in result.allowances)
-    return frozenset(spender for spender in spenders if _is_known(case, spender))
+def _known_spenders(case: WalletCase, result: RunResult) -> dict[Address, str]:
+    """Those of the spenders that are known, with their names in a sentence."""
+    spenders = {allowance.spender for allowance in (*result.allowances, *result.lowered)}
+    return {spender: name for spender in spenders if (name := _find_name(case, spender))}
 
 
-def _is_known(case: WalletCase, spender: Address) -> bool:
-    """True for the exchanges' contracts that need allowances, and for the launchpad's curves."""
+def _find_name(case: WalletCase, spender: Address) -> str:
+    """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
     contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
+    names_by_address = {
+        contracts.permit2: "Permit2",
+        contracts.swap_router02: "the swap router",
+        contracts.universal_router: "the Universal Router",
+        contracts.v3_position_manager: "the v3 position manager",
+        contracts.v4_position_manager: "the v4 position manager",
+        contracts.launchpad_router: "the launchpad's router",
+    }
     token = index.token_at(spender) if index is not None else None
     curves = index.venues_of(token) if index is not None and token is not None else ()
-    routers = (
-        contracts.permit2, contracts.swap_router02, contracts.universal_router,
-        contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
-    )  # fmt: skip
-    return spender in routers or any(venue.pool == spender and venue.is_curve for venue in curves)
+    is_curve = any(venue.pool == spender and venue.is_curve for venue in curves)
+    return names_by_address.get(spender) or ("the launchpad's curve" if is_curve else "")
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
