@@ -195,6 +195,7 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
         (holding(), []),
         (holding(changes={"now": check("ok"), "then": check("ok")}), []),
         (holding(sells="refused"), ["danger"]),
+        (holding(sells="part"), ["warn"]),
         (holding(sells="unknown"), ["unknown"]),
         (holding(changes={"now": check("unknown")}), ["unknown"]),
         (holding(changes={"now": check("danger")}), ["danger"]),
