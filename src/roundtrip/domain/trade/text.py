@@ -1,5 +1,6 @@
 """The sentences of a simulation or a trade, with the figure that decided. Allowances come first."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -186,9 +187,19 @@ def _reverts(ran: RunResult) -> str:
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
     failed = ran.calls[number]
     if failed.tokens_reason is not None:
-        return f'{which} would fail: the token says "{failed.tokens_reason}".'
-    clause = _OWN_LIMITS.get(names.reason(failed.reason or "")) or failure_clause(failed.reason)
-    return f"{which} would fail{clause}."
+        return f'{which} would fail: the token says "{failed.tokens_reason}".{_smaller(failed.tokens_reason)}'
+    reason = names.reason(failed.reason or "")
+    if reason in _OWN_LIMITS:
+        return f"{which} would fail{_OWN_LIMITS[reason]}."
+    return f"{which} would fail{failure_clause(failed.reason)}.{_smaller(reason)}"
+
+
+_LIMIT_WORDS = re.compile("max|limit|exceed", re.IGNORECASE)
+
+
+def _smaller(reason: str) -> str:
+    """What helps where a reason speaks of a limit; else empty. No smaller amount was tried."""
+    return " A smaller amount may go through." if _LIMIT_WORDS.search(reason) else ""
 
 
 _OWN_LIMITS = {

@@ -50,6 +50,8 @@ from roundtrip.services.trade.rehearsal import (
     rehearse,
     tradable,
     with_own_reason,
+    with_smaller_buy,
+    with_smaller_sell,
 )
 from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
@@ -220,10 +222,11 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[P
     builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
     venues = tradable(builder.buy_round)
-    rehearsals = await rehearse(builder, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
+    by_venue = {venue: amounts[paid_with(venue)] for venue in venues}
+    rehearsals = await rehearse(builder, by_venue, meter)
     chosen = best_buy(builder, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
-        raise chosen
+        raise with_smaller_buy(builder, chosen, by_venue)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
@@ -244,7 +247,8 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
-        raise await with_own_reason(builder, chosen, meter)
+        fault = await with_own_reason(builder, chosen, meter)
+        raise await with_smaller_sell(builder, rehearsals, fault, amount_raw, meter)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )

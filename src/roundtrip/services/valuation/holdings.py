@@ -19,7 +19,7 @@ from roundtrip.services.check.candidates import list_candidates
 from roundtrip.services.check.pipeline import known_venues, read_index_facts, read_known_venues, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.trade.trade_builder import pays
+from roundtrip.services.trade.trade_builder import FEW_UNITS, SALE_PARTS_BPS, pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
@@ -79,8 +79,6 @@ class PartValue:
 
 _MOST_IN_PARTS = 8
 """Refused holdings of which parts are tried, the first ones."""
-_PARTS_BPS = (9800, 7500, 5000, 2500, 1000)
-_LEAST_PART_BPS, _FEW_UNITS = 100, 10
 
 _MOST_COUNTING = 4
 _MOST_KNOWN = 8
@@ -158,14 +156,16 @@ async def worth_in_parts(
 
     held_raw = {n: holdings[n].amount_raw for n in refused}
     found = (
-        await find_parts({n: (raw * _LEAST_PART_BPS // BPS, raw - _FEW_UNITS) for n, raw in held_raw.items()})
+        await find_parts(
+            {n: (raw * SALE_PARTS_BPS[-1] // BPS, raw - FEW_UNITS) for n, raw in held_raw.items()}
+        )
         if refused
         else {}
     )
     more = {
-        n: [held_raw[n] * share_bps // BPS for share_bps in _PARTS_BPS]
+        n: [held_raw[n] * share_bps // BPS for share_bps in SALE_PARTS_BPS[:-1]]
         for n, part in found.items()
-        if part.part_raw < held_raw[n] - _FEW_UNITS
+        if part.part_raw < held_raw[n] - FEW_UNITS
     }
     if more:
         found |= await find_parts(more)

@@ -235,3 +235,19 @@ def test_a_refused_transfer_is_no_word_of_the_token() -> None:
     assert failure_clause("STF") == ": the token refused the transfer, and the router gave no reason for it"
     assert failure_clause("paused") == ' with "paused"'
     assert [failure_clause(given) for given in (None, "", "WrappedError")] == ["; it gives no reason"] * 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "hints"),
+    [
+        ("max transaction", True),
+        ("Transfer limit", True),
+        ("amountExceedsCap", True),
+        ("paused", False),
+        ("", False),
+    ],
+)
+def test_a_reason_that_speaks_of_a_limit_hints_at_a_smaller_amount(reason: str, hints: bool) -> None:
+    for failed in (CallResult(False, 1, reason), CallResult(False, 1, "TF", reason or "no")):
+        text = sentence(TradeOutcome("tx_reverts"), ran(failed), None, POLICY)
+        assert text.endswith(" A smaller amount may go through.") is hints
