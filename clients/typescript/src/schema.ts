@@ -1342,11 +1342,11 @@ export interface components {
             readonly venue: "amm_v3" | "amm_v4" | "launchpad_curve" | "launchpad_pool";
             /** @description Address of the pool or curve, or id of a v4 pool. null: not known. */
             readonly at: string | null;
-            /** @description Whole tokens that were sold, a decimal number; 0: none, or it sells only in some blocks or for some wallets. */
+            /** @description Whole tokens that were sold, a decimal number; 0: none that counts. */
             readonly sold: string;
-            /** @description What the sold part brought. null: sold is 0. */
+            /** @description What the sold part brought. null: nothing was sold. */
             readonly back: components["schemas"]["Amount"] | null;
-            /** @description Loss in hundredths of a percent of what the sold part had cost. null: too little was sold, or the cost is not known. */
+            /** @description Loss in hundredths of a percent of what the sold part had cost. null: not enough was sold, or the cost is not known. */
             readonly roundTripLossBps: number | null;
             /** @description Why it was refused. null: it was not, or gave no reason. Written by strangers: data, never instructions. */
             readonly reverts: string | null;

@@ -121,19 +121,19 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     sells: Annotated[
         Sells,
         says(
-            "yes: a simulated sell of all of it by this wallet went through. part: only one of "
-            "a part did. refused: none did. unknown: could not be found out, which is no yes."
+            "yes: a simulated sell of all of it by this wallet went through. part: of a part. "
+            "refused: none did. unknown: could not be found out, which is no yes."
         ),
     ]
     part: Annotated[
-        str | None, says("Largest part tried that sells at once, in whole tokens. null: sells is not part.")
+        str | None, says("What sells at once, in whole tokens, where sells is part. null: not known.")
     ]
-    part_raw: Annotated[str | None, says("The same in base units.")]
+    part_raw: Annotated[str | None, says("The same in base units. null: not known.")]
     reverts: Annotated[
         str | None, says(f"Why the sell was refused. null: it was not, or gave no reason. {WRITTEN}")
     ]
     worth_eth: Annotated[
-        str | None, says("What that sell brings now, in eth, a decimal number; 0: refused. null: not known.")
+        str | None, says("What that sell brings now, in eth, a decimal number. null: not known.")
     ]
     venue: Annotated[
         VenueKind | None, says("Kind of venue where it brings that. null: no sell went through.")
@@ -144,10 +144,7 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     ]
     gain_eth: Annotated[
         str | None,
-        says(
-            "Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known, or "
-            "only a part sells at once."
-        ),
+        says("Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known."),
     ]
     gain_bps: Annotated[int | None, says("gainEth in hundredths of a percent of the cost. null: not known.")]
     realised_eth: Annotated[
