@@ -45,6 +45,12 @@ def stops_selling(reading: VenueReading, policy: Policy) -> bool:
     )
 
 
+def has_stopped(reading: VenueReading, held_s: int, policy: Policy) -> bool:
+    """True where ``stops_selling`` holds for what was bought so long ago: from the first later sell on that was
+    tried and refused. Before that, it is not known when it stops."""
+    return held_s >= policy.hour_s and stops_selling(reading, policy)
+
+
 def sells_nearly_all(sell: SellResult, policy: Policy) -> bool:
     """True for a sell of at least the smallest share that counts as nearly all."""
     return isinstance(sell, Sale) and sell.share_bps >= policy.nearly_bps[-1]
