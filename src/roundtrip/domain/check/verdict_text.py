@@ -203,8 +203,8 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
 
 
 def snipe_tax_left_s(evidence: Evidence) -> int | None:
-    """Seconds after the evidence's block until the snipe tax in it ends, which changes the verdict; 0 where its
-    curve does not state the end. None: there is no such tax in it."""
+    """Seconds after the evidence's block until the snipe tax in it ends, which changes the verdict; 0 where
+    its curve does not state the end. None: there is no such tax in it."""
     launch = evidence.launch
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     if not isinstance(curve, Curve) or curve.snipe_bps == 0:

@@ -268,8 +268,8 @@ def _sum(inputs: HolderInputs, wallets: Collection[Address]) -> int:
 
 
 def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
-    """None: no wallet bought in the launch window, nobody raced for it, or there was no launch. ``launch``: the
-    book's, if the caller has it already."""
+    """None: no wallet bought in the launch window, nobody raced for it, or there was no launch. ``launch``:
+    the book's, if the caller has it already."""
     launch = launch or inputs.book.launch()
     deployer = inputs.maker.deployer if inputs.maker else None
     buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch and launch.is_opening else []

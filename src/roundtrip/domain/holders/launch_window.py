@@ -24,9 +24,10 @@ buyer of a token that traded before is not called a sniper. The price: whoever b
 nothing ties to the deployer, waits a window, and then snipes with one or two wallets, is not called a sniper
 either. The first large buy is reported with its block and amount all the same.
 
-A launch is an *opening*, which buyers raced for, if it is the launchpad's, if liquidity was added in its window
-or at most a window before, or if it is a crowd's. Else the pools had stood open and nobody came: whoever buys
-first raced nobody, and there are no snipers."""
+A launch is an *opening*, which buyers raced for, if it is the launchpad's, if liquidity was added in its
+window or at most a window before, or if it is a crowd's. Else the pools had stood open and nobody came: the
+first buyer raced nobody, and there are no snipers. The price: one or two wallets that alone snipe a token
+whose trading was switched on more than a window after its liquidity are not called snipers."""
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence

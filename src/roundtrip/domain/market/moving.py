@@ -45,8 +45,8 @@ CAUGHT_FOR_S = 86_400
 @dataclass(frozen=True, slots=True)
 class CheckedLevel:
     """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970. ``loss_bps``: of the
-    round trip; None: not measured. ``ends_s``: from when on it no longer counts, since the snipe tax in it has
-    ended; None: no end is known."""
+    round trip; None: not measured. ``ends_s``: from when on it no longer counts, since the snipe tax in it
+    has ended; None: no end is known."""
 
     code: str
     level: str

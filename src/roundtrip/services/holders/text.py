@@ -33,7 +33,8 @@ WHY_TEXT: dict[Why, str] = {
 
 
 NO_RACE = (
-    f"Nobody raced to buy first, so there are no snipers: no liquidity had been added for {WINDOW_BLOCKS} blocks."
+    "Nobody raced to buy first, so there are no snipers: no liquidity had been added for "
+    f"{WINDOW_BLOCKS} blocks."
 )
 """Of a launch that is no opening."""
 

@@ -13,12 +13,7 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
 from roundtrip.services.practice.ledger import AccountPage, now_of, read_page
-from roundtrip.services.practice.pricing import (
-    ValueHoldings,
-    value_at_ages,
-    why_missing,
-    why_refused,
-)
+from roundtrip.services.practice.pricing import ValueHoldings, value_at_ages, why_missing, why_refused
 from roundtrip.services.practice.schema import (
     PositionListed,
     PracticeAccount,

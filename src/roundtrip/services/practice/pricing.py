@@ -314,7 +314,8 @@ def judge_holding(judgement: Judgement, holding: HoldingToSell, policy: Policy) 
 
 def _mixed_ages(holding: HoldingToSell) -> Missing:
     first, last = format_duration(holding.oldest_s), format_duration(holding.held_s)
-    return Missing("token", f"it stops selling some time after a buy; you bought {first} ago, and {last} ago")
+    ages = f"you bought {first} ago, and {last} ago"
+    return Missing("token", f"it stops selling some time after a buy; {ages}")
 
 
 async def value_at_ages(

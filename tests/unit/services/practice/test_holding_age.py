@@ -31,8 +31,8 @@ def test_what_stops_selling_is_sold_only_before_it_is_known_to_have_stopped() ->
     assert judge(STOPS, POLICY).verdict.code == "cannot_sell"
     assert told(STOPS, HOUR_S - 1) is None
     assert told(STOPS, HOUR_S) == Unsellable(
-        "Nothing was sold: you bought it 1 hour ago. You can sell it now for a loss of 0.60 %, but not after an "
-        "hour or a day.",
+        "Nothing was sold: you bought it 1 hour ago. You can sell it now for a loss of 0.60 %, but not after "
+        "an hour or a day.",
         by_check=True,
     )
 
@@ -76,7 +76,9 @@ UNKNOWN = Missing("node", "it did not answer")
 async def test_a_holding_of_two_ages_has_a_value_where_it_sells_at_both(
     ages: dict[int, Valued], value: Valued
 ) -> None:
-    async def worth(ctx: object, head: object, holdings: Sequence[HoldingToSell], meter: object) -> list[Valued]:
+    async def worth(
+        ctx: object, head: object, holdings: Sequence[HoldingToSell], meter: object
+    ) -> list[Valued]:
         return [ages[holding.held_s] for holding in holdings]
 
     other = HoldingToSell(TOKEN, 1, held_s=min(ages), oldest_s=min(ages))
