@@ -295,7 +295,7 @@ async def price_sell(
 
 def judge_holding(judgement: Judgement, holding: HoldingToSell, policy: Policy) -> Unsellable | None:
     """Why a check's verdict lets nobody sell what was bought so long ago. None: it may sell at this block,
-    which its simulated sell decides: a token that stops selling later still sells before. Raises NodeFault."""
+    which its simulated sell decides: what stops selling later still sells before. Raises NodeFault."""
     verdict, best = judgement.verdict, judgement.best
     if verdict.level == "unknown":
         return _unsellable_for(judgement.missing or Missing("token", verdict.text))

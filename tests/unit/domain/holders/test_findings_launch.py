@@ -63,7 +63,7 @@ def test_nobody_sniped(launched: LaunchBuys | None) -> None:
 
 def test_who_raced_nobody_is_no_sniper_and_no_insider_unless_bundled() -> None:
     launched = replace(launch((DEPLOYER, 1), (A, 10), (B, 20), (C, 40), (D, 80)), is_opening=False)
-    alone = told(book({A: 10, D: 80}, launched))
+    alone = find_holders(book({A: 10, D: 80}, launched))
     assert snipers(alone) is None
     assert suspicious(alone, launched) == (DEPLOYER, CREATOR)
     tied = replace(alone, wallets=paid_by(FUNDER, A, B, C), families={FUNDER: 3})

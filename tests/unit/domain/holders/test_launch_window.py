@@ -196,9 +196,9 @@ DUST = PART // 10 - 1
     ],
 )
 def test_whether_anybody_raced_for_the_launch(txs: list[TokenTx], is_opening: bool) -> None:
-    told = folded(minted(), *txs).launch()
-    assert told is not None
-    assert told.is_opening is is_opening
+    found = folded(minted(), *txs).launch()
+    assert found is not None
+    assert found.is_opening is is_opening
     for number in range(len(txs)):
         again = load(dump(folded(minted(), *txs[:number])))
         for one in txs[number:]:
@@ -207,9 +207,9 @@ def test_whether_anybody_raced_for_the_launch(txs: list[TokenTx], is_opening: bo
 
 
 def test_a_launch_that_a_launchpad_reported_is_an_opening() -> None:
-    told = folded(minted(), buy(BOB, 1, 60), beginning=replace(BEGINNING, launch_number=50)).launch()
-    assert told is not None
-    assert told.is_opening
+    found = folded(minted(), buy(BOB, 1, 60), beginning=replace(BEGINNING, launch_number=50)).launch()
+    assert found is not None
+    assert found.is_opening
 
 
 def test_who_the_deployer_paid_does_not_prove_that_trading_was_open() -> None:

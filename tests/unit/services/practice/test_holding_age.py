@@ -22,15 +22,15 @@ TRAP = evidence(venue(refused_cells()))
 SOUND = evidence(venue(cells(60)))
 
 
-def told(found: Evidence, held_s: int, oldest_s: int | None = None) -> Unsellable | None:
+def judge_age(found: Evidence, held_s: int, oldest_s: int | None = None) -> Unsellable | None:
     holding = HoldingToSell(TOKEN, 1, held_s=held_s, oldest_s=held_s if oldest_s is None else oldest_s)
     return judge_holding(judge(found, POLICY), holding, POLICY)
 
 
 def test_what_stops_selling_is_sold_only_before_it_is_known_to_have_stopped() -> None:
     assert judge(STOPS, POLICY).verdict.code == "cannot_sell"
-    assert told(STOPS, HOUR_S - 1) is None
-    assert told(STOPS, HOUR_S) == Unsellable(
+    assert judge_age(STOPS, HOUR_S - 1) is None
+    assert judge_age(STOPS, HOUR_S) == Unsellable(
         "Nothing was sold: you bought it 1 hour ago. You can sell it now for a loss of 0.60 %, but not after "
         "an hour or a day.",
         by_check=True,
@@ -38,7 +38,7 @@ def test_what_stops_selling_is_sold_only_before_it_is_known_to_have_stopped() ->
 
 
 def test_where_one_part_is_too_old_and_another_is_not_it_is_not_known() -> None:
-    found = told(STOPS, 60, 2 * HOUR_S)
+    found = judge_age(STOPS, 60, 2 * HOUR_S)
     assert found is not None
     assert not found.by_check
     assert "We could not find out what it sells for: it stops selling some time after a buy" in found.why
@@ -46,17 +46,17 @@ def test_where_one_part_is_too_old_and_another_is_not_it_is_not_known() -> None:
 
 @pytest.mark.parametrize("held_s", [0, HOUR_S, 10 * HOUR_S])
 def test_a_trap_never_sells_and_a_sound_token_at_any_age(held_s: int) -> None:
-    trap = told(TRAP, held_s)
+    trap = judge_age(TRAP, held_s)
     assert trap is not None
     assert trap.by_check
-    assert told(SOUND, held_s) is None
+    assert judge_age(SOUND, held_s) is None
 
 
 def test_what_the_node_left_open_is_its_fault() -> None:
     open_later = evidence(venue(refused_cells(full=sold(60), full_again=sold(60), hour=NODE)))
     assert judge(open_later, POLICY).verdict.level == "unknown"
     with pytest.raises(NodeFault):
-        told(open_later, 2 * HOUR_S)
+        judge_age(open_later, 2 * HOUR_S)
 
 
 SELLS, REFUSED = SellValue(5, cast(Any, None)), RefusedCall("sell", "too late", 0)
