@@ -284,9 +284,9 @@ def _snipers_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
     if not record.launch.buys:
         return [no_buyers_text(record)]
     if not record.launch.is_opening:
-        count = format_count(len(record.launch.buys) + record.launch.left_out, "wallet")
+        buyers = format_count(len(record.launch.buys) + record.launch.left_out, "wallet")
         bought = percent(record, sum(buy.bought_raw for buy in record.launch.buys))
-        return [f"{count} bought {bought} in its launch window.", NO_RACE]
+        return [f"{buyers} bought {bought} in its launch window.", NO_RACE]
     if summary.snipers is None:
         return ["Only its deployer bought in its launch window."]
     count = len(summary.snipers.wallets)
