@@ -735,7 +735,7 @@ export interface components {
             readonly top: readonly components["schemas"]["TopHolder"][];
             /** @description The launch. null: not known, or there was none. */
             readonly launch: components["schemas"]["Launch"] | null;
-            /** @description Wallets that bought in the launch window. null: not known yet. */
+            /** @description Wallets that raced to buy in the launch window. null: none, or not known yet. */
             readonly snipers: components["schemas"]["SnipersAnswer"] | null;
             /** @description The biggest bundle: three or more launch buyers with one funder or one transaction. null: none found, or not known yet. */
             readonly bundle: components["schemas"]["BundleAnswer"] | null;

@@ -1547,7 +1547,7 @@ class Holders(Struct, kw_only=True):
     """The launch. null: not known, or there was none."""
 
     snipers: SnipersAnswer | None
-    """Wallets that bought in the launch window. null: not known yet."""
+    """Wallets that raced to buy in the launch window. null: none, or not known yet."""
 
     bundle: BundleAnswer | None
     """The biggest bundle: three or more launch buyers with one funder or one transaction. null: none found, or not known yet."""

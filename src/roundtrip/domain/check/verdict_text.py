@@ -202,6 +202,16 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
+def snipe_tax_left_s(evidence: Evidence) -> int | None:
+    """Seconds after the evidence's block until the snipe tax in it ends, which changes the verdict; 0 where
+    its curve does not state the end. None: there is no such tax in it."""
+    launch = evidence.launch
+    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
+    if not isinstance(curve, Curve) or curve.snipe_bps == 0:
+        return None
+    return snipe_left_s(curve, evidence.block.timestamp_s) or 0
+
+
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     if reading.crowd is not None and (trap := trap_text(reading.crowd)):
         return f"{trap}.{trap_reason(reading.crowd)}"

@@ -44,7 +44,8 @@ class HoldingToSell:
     Without a slot, a wallet sells that holds that much by the index. ``before_raw``: what the same seller
     sold just before this sell, so that many partial sells bring no more than one. ``held_s``: minimum time
     since the buy; a token may make buyers wait. ``at``: the pool, curve or pool id that is the only place to
-    sell it, while any of it sells there; None: the place with the highest proceeds."""
+    sell it, while any of it sells there; None: the place with the highest proceeds. ``oldest_s``: maximum
+    time since a buy of it."""
 
     token: Address
     amount_raw: int
@@ -53,6 +54,7 @@ class HoldingToSell:
     before_raw: int = 0
     held_s: int = 0
     at: str | None = None
+    oldest_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
