@@ -41,7 +41,7 @@ PAGES = (
     "/league?who=agents", "/trade", "/simulate", "/sign-in", "/docs", "/search?q=", "/nowhere",
 )  # fmt: skip
 DOCUMENTS = ("/v1/health", "/v1/tools.json", "/v1/openapi.json", "/llms.txt", "/robots.txt", "/ready")
-STREAMED = ("plain", "owner_only_sell", "curve", "no_pool")
+STREAMED = ("plain", "owner_only_sell", "curve")
 NOBODY = "0x" + "12" * 20
 NO_HASH = "0x" + "34" * 32
 PEOPLE, CLERK, TRADER = (1, 2, 3, 4), 5, 6
@@ -105,9 +105,10 @@ def _check_tokens(witness: Witness) -> None:
 
 
 def _show_tokens(witness: Witness) -> None:
+    # A page shows of holders and liquidity what is there in a moment: so these are asked before it.
     for name, token in witness.built.tokens.items():
-        witness.ask("GET", f"/token/{token}")
-        witness.ask("GET", f"/t/{token}/card.svg")
+        for path in ("/v1/holders/{}", "/v1/liquidity/{}", "/token/{}", "/t/{}/card.svg"):
+            witness.ask("GET", path.format(token))
         if name not in WHOLE:
             continue
         witness.ask("GET", f"/v1/check/{token}/history")
@@ -236,15 +237,17 @@ def _play(witness: Witness, people: list[DemoWallet], keys: list[str]) -> DemoCr
     crowd = DemoCrowd(witness.chain, witness.built, threading.Event())
     token, dumped = crowd.tokens.crowded.token, crowd.tokens.dumped.token
     rules = (
-        f"any buying over 0.05 eth on {token}", f"any selling on {token}", "follow buying over 0.01 eth",
+        f"any buying over 0.2 eth on {token}", f"any selling on {token}", "follow buying over 0.01 eth",
         f"deployer:{dumped} selling", "any launching", "any buying over 5% on", "nonsense",
     )  # fmt: skip
     webhook = f"http://127.0.0.1:{witness.receiver.server_port}/alerts"
     for url in (webhook, "http://example.org", "https://127.0.0.1/x", "https://a:b@example.org/"):
         witness.tool("set_webhook", keys[0], url=url)
-    for wallet, key in zip(people, keys, strict=True):
+    for wallet in people:
         given = {"token": witness.built.tokens["plain"], "from": wallet.address, "amount": "0.01"}
         wallet.send(witness.chain.url, witness.ask("POST", "/v1/prepare/buy", given)["steps"])
+    witness.settle()
+    for key in keys:
         for number in range(2):
             witness.tool("follow_wallet", key, address=visitor(number), name=f"Visitor{number}")
         witness.tool("practice_buy", key, token=token, eth="0.3")
@@ -254,8 +257,9 @@ def _play(witness: Witness, people: list[DemoWallet], keys: list[str]) -> DemoCr
         witness.tool("create_rule", keys[0], rule=rule)
     witness.tool("mark_as_agent", keys[0], name="Early bird")
     opened = witness.open("/v1/stream", {"x-api-key": keys[0]}, 3.0)
-    crowd.run_crowd()
-    crowd.sell_deployers_tokens()
+    with witness.stopped():
+        crowd.run_crowd()
+        crowd.sell_deployers_tokens()
     witness.settle()
     witness.ask("GET", f"/v1/check/{token}")
     witness.keep_events("GET /v1/stream", *opened, 200)
@@ -335,6 +339,8 @@ def _visit_account(witness: Witness, wallet: DemoWallet, token: str) -> None:
     witness.settle()
     for room in (*ROOMS, "nowhere"):
         witness.ask("GET", f"/account/{room}", headers=headers)
+    for path in (f"/v1/holders/{plain}", f"/v1/liquidity/{plain}"):
+        witness.ask("GET", path)
     for path in ("/", f"/token/{plain}", f"/token/{plain}/flags", f"/wallet/{actor_address(SERIAL)}"):
         witness.ask("GET", path, headers=headers, as_="signed in")
     witness.ask("POST", "/account/do/follow_wallet", {"address": NOBODY}, headers, "without a csrf token")
