@@ -162,7 +162,7 @@ class Witness:
         """Waits until the index has the chain's newest block, nothing waits for a job, and the newest
         verdicts and these answers stay as they are."""
         head = int(self.chain.call("eth_blockNumber"), 16)
-        paths = ("/boards/newest_verdicts/rows", *paths)
+        paths = ("/boards/newest_verdicts/rows", "/boards/graduating_soon/rows", *paths)
         until_s, last, same = time.monotonic() + PATIENCE_S, b"", 0
         while same < STEADY:
             if time.monotonic() > until_s:
