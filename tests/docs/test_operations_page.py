@@ -18,10 +18,10 @@ from roundtrip.api.server.drain import READY
 from roundtrip.cli import drain
 from roundtrip.cli.main import app
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.accounts import keys
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
 

@@ -10,9 +10,9 @@ import pytest
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.fixtures import closed_database
 from support.keys import Clock, Person, random_context
