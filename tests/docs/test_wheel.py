@@ -69,16 +69,14 @@ def test_wheels_ask_for_what_was_tested() -> None:
     somebody else may take on an index."""
     locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
     wanted: dict[str, set[str]] = {}
-    for line in (PROJECT / "requirements.in").read_text().splitlines():
-        if line.startswith("#"):
-            part = wanted.setdefault(line, set())
-        else:
-            name = line.partition("==")[0]
-            part.add(f"{name}=={locked[name]}")
+    for part in (PROJECT / "requirements.in").read_text().removeprefix("# ").split("\n# "):
+        title, *lines = part.splitlines()
+        names = [line.partition("==")[0] for line in lines]
+        wanted[title] = {f"{name}=={locked[name]}" for name in names}
     product, verifier, development = (asked(folder) for folder in (".", "verify", "development"))
-    assert product == wanted["# what runs"]
+    assert product == wanted["what runs"]
     assert verifier <= product
-    assert development == wanted["# what development runs"]
+    assert development == wanted["what development runs"]
 
 
 def asked(folder: str) -> set[str]:

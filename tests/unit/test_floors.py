@@ -123,7 +123,7 @@ def test_the_product_imports_the_verifier_in_two_places_and_development_nowhere(
 
 
 def test_development_imports_what_it_may() -> None:
-    folders = {}
+    folders: dict[str, set[str]] = {}
     for path in DEVELOPMENT.rglob("*.py"):
         folder = path.relative_to(DEVELOPMENT).parts[0].removesuffix(".py")
         names = [name.split(".") for _, name in imports(path)]
