@@ -12,12 +12,6 @@ import pytest
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import put_token
-from roundtrip.devnet.launchpad import CurveToken
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
@@ -37,6 +31,12 @@ from roundtrip.services.watch.inbox import inbox
 from roundtrip.services.watch.token_watch import unwatch_token, watch_token
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.deploy import put_token
+from roundtrip_development.devnet.launchpad import CurveToken
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.actors import code_of
 from support.databases import connected
 from support.fixtures import context_for

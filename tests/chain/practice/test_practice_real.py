@@ -2,10 +2,6 @@
 
 import pytest
 
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.check.price import quote_in_wei
@@ -15,6 +11,10 @@ from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellPa
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.actors import code_of
 from support.keys import Clock
 from support.practised import ETH, Holder, account_of, buys, pass_s, refused, sells, wei

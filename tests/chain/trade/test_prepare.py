@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MULTICALL3, ContractDeployer, put_token
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.verify import Network, verify
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import MULTICALL3, ContractDeployer, put_token
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
+from roundtrip_verify import Network, verify
 from support.fixtures import PROJECT
 from support.ground import view
 from support.signing import Signer, prepared

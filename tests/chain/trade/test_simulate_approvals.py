@@ -2,10 +2,10 @@
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues import abi
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.simulated import ALLOW, LATE, MAX, Strangers, approve, pay, simulated
 from support.simulating import ETH, SOMEBODY, usdg
 from support.wallet import Place, Step, Wallet, calldata

@@ -7,11 +7,11 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from roundtrip.devnet.demo.crowd import choose_tokens
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.demo.crowd import choose_tokens
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.doors import over_mcp_client
 from support.ground import Ground
 from support.holding_asked import copied

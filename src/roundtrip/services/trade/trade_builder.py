@@ -200,7 +200,7 @@ def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTe
     verb = "Spend" if builder.side == "buy" else "Sell"
     name = "tokens" if builder.side == "buy" else pays(venue)
     sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
-    # The verifier (``roundtrip/verify``) reads the exact minimum out of these words.
+    # The verifier (``roundtrip_verify``) reads the exact minimum out of these words.
     least = f"at least {minimum} ({terms.min_raw} base units) {name}"
     if taxed:
         return f"{sentence}; the pool pays out {least}, and the token takes its tax from them."

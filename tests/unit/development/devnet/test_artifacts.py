@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet import artifacts
-from roundtrip.devnet.artifacts import ArtifactError, Package, fetch, pins_digest
+from roundtrip_development.devnet import artifacts
+from roundtrip_development.devnet.artifacts import ArtifactError, Package, fetch, pins_digest
 
 CODE = "package/build/Thing.json"
 

@@ -8,12 +8,20 @@ others made, and buy again. And a deployer sells what it bought of another token
 import threading
 from dataclasses import dataclass
 
-from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, ActorMarket, TradedToken
-from roundtrip.devnet.deploy import ZERO, ContractDeployer, DeployError, await_receipt, calldata
-from roundtrip.devnet.launchpad import CurveToken, curve_sell, pool_key, v4_swap
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import REFILL_WEI, actor_address
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.actors import (
+    DUMPER,
+    LAUNCHERS,
+    SERIAL,
+    SNIPERS,
+    TRADERS,
+    ActorMarket,
+    TradedToken,
+)
+from roundtrip_development.devnet.deploy import ZERO, ContractDeployer, DeployError, await_receipt, calldata
+from roundtrip_development.devnet.launchpad import CurveToken, curve_sell, pool_key, v4_swap
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import REFILL_WEI, actor_address
+from roundtrip_development.devnet.world import Built
 
 GIVERS = (*TRADERS, *LAUNCHERS, *SNIPERS, SERIAL, DUMPER)
 """The actors that pay one visitor each, so each visitor has a purse of its own."""

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 from random import Random
 
-from roundtrip.devnet.actors import (
+from roundtrip_development.devnet.actors import (
     DUMPER,
     SERIAL,
     SNIPERS,
@@ -16,8 +16,8 @@ from roundtrip.devnet.actors import (
     live_role,
     record,
 )
-from roundtrip.devnet.history import HISTORY_S, ROLES, TURNS, schedule
-from roundtrip.devnet.launchpad import NATIVE_TERMS
+from roundtrip_development.devnet.history import HISTORY_S, ROLES, TURNS, schedule
+from roundtrip_development.devnet.launchpad import NATIVE_TERMS
 
 
 def play(seed: int, turns: int = TURNS) -> tuple[ActorMarket, list[ActorStep]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 WIDTH = 116
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA = 2, 160, 10

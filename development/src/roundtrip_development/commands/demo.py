@@ -19,17 +19,16 @@ from rich.status import Status
 from roundtrip.app import build, http_server
 from roundtrip.app import supervisor as processes
 from roundtrip.chain.rpc.background import run_in_background
-from roundtrip.cli import demo_accounts
-from roundtrip.config import resources
+from roundtrip.cli.terminal import console, environment, is_on_terminal, log_to_stderr, run
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import live_actors, world
-from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.stories import STORIES
 from roundtrip.observability import prometheus, tracing
 from roundtrip.store.server import valkey
-
-from .terminal import console, environment, is_on_terminal, log_to_stderr, run
+from roundtrip_development.commands import demo_accounts
+from roundtrip_development.devnet import live_actors, world
+from roundtrip_development.devnet.node import NodeOptions, RunningNode
+from roundtrip_development.devnet.project import project_folder
+from roundtrip_development.devnet.stories import STORIES
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -40,7 +39,7 @@ _Welcome = Callable[..., None]
 def _find_folders(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
     with console.status("finding the local chain's node") as status:
-        project = resources.project_folder(var, _report_to(status))
+        project = project_folder(var, _report_to(status))
     return world.DevnetFolders(project, var)
 
 

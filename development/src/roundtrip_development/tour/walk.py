@@ -11,8 +11,8 @@ import aiohttp
 import msgspec
 
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.domain.base.errors import CannotRun
+from roundtrip_development.devnet.demo.wallet import DemoWallet
 
 from .steps import Answer, Arguments, TourGround, TourStep, steps
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from roundtrip.tour.steps import STEPS, TourStep
-from roundtrip.tour.walk import has_something
+from roundtrip_development.tour.steps import STEPS, TourStep
+from roundtrip_development.tour.walk import has_something
 
 
 @pytest.mark.parametrize(

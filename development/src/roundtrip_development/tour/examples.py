@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from roundtrip.devnet.demo.wallet import DemoWallet
-from roundtrip.devnet.deploy import calldata
+from roundtrip_development.devnet.demo.wallet import DemoWallet
+from roundtrip_development.devnet.deploy import calldata
 
 from .steps import Answer
 from .walk import NothingToShow, ServiceUrls, WalkedStep

@@ -14,11 +14,6 @@ from datetime import UTC, datetime
 
 import structlog
 
-from roundtrip.devnet.actors import DUMPER
-from roundtrip.devnet.demo.crowd import DemoCrowd, visitor
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import MOST_TRIES, Account, designation
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import parse_address
@@ -44,6 +39,11 @@ from roundtrip.store.community import flags, public_names
 from roundtrip.store.index import addresses, cursor, tokens
 from roundtrip.store.wallets import wallets
 from roundtrip.store.watch import alert_cursor
+from roundtrip_development.devnet.actors import DUMPER
+from roundtrip_development.devnet.demo.crowd import DemoCrowd, visitor
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
 """The actors whose wallets are the accounts': they traded for nine days, each has another funder, and none

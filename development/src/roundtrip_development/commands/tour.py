@@ -17,18 +17,17 @@ import aiohttp.web
 import typer
 
 from roundtrip.app import http_server
-from roundtrip.config import resources
+from roundtrip.cli.terminal import console, environment, run
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.demo.wallet import DemoWallet
-from roundtrip.devnet.node import free_port
-from roundtrip.tour.examples import PAY_TO, PAYER, record_examples, write_examples
-from roundtrip.tour.page import page
-from roundtrip.tour.redact import Placeholders, build_placeholders
-from roundtrip.tour.steps import TourGround
-from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
-
-from .terminal import console, environment, run
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.demo.wallet import DemoWallet
+from roundtrip_development.devnet.node import free_port
+from roundtrip_development.devnet.project import project_folder
+from roundtrip_development.tour.examples import PAY_TO, PAYER, record_examples, write_examples
+from roundtrip_development.tour.page import page
+from roundtrip_development.tour.redact import Placeholders, build_placeholders
+from roundtrip_development.tour.steps import TourGround
+from roundtrip_development.tour.walk import ServiceUrls, WalkedStep, walk
 
 WALLET = 7
 """The index of the local chain's account that takes the tour: one that bought launches."""
@@ -81,7 +80,7 @@ def tour(
     """Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of each."""
     settings = Settings()
     var = settings.var.absolute()
-    places = world.DevnetFolders(resources.project_folder(var, print), var)
+    places = world.DevnetFolders(project_folder(var, print), var)
     with console.status("preparing the local chain"):
         built = _build_chain(places, url)
     results: list[tuple[str, bytes]] = []

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.tour.redact import (
+from roundtrip_development.tour.redact import (
     CUT,
     WIDTH,
     Placeholders,

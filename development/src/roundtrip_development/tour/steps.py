@@ -6,11 +6,11 @@ from typing import Any
 
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.devnet.actors import DUMPER, SNIPERS, TRADERS
-from roundtrip.devnet.demo.crowd import choose_tokens, visitor
-from roundtrip.devnet.deploy import calldata
-from roundtrip.devnet.trading import POOL_FEE, actor_address
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.actors import DUMPER, SNIPERS, TRADERS
+from roundtrip_development.devnet.demo.crowd import choose_tokens, visitor
+from roundtrip_development.devnet.deploy import calldata
+from roundtrip_development.devnet.trading import POOL_FEE, actor_address
+from roundtrip_development.devnet.world import Built
 
 Arguments = dict[str, Any]
 Answer = dict[str, Any]

@@ -5,9 +5,9 @@ from typing import Any
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from roundtrip.devnet.deploy import DeployError, await_receipt
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
+from roundtrip_development.devnet.deploy import DeployError, await_receipt
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 
 _PRIORITY_WEI = 10**9
 _FINAL_BLOCKS = "0x41"

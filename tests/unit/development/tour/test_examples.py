@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from roundtrip.tour.examples import shorten, write_examples
+from roundtrip_development.tour.examples import shorten, write_examples
 
 KEY = "rt_" + "a1B2" * 10
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.hook_tokens import FLAGS, HOOKED, ODD_TIER
-from roundtrip.devnet.launch_samples import LAUNCHES, LaunchStory
-from roundtrip.devnet.launchpad_v1 import FIRST, FirstStory
-from roundtrip.devnet.stories import STORIES, Story
+from roundtrip_development.devnet.hook_tokens import FLAGS, HOOKED, ODD_TIER
+from roundtrip_development.devnet.launch_samples import LAUNCHES, LaunchStory
+from roundtrip_development.devnet.launchpad_v1 import FIRST, FirstStory
+from roundtrip_development.devnet.stories import STORIES, Story
 
-CONTRACTS = Path(__file__).resolve().parents[3] / "contracts"
+CONTRACTS = Path(__file__).resolve().parents[4] / "contracts"
 ALL = (*STORIES, *HOOKED)
 TOLD: tuple[Story | LaunchStory | FirstStory, ...] = (*ALL, *LAUNCHES, *FIRST)
 EACH = pytest.mark.parametrize("story", ALL, ids=lambda story: story.key)

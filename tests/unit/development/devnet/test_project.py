@@ -1,15 +1,12 @@
-"""What a wheel carries, and how it lays out what comes not by pip."""
+"""How a wheel of the development package lays out what comes not by pip."""
 
-import re
 import stat
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from roundtrip.config.resources import NPM, NotInstalled, lay_out_project
+from roundtrip_development.devnet.project import NPM, NotInstalled, lay_out_project
 
-PROJECT = Path(__file__).resolve().parents[3]
 SAID: list[str] = []
 
 
@@ -17,7 +14,6 @@ def carried(folder: Path) -> Path:
     (folder / "contracts").mkdir(parents=True)
     (folder / "contracts" / "token.vy").write_text("# a token")
     (folder / "package-lock.json").write_text("{}")
-    (folder / "node_modules").mkdir()
     return folder
 
 
@@ -58,15 +54,3 @@ def test_what_npm_could_not_install_is_told_and_tried_again(
         lay_out_project(given, folder, SAID.append)
     npm(tmp_path / "bin", monkeypatch, "mkdir node_modules")
     assert lay_out_project(given, folder, SAID.append) == folder
-
-
-def test_a_wheel_asks_for_what_was_tested() -> None:
-    """The versions of the lock; and nothing that only tests need."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    asked = {
-        one for part in (project["dependencies"], *project["optional-dependencies"].values()) for one in part
-    }
-    locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
-    runs = (PROJECT / "requirements.in").read_text().split("# what builds")[0].splitlines()
-    named = {line.partition("==")[0] for line in runs if line and not line.startswith("#")}
-    assert asked == {f"{name}=={locked[name]}" for name in named}
