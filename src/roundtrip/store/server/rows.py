@@ -94,7 +94,7 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
     )
     if reader.is_built or reader.build is None:
         return rows
-    return list(reader.build(tuple(zip(*rows, strict=True))))
+    return reader.build(list(zip(*rows, strict=True)))
 
 
 def array_of(values: Iterable[int | None]) -> str:
@@ -106,7 +106,7 @@ def array_of(values: Iterable[int | None]) -> str:
 # --- columns to values -----------------------------------------------------------------------------
 
 _Column: TypeAlias = Sequence[Any]
-_Build: TypeAlias = Callable[[Sequence[_Column]], _Column]
+_Build: TypeAlias = Callable[[Sequence[_Column]], list[Any]]
 
 
 class _RowReader(NamedTuple):
@@ -124,7 +124,7 @@ class _RowReader(NamedTuple):
 def _convert(values: list[Any], value_type: Any) -> list[Any]:
     reader = _reader(value_type)
     checked: list[Any] = msgspec.convert(values, _list_of(reader.types[0]), builtin_types=_BUILT_BY_DRIVER)
-    return checked if reader.build is None else list(reader.build([checked]))
+    return checked if reader.build is None else reader.build([checked])
 
 
 @cache
@@ -197,8 +197,8 @@ def _join(parts: Sequence[_RowReader], names: tuple[str | None, ...], make: Call
         for part, end in zip(parts, ends, strict=True)
     ]
 
-    def build(columns: Sequence[_Column]) -> _Column:
-        values = (columns[n] if decode is None else decode(columns[span]) for decode, n, span in spans)
+    def build(columns: Sequence[_Column]) -> list[Any]:
+        values = [columns[n] if decode is None else decode(columns[span]) for decode, n, span in spans]
         return list(map(make, zip(*values, strict=True)))
 
     types = tuple(chain(*(part.types for part in parts)))
@@ -206,7 +206,7 @@ def _join(parts: Sequence[_RowReader], names: tuple[str | None, ...], make: Call
 
 
 def _optional_reader(reader: _RowReader) -> _RowReader:
-    def build(columns: Sequence[_Column]) -> _Column:
+    def build(columns: Sequence[_Column]) -> list[Any]:
         rows = [
             row if any(value is not None for value in row) else None for row in zip(*columns, strict=True)
         ]
@@ -221,11 +221,11 @@ def _optional_reader(reader: _RowReader) -> _RowReader:
     return _RowReader(reader.names, types, build, _rows_of(types))
 
 
-def _read_hex(columns: Sequence[_Column]) -> _Column:
+def _read_hex(columns: Sequence[_Column]) -> list[Any]:
     return [None if value is None else "0x" + value.hex() for value in columns[0]]
 
 
-def _read_json(columns: Sequence[_Column]) -> _Column:
+def _read_json(columns: Sequence[_Column]) -> list[Any]:
     return [msgspec.json.decode(value, type=dict[str, Any]) for value in columns[0]]
 
 
@@ -233,12 +233,12 @@ _INTS: dict[type, Callable[[Any], int | None]] = {Decimal: int, str: int}
 _OPTIONAL_INTS = {**_INTS, NoneType: lambda _: None}
 
 
-def _read_numeric(ints: Mapping[type, Callable[[Any], int | None]], columns: Sequence[_Column]) -> _Column:
+def _read_numeric(ints: Mapping[type, Callable[[Any], int | None]], columns: Sequence[_Column]) -> list[Any]:
     try:
         return [ints[type(value)](value) for value in columns[0]]
     except (KeyError, ValueError) as error:
         raise msgspec.ValidationError(f"Expected `numeric`: {error}") from error
 
 
-def _read_collection(kind: Any, decode: Any, columns: Sequence[_Column]) -> _Column:
+def _read_collection(kind: Any, decode: Any, columns: Sequence[_Column]) -> list[Any]:
     return [None if values is None else kind(decode([values])) for values in columns[0]]
