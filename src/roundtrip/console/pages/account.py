@@ -48,7 +48,7 @@ async def submit_form(visit: Visit) -> Response:
         visit.form = account_form.parse(visit.form)
     try:
         await _check_fingerprint(account_form, visit)
-        done = await visit.ask(
+        done = await visit.ask_old(
             account_form.operation,
             **_read_params(account_form, visit.form),
             **_session_param(account_form.operation, visit),
@@ -71,7 +71,7 @@ async def _check_fingerprint(account_form: AccountForm, visit: Visit) -> None:
     """Raises CallerFault (bad_input): the state that the visitor saw beside the form has changed since."""
     if account_form.fingerprint is not None:
         tool, fingerprint = account_form.fingerprint
-        if visit.form.get("seen") != fingerprint(await visit.ask(tool)):
+        if visit.form.get("seen") != fingerprint(await visit.ask_old(tool)):
             raise CallerFault(
                 "bad_input",
                 "Nothing was changed: you sent this form before, or your channels changed since you opened "
@@ -114,7 +114,7 @@ async def _render_room(
 ) -> Response:
     try:
         answers = {
-            name: await visit.ask(tool, **_session_param(tool, visit))
+            name: await visit.ask_old(tool, **_session_param(tool, visit))
             for name, tool in room.operations.items()
         }
     except RoundtripError as error:

@@ -156,7 +156,7 @@ async def show_board(visit: Visit) -> Response:
 async def show_rows(visit: Visit) -> Response:
     """GET /boards/{board}/rows: the rows only."""
     board = find_board(visit)
-    answer = await visit.ask(board.operation)
+    answer = await visit.ask_old(board.operation)
     values = show_values(board, answer, board.view(visit.query))
     return visit.show("rows_piece.html", lag_s=visit.lag_s(answer["blockTime"]), **values)
 
@@ -228,7 +228,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
 
 
 async def _render_board(visit: Visit, board: BoardPage) -> Response:
-    answer = await visit.ask(board.operation)
+    answer = await visit.ask_old(board.operation)
     values = show_values(board, answer, board.view(visit.query))
     return visit.show("boards.html", boards=BOARDS, lag_s=visit.lag_s(answer["blockTime"]), **values)
 
@@ -244,8 +244,8 @@ def find_board(visit: Visit) -> BoardPage:
 async def show_league(visit: Visit) -> Response:
     """GET /league: the practice league's board of the week."""
     params = {name: visit.query[name] for name in ("who",) if name in visit.query}
-    answer = await visit.ask("league", **params)
-    mine = None if visit.session is None else (await visit.ask("my_mite"))["designation"]
+    answer = await visit.ask_old("league", **params)
+    mine = None if visit.session is None else (await visit.ask_old("my_mite"))["designation"]
     own_row = next((row for row in answer["rows"] if row["designation"] == mine), None)
     view = BoardView.of(LEAGUE, visit.query)
     rows = view.arrange(answer["rows"])["listed"]

@@ -59,7 +59,7 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
     visitor."""
     limits = visit.console.dispatch.gate.limits
     ticket = _count_picture(visit, limits)
-    card = msgspec.convert(await visit.ask(_CARD, address=visit.path["address"]), TokenCard)
+    card = msgspec.convert(await visit.ask_old(_CARD, address=visit.path["address"]), TokenCard)
     svg = draw(card)
     # An SVG is sent plain or compressed: a strong tag would promise the same bytes.
     weak = "W/" if kind == _SVG else ""

@@ -71,7 +71,7 @@ LISTED = 30
 
 async def show_chart(visit: Visit) -> Response:
     """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
-    chart = await visit.ask(_CHART, address=visit.path["address"], span=visit.query.get("span", ""))
+    chart = await visit.ask_old(_CHART, address=visit.path["address"], span=visit.query.get("span", ""))
     candles = chart["candles"]
     rows = [
         [_seconds(candle["at"]), *(float(f"{float(candle[column]):.6g}") for column in _DRAWN)]
@@ -91,8 +91,8 @@ async def show_chart(visit: Visit) -> Response:
 
 async def show_trades(visit: Visit) -> Response:
     """GET /token/{address}/trades: the newest trades."""
-    found = await visit.ask(_TRADES, address=visit.path["address"])
-    followed = [] if visit.session is None else (await visit.ask(_FOLLOWED))["wallets"]
+    found = await visit.ask_old(_TRADES, address=visit.path["address"])
+    followed = [] if visit.session is None else (await visit.ask_old(_FOLLOWED))["wallets"]
     return visit.show(
         "trades_piece.html" if visit.is_piece() else "trades.html",
         found=found,

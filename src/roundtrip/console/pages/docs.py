@@ -38,7 +38,7 @@ async def show_docs(visit: Visit) -> Response:
 
 async def _find_token(visit: Visit) -> str:
     try:
-        return find_good(await visit.ask(NEWEST_VERDICTS)) or _PLACEHOLDER
+        return find_good(await visit.ask_old(NEWEST_VERDICTS)) or _PLACEHOLDER
     except RoundtripError:
         return _PLACEHOLDER
 

@@ -48,13 +48,13 @@ async def show_front(visit: Visit) -> Response:
 async def _try_to_ask(visit: Visit, operation: AnyOperation) -> tuple[Any, str]:
     """The answer; or None, and why: the rest of the page is shown without it."""
     try:
-        return await visit.ask(operation), ""
+        return await visit.ask_old(operation), ""
     except RoundtripError as error:
         return None, error.message
 
 
 async def _read_state(visit: Visit) -> tuple[Any, Any]:
-    return await visit.ask("health"), await visit.ask(_STATUS)
+    return await visit.ask_old("health"), await visit.ask_old(_STATUS)
 
 
 async def show_status(visit: Visit) -> Response:
@@ -62,7 +62,7 @@ async def show_status(visit: Visit) -> Response:
     fails."""
     health, state = await visit.console.status.get(lambda: _read_state(visit))
     try:
-        vitals = await visit.ask("chain_vitals")
+        vitals = await visit.ask_old("chain_vitals")
     except RoundtripError:
         vitals = None
     return visit.show(

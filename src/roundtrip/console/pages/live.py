@@ -36,7 +36,7 @@ async def _open_stream(visit: Visit, board: BoardPage) -> Response:
     state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
     with contextlib.ExitStack() as stack:
         stack.enter_context(console.live.reserve_stream(name))
-        await visit.ask(board.operation)
+        await visit.ask_old(board.operation)
         reserved = stack.pop_all()
     return LiveResponse(
         console.live, board.tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms

@@ -42,7 +42,7 @@ _MOST_DIGITS = 19
 
 async def show_scorecard(visit: Visit) -> Response:
     """GET /scorecard: counts by code, and mistakes, newest first."""
-    return visit.show("scorecard.html", card=await visit.ask(_SCORECARD, **_read_cursor(visit.query)))
+    return visit.show("scorecard.html", card=await visit.ask_old(_SCORECARD, **_read_cursor(visit.query)))
 
 
 def _read_cursor(query: Mapping[str, str]) -> dict[str, int]:
@@ -70,7 +70,7 @@ async def send_report(visit: Visit) -> Response:
     """POST /scorecard/report: sends the report, and shows the form with the result."""
     params = {name: visit.form.get(name, "").strip() for name in ("token", "hash", "note")}
     try:
-        done = await visit.ask(_REPORT, **params)
+        done = await visit.ask_old(_REPORT, **params)
     except CallerFault as fault:
         # The error is shown beside the form, which keeps the visitor's input.
         return _render_form(visit, params, fault=fault, status=fault.status)

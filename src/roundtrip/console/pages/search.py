@@ -25,7 +25,7 @@ async def search(visit: Visit) -> Response:
     query = _shorten(visit.query.get("q", ""))
     if not query:
         return visit.redirect("/")
-    result = await visit.ask("look_up", query=query)
+    result = await visit.ask_old("look_up", query=query)
     bearers = result["bearers"]
     result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
     pasted = find_only_word(query)
@@ -35,7 +35,7 @@ async def search(visit: Visit) -> Response:
         return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
     if result["kind"] == "transaction" and result["transaction"]:
         return visit.redirect(f"/transaction/{result['transaction']['hash']}")
-    near = [] if result["kind"] != "nothing" else (await visit.ask(_SUGGEST, query=query))["rows"]
+    near = [] if result["kind"] != "nothing" else (await visit.ask_old(_SUGGEST, query=query))["rows"]
     return visit.show("found.html", found=result, near=near, page=None)
 
 
@@ -44,7 +44,7 @@ async def show_suggestions(visit: Visit) -> Response:
     query = clean(visit.query.get("q", ""), MAX_TEXT)
     pasted = find_only_word(query)
     query = query if pasted is None else pasted.word
-    rows = (await visit.ask(_SUGGEST, query=query))["rows"] if query else []
+    rows = (await visit.ask_old(_SUGGEST, query=query))["rows"] if query else []
     return visit.show("suggestions_piece.html", near=rows, query=query)
 
 

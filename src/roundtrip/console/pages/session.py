@@ -56,14 +56,14 @@ async def show_sign_in(visit: Visit) -> Response:
 
 async def send_text(visit: Visit) -> Response:
     """POST /sign-in/text: the text that the wallet has to sign, for the page's script."""
-    return JSONResponse(await visit.ask(_TEXT, address=visit.form.get("address", "")))
+    return JSONResponse(await visit.ask_old(_TEXT, address=visit.form.get("address", "")))
 
 
 async def sign_in(visit: Visit) -> Response:
     """POST /sign-in: starts a session for the signature, in a cookie that scripts cannot read and other sites
     cannot send."""
     params = {name: visit.form.get(name, "") for name in ("address", "signature")}
-    session = await visit.ask(_BEGIN, **params, claim=visit.form.get("claim") or None)
+    session = await visit.ask_old(_BEGIN, **params, claim=visit.form.get("claim") or None)
     response = visit.redirect(path_after_sign_in(visit.form.get("to", "")))
     response.set_cookie(
         visit.console.cookie, session["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure,
@@ -74,7 +74,7 @@ async def sign_in(visit: Visit) -> Response:
 
 async def sign_out(visit: Visit) -> Response:
     """POST /sign-out: ends the session, in the browser and in the database."""
-    await visit.ask(_END, session=visit.session)
+    await visit.ask_old(_END, session=visit.session)
     response = visit.redirect("/")
     visit.console.end_cookie(response)
     return response

@@ -138,7 +138,7 @@ async def _show_checked(visit: Visit) -> Response:
             return Response(status_code=204)
         row = replace(row, counts="never")
     size = {} if is_usual else {"amount": amount}
-    answer = await visit.ask(row, address=params.address, deep=deep, **size)
+    answer = await visit.ask_old(row, address=params.address, deep=deep, **size)
     check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
     card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
@@ -295,7 +295,7 @@ def draw_history(history: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str, Any]) -> Any:
     """The answer about the token of ``check``; None: an error, which the part's own page shows."""
     try:
-        return await visit.ask(operation, address=check["address"])
+        return await visit.ask_old(operation, address=check["address"])
     except RoundtripError:
         return None
 
@@ -303,7 +303,7 @@ async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str
 async def read_risk(visit: Visit, address: str) -> Mapping[str, Any]:
     """What is stored of the token, as ``StoredRisk``; all None where it cannot be read."""
     try:
-        answer: Mapping[str, Any] = await visit.ask(_STORED_RISK, address=address)
+        answer: Mapping[str, Any] = await visit.ask_old(_STORED_RISK, address=address)
     except RoundtripError:
         return NOTHING_STORED
     return answer
@@ -333,7 +333,7 @@ async def _read_card(visit: Visit, check: Mapping[str, Any], sized_card: Any) ->
     if sized_card is not None:
         return sized_card
     try:
-        answer = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
+        answer = await visit.ask_old(_CARD, address=check["address"], checked_at=check["checkedAt"])
     except RoundtripError as fault:
         if fault.code != "busy":
             raise
@@ -347,7 +347,7 @@ async def _read_look_alike(visit: Visit, check: Mapping[str, Any]) -> Any:
     if token is None:
         return None
     try:
-        answer = await visit.ask(
+        answer = await visit.ask_old(
             _LOOK_ALIKE, address=check["address"], symbol=token["symbol"], name=token["name"]
         )
     except RoundtripError as fault:
@@ -359,7 +359,7 @@ async def _read_look_alike(visit: Visit, check: Mapping[str, Any]) -> Any:
 
 async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
-    answer = await visit.ask(_HOLDERS, address=visit.path["address"])
+    answer = await visit.ask_old(_HOLDERS, address=visit.path["address"])
     template = "holders_piece.html" if visit.is_piece() else "holders.html"
     response = visit.show(template, **answer, **_draw_holders(answer))
     if answer["held"]["status"] != "reading":
@@ -397,7 +397,7 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
-    found = await visit.ask("token_liquidity", address=visit.path["address"])
+    found = await visit.ask_old("token_liquidity", address=visit.path["address"])
     if visit.is_piece():
         response = visit.show("liquidity_piece.html", found=found)
     else:

@@ -19,7 +19,7 @@ async def add_flag(visit: Visit) -> Response:
     """POST /token/{address}/flags: flags the token, and shows the result."""
     address, kind = visit.path["address"], visit.form.get("kind", "")
     try:
-        done = await visit.ask(FLAG, token=address, kind=kind)
+        done = await visit.ask_old(FLAG, token=address, kind=kind)
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
@@ -29,8 +29,8 @@ async def add_flag(visit: Visit) -> Response:
 
 async def _render_flags(visit: Visit, status: int = 200, **result: Any) -> Response:
     address = visit.path["address"]
-    calls = await visit.ask("proven_calls", address=address)
-    own = None if visit.session is None else await visit.ask(OWN_FLAGS, address=address)
+    calls = await visit.ask_old("proven_calls", address=address)
+    own = None if visit.session is None else await visit.ask_old(OWN_FLAGS, address=address)
     values = {"address": address, "calls": calls, "own": own, "fault": None, "done": None, **result}
     if visit.is_piece():
         return visit.show("token_flags_piece.html", status, **values)

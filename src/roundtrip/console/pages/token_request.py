@@ -22,5 +22,5 @@ async def show_request(visit: Visit) -> Response:
     """GET /token/{address}/request: ``wallet`` traded last ``after`` seconds after the block."""
     address, wallet, after = visit.path["address"], visit.query.get("wallet"), visit.query.get("after", "0")
     seconds = int(after) if after.isdecimal() and len(after) < 8 else 0
-    found = await visit.ask(_REQUESTS, address=address, wallet=wallet, after=seconds) if wallet else None
+    found = await visit.ask_old(_REQUESTS, address=address, wallet=wallet, after=seconds) if wallet else None
     return visit.show("token_request.html", address=address, wallet=wallet, found=found)

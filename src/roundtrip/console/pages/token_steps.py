@@ -52,7 +52,7 @@ async def _send_steps(
 ) -> AsyncIterator[bytes]:
     steps = visit.console.dispatch.ctx.steps
     with reserved:
-        check = asyncio.create_task(visit.ask(row, **asked))
+        check = asyncio.create_task(visit.ask_old(row, **asked))
         try:
             sent, found, is_done = 0, None, False
             while not is_done:

@@ -14,7 +14,7 @@ async def read_watched(visit: Visit, token: str) -> bool | None:
     if visit.session is None:
         return None
     try:
-        return _has_token(await visit.ask(WATCHED), token)
+        return _has_token(await visit.ask_old(WATCHED), token)
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
@@ -24,7 +24,7 @@ async def read_watched(visit: Visit, token: str) -> bool | None:
 async def set_watch(visit: Visit) -> Response:
     """POST /token/{address}/watch: watches the token, or with ``off`` no longer."""
     token = visit.path["address"].lower()
-    answer = await visit.ask(UNWATCH if visit.form.get("off") else WATCH, address=token)
+    answer = await visit.ask_old(UNWATCH if visit.form.get("off") else WATCH, address=token)
     if not visit.is_piece():
         return visit.redirect(f"/token/{token}")
     return visit.show(

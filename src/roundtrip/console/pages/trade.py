@@ -77,7 +77,7 @@ async def show_trade(visit: Visit) -> Response:
     if not form.is_complete():
         return _show_form(visit, form)
     try:
-        trade = await visit.ask(f"prepare_{form.side}", **form.params())
+        trade = await visit.ask_old(f"prepare_{form.side}", **form.params())
     except RoundtripError as fault:
         # A page that is asked for too fast comes back by itself.
         if fault.code in (*_WITHOUT_FORM, "rate_limited"):
@@ -141,7 +141,7 @@ async def show_simulate(visit: Visit) -> Response:
 async def simulate(visit: Visit) -> Response:
     """POST /simulate: what the calls would do."""
     try:
-        answer = await visit.ask("simulate_transaction", **_read_calls(visit.form))
+        answer = await visit.ask_old("simulate_transaction", **_read_calls(visit.form))
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise

@@ -85,7 +85,7 @@ _MOST_DAYS = 90
 async def show_wallet(visit: Visit) -> Response:
     """GET /wallet/{address}: the wallet's history and holdings, with its names and marks. ``sort``: how its
     positions are sorted."""
-    page = await visit.ask(_PAGE, address=visit.path["address"])
+    page = await visit.ask_old(_PAGE, address=visit.path["address"])
     answer = page.pop("history")
     sort = visit.query.get("sort", "cost")
     sort = sort if sort in _SORTS else "cost"
@@ -175,7 +175,9 @@ async def mark_wallet(visit: Visit) -> Response:
         {} if operation is UNMARK else {name: visit.form.get(name, "").strip() for name in ("name", "mark")}
     )
     try:
-        await visit.ask(operation, address=visit.path["address"], **{k: v for k, v in params.items() if v})
+        await visit.ask_old(
+            operation, address=visit.path["address"], **{k: v for k, v in params.items() if v}
+        )
     except RoundtripError as fault:
         if fault.code in ("bad_key", "bad_address"):
             raise
@@ -189,15 +191,15 @@ async def mark_wallet(visit: Visit) -> Response:
 
 async def _mark_values(visit: Visit, **result: Any) -> dict[str, Any]:
     address = visit.path["address"]
-    own = None if visit.session is None else await visit.ask(_OWN, address=address)
+    own = None if visit.session is None else await visit.ask_old(_OWN, address=address)
     return {
-        "said": await visit.ask(_SAID, address=address), "mine": own, "fault": None, "form": {}, **result
+        "said": await visit.ask_old(_SAID, address=address), "mine": own, "fault": None, "form": {}, **result
     }  # fmt: skip
 
 
 async def show_linked(visit: Visit) -> Response:
     """GET /wallet/{address}/linked: linked wallets, a piece of the wallet's page."""
-    answer = await visit.ask("linked_wallets", address=visit.path["address"])
+    answer = await visit.ask_old("linked_wallets", address=visit.path["address"])
     template = "linked_piece.html" if visit.is_piece() else "linked.html"
     return visit.show(template, answer=answer, trees=draw_ties(answer))
 
@@ -233,7 +235,7 @@ def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> R
 
 async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
-    page = await visit.ask(_TRANSACTION, hash=visit.path["hash"])
+    page = await visit.ask_old(_TRANSACTION, hash=visit.path["hash"])
     told = page["told"]
     return visit.show(
         "transaction.html",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,7 +18,7 @@ from roundtrip.api.admission.page_views import PageViews, ViewTicket
 from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.http.app import read_body
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -42,6 +43,7 @@ _PREFILLED_LINK = re.compile(
 )
 """Links of the console that prefill a form or open its room, and a token's page, which has forms for who is
 signed in: the only paths to which signing in redirects."""
+_NO_PARAMS: Mapping[str, object] = MappingProxyType({})
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
@@ -89,25 +91,33 @@ class Visit:
     is_free: bool = True
     """Whether all answers so far were shared ones, or failed through no fault of the visitor."""
 
-    async def ask(self, operation: str | AnyOperation, **params: Any) -> Any:
-        """Calls an operation; returns the answer as decoded JSON. A ``once`` operation takes its idempotency
-        key from the form. What only reads is part of the view; all else counts as a call. Raises
-        RoundtripError."""
-        row = _BY_NAME[operation] if isinstance(operation, str) else operation
+    async def ask(self, operation: Operation[P, A], params: P | Mapping[str, object] = _NO_PARAMS) -> A:
+        """Calls an operation. ``params``: or what the visitor wrote, which is checked as from any door. A
+        ``once`` operation takes its idempotency key from the form. What only reads is part of the view; all
+        else counts as a call. Raises RoundtripError."""
+        return msgspec.json.decode(await self.ask_json(operation, params), type=operation.answer)
+
+    async def ask_json(self, row: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> bytes:
+        """As ``ask``: the answer as programs get it."""
+        raw: Mapping[str, object] = params if isinstance(params, Mapping) else msgspec.to_builtins(params)
         idempotency_keys = (self.form.get("once", ""),) if row.once else ()
         caller = self._identify()
         in_view = row.method == "GET" and row.counts != "never"
         if in_view:
             caller = msgspec.structs.replace(caller, in_view=True)
-            if not self.console.dispatch.has_shared(row, params):
+            if not self.console.dispatch.has_shared(row, raw):
                 await self._count_view(caller)
         reply = await self.console.dispatch.run(
-            row, params, caller, idempotency_keys=idempotency_keys, door="pages"
+            row, raw, caller, idempotency_keys=idempotency_keys, door="pages"
         )
         self.is_free &= not in_view or _is_free(reply)
         if reply.error is not None:
             raise reply.error
-        return msgspec.json.decode(reply.body)
+        return reply.body
+
+    async def ask_old(self, operation: Any, **params: Any) -> Any:
+        row = _BY_NAME[operation] if isinstance(operation, str) else operation
+        return msgspec.json.decode(await self.ask_json(row, params))
 
     async def _count_view(self, caller: CallerRequest) -> None:
         if self.view is None:
@@ -145,7 +155,7 @@ class Visit:
         )
         return Response(body, status, media_type="text/html")
 
-    def lag_s(self, block_time: str) -> int:
+    def lag_s(self, block_time: datetime | str) -> int:
         """How far an answer of the index, up to a block of this time, is behind the chain; 0: not worth
         saying, or not known."""
         return index_lag_s(self.console.dispatch.ctx, block_time)
@@ -181,13 +191,15 @@ def _is_free(reply: DoorReply) -> bool:
     return reply.headers.get("x-cache") == "hit"
 
 
-def index_lag_s(ctx: Context, block_time: str) -> int:
+def index_lag_s(ctx: Context, block_time: datetime | str) -> int:
     """How many seconds the newest block is after one of this time; 0: less than ``_LAG_S``, or not known."""
     try:
         newest_s = ctx.heads.current().block.timestamp_s
     except RoundtripError:
         return 0
-    lag_s = newest_s - int(datetime.fromisoformat(block_time).timestamp())
+    if isinstance(block_time, str):
+        block_time = datetime.fromisoformat(block_time)
+    lag_s = newest_s - int(block_time.timestamp())
     return lag_s if lag_s >= _LAG_S else 0
 
 

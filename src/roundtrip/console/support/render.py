@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -142,28 +143,42 @@ def usd(value: float | None) -> str:
     return "–" if value is None else _cut_digits(f"{Decimal(f'{value:.15g}'):f}", "$")
 
 
-def moment(text: str | None) -> Markup:
+def moment(time: datetime | str | None) -> Markup:
     """A UTC time as a ``time`` element. The page's script shows how long ago it is, with the exact time as
     tooltip; where a sentence needs the time itself, use ``exact``."""
-    return _render_time(text, Markup(" data-ago"))
+    return _render_time(time, Markup(" data-ago"))
 
 
-def exact(text: str | None) -> Markup:
+def exact(time: datetime | str | None) -> Markup:
     """A UTC time as a ``time`` element that stays exact."""
-    return _render_time(text, Markup(""))
+    return _render_time(time, Markup(""))
 
 
-def day(text: str) -> Markup:
+def minute(time: datetime) -> str:
+    """A UTC time without its seconds: ``2026-11-30 12:05``."""
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def day(time: datetime) -> Markup:
     """The day of a UTC time: ``Monday, 30 November``."""
-    time = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(text, time, time.day, time)
+    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(iso(time), time, time.day, time)
 
 
-def _render_time(text: str | None, attribute: Markup) -> Markup:
-    if text is None:
+def _render_time(time: datetime | str | None, attribute: Markup) -> Markup:
+    if time is None:
         return Markup("–")
-    time = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, attribute, time)
+    if isinstance(time, str):
+        time = datetime.fromisoformat(time)
+    return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(iso(time), attribute, time)
+
+
+def iso(time: datetime) -> str:
+    """A UTC time as answers to programs have it."""
+    return str(msgspec.to_builtins(time))
+
+
+def _print(value: Any) -> Any:
+    return iso(value) if isinstance(value, datetime) else value
 
 
 _FILTERS = {
@@ -179,6 +194,7 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "minute": minute,
     "day": day,
     "duration": format_duration,
 }
@@ -187,9 +203,21 @@ _FILTERS = {
 class _Environment(Environment):
     def getattr(self, obj: Any, attribute: str) -> Any:
         """An answer's field of that name comes before a dict's method, such as ``keys``."""
-        return (
-            obj[attribute] if isinstance(obj, dict) and attribute in obj else super().getattr(obj, attribute)
-        )
+        if isinstance(obj, dict):
+            for name in (attribute, _camel(attribute)):
+                if name in obj:
+                    return obj[name]
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, dict) and isinstance(argument, str) and argument not in obj:
+            argument = _camel(argument)
+        return super().getitem(obj, argument)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 class Templates:
@@ -200,6 +228,7 @@ class Templates:
             loader=PackageLoader("roundtrip.console"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=_print,
             trim_blocks=True,
             lstrip_blocks=True,
         )

@@ -26,7 +26,7 @@ async def read_token_states(visit: Visit, addresses: Iterable[str]) -> Mapping[s
     and a page shows its tokens by their addresses."""
     tokens = sorted(set(addresses))
     try:
-        states: Mapping[str, Any] = (await visit.ask(_STATES, tokens=tokens))["states"] if tokens else {}
+        states: Mapping[str, Any] = (await visit.ask_old(_STATES, tokens=tokens))["states"] if tokens else {}
     except RoundtripError:
         return {}
     return states

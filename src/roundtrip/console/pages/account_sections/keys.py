@@ -98,4 +98,4 @@ ACTS = (
 
 async def send_text(visit: Visit) -> Response:
     """POST /account/keys/text: the text that the wallet has to sign, for the page's script."""
-    return JSONResponse(await visit.ask(_TEXT))
+    return JSONResponse(await visit.ask_old(_TEXT))
