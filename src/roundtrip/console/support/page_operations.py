@@ -26,32 +26,34 @@ class Options(TypedDict, total=False):
     from_replica: bool
 
 
-def page_operation(handler: Handler[P, A], **options: Unpack[Options]) -> Operation[P, A]:
-    """The operation that runs ``handler``, with its name and its types."""
-    name, params, answer = _read_signature(handler)
+def page_operation(handler: Handler[P, A], name: str = "", **options: Unpack[Options]) -> Operation[P, A]:
+    """The operation that runs ``handler``, with its types and, unless ``name`` is given, its name."""
+    params, answer = _read_types(handler)
     return Operation(
-        name, "", "", params, answer, lambda call: handler(call.ctx, call.params), on_mcp=False, **options
-    )
-
-
-def own_operation(handler: OwnHandler[P, A], **options: Unpack[Options]) -> Operation[P, A]:
-    """The same for a handler of the visitor's account."""
-    name, params, answer = _read_signature(handler)
-    return Operation(
-        name, "", "", params, answer, lambda call: handler(call.ctx, call.params, call.owner()), key=True,
+        name or handler.__name__, "", "", params, answer, lambda call: handler(call.ctx, call.params),
         on_mcp=False, **options,
     )  # fmt: skip
 
 
-def _read_signature(handler: Any) -> tuple[str, Any, Any]:
+def own_operation(handler: OwnHandler[P, A], name: str = "", **options: Unpack[Options]) -> Operation[P, A]:
+    """The same for a handler of the visitor's account."""
+    params, answer = _read_types(handler)
+    return Operation(
+        name or handler.__name__, "", "", params, answer,
+        lambda call: handler(call.ctx, call.params, call.owner()), key=True, on_mcp=False, **options,
+    )  # fmt: skip
+
+
+def _read_types(handler: Callable[..., object]) -> tuple[Any, Any]:
+    """The types of its parameters and of its answer."""
     hints = get_type_hints(handler)
-    return handler.__name__, hints["params"], get_args(hints["return"])[0]
+    return hints["params"], get_args(hints["return"])[0]
 
 
 def page_variant(row: Operation[P, Any], handler: Handler[P, A]) -> Operation[P, A]:
     """The operation with the limits of ``row`` that runs ``handler``, which answers more."""
-    name, _, answer = _read_signature(handler)
+    _, answer = _read_types(handler)
     return replace(
-        row, name=name, answer=answer, handler=lambda call: handler(call.ctx, call.params), path=None,
-        path_answer=None, on_mcp=False,
+        row, name=handler.__name__, answer=answer, handler=lambda call: handler(call.ctx, call.params),
+        path=None, path_answer=None, on_mcp=False,
     )  # fmt: skip
