@@ -33,7 +33,7 @@ LISTED = 30
 
 async def show_chart(visit: Visit) -> Response:
     """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
-    chart = await visit.ask(_CHART, ChartParams(visit.path["address"], visit.query.get("span", "")))
+    chart = await visit.ask(_CHART, ChartParams(visit.address, visit.query.get("span", "")))
     rows = [[_seconds(candle.at), *_read_figures(candle)] for candle in chart.candles]
     marks = [[_seconds(mark.at), mark.kind, mark.level] for mark in chart.marks]
     return visit.show(
@@ -49,7 +49,7 @@ async def show_chart(visit: Visit) -> Response:
 
 async def show_trades(visit: Visit) -> Response:
     """GET /token/{address}/trades: the newest trades."""
-    found = await visit.ask(_TRADES, TradesParams(visit.path["address"]))
+    found = await visit.ask(_TRADES, TradesParams(visit.address))
     followed = [] if visit.session is None else (await visit.ask(_FOLLOWED)).wallets
     return visit.show(
         "trades_piece.html" if visit.is_piece() else "trades.html",

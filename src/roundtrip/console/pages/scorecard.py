@@ -26,7 +26,7 @@ async def show_scorecard(visit: Visit) -> Response:
 def _read_cursor(query: Mapping[str, str]) -> ScorecardParams:
     """The cursor of a page of mistakes, from its link: the last mistake of the page before. Raises
     CallerFault."""
-    texts = query.get("s"), query.get("id")
+    texts = tuple(query.get(name) for name in ("s", "id"))
     if texts == (None, None):
         return ScorecardParams()
     if any(text is None or not re.fullmatch(_NUMBER, text) for text in texts):

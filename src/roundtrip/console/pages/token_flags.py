@@ -5,9 +5,11 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.console.pages.account_sections.marks import FLAG, OWN_FLAGS
+from roundtrip.console.pages.boards import PROVEN_CALLS
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.services.community.proven_flags import ProvenParams
 
 
 async def show_flags(visit: Visit) -> Response:
@@ -17,9 +19,9 @@ async def show_flags(visit: Visit) -> Response:
 
 async def add_flag(visit: Visit) -> Response:
     """POST /token/{address}/flags: flags the token, and shows the result."""
-    address, kind = visit.path["address"], visit.form.get("kind", "")
+    address, kind = visit.address, visit.form.get("kind", "")
     try:
-        done = await visit.ask_old(FLAG, token=address, kind=kind)
+        done = await visit.ask(FLAG, {"token": address, "kind": kind})
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
@@ -28,9 +30,9 @@ async def add_flag(visit: Visit) -> Response:
 
 
 async def _render_flags(visit: Visit, status: int = 200, **result: Any) -> Response:
-    address = visit.path["address"]
-    calls = await visit.ask_old("proven_calls", address=address)
-    own = None if visit.session is None else await visit.ask_old(OWN_FLAGS, address=address)
+    address = visit.address
+    calls = await visit.ask(PROVEN_CALLS, ProvenParams(address))
+    own = None if visit.session is None else await visit.ask(OWN_FLAGS, ProvenParams(address))
     values = {"address": address, "calls": calls, "own": own, "fault": None, "done": None, **result}
     if visit.is_piece():
         return visit.show("token_flags_piece.html", status, **values)

@@ -1,12 +1,12 @@
 """Watching a token from its page: the button, and what it does."""
 
-from typing import Any
-
+import msgspec
 from starlette.responses import Response
 
 from roundtrip.console.pages.account_sections.watch import UNWATCH, WATCH, WATCHED
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.services.watch.token_watch import WatchedTokens
 
 
 async def read_watched(visit: Visit, token: str) -> bool | None:
@@ -14,29 +14,38 @@ async def read_watched(visit: Visit, token: str) -> bool | None:
     if visit.session is None:
         return None
     try:
-        return _has_token(await visit.ask_old(WATCHED), token)
+        return _has_token(await visit.ask(WATCHED), token)
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
         return None
 
 
+class WatchForm(msgspec.Struct):
+    """``off``: no longer. ``colour``, ``waits``: how the button looks."""
+
+    off: str = ""
+    colour: str = ""
+    waits: str = ""
+
+
 async def set_watch(visit: Visit) -> Response:
     """POST /token/{address}/watch: watches the token, or with ``off`` no longer."""
-    token = visit.path["address"].lower()
-    answer = await visit.ask_old(UNWATCH if visit.form.get("off") else WATCH, address=token)
+    token = visit.address.lower()
+    form = msgspec.convert(visit.form, WatchForm)
+    answer = await visit.ask(UNWATCH if form.off else WATCH, {"address": token})
     if not visit.is_piece():
         return visit.redirect(f"/token/{token}")
     return visit.show(
         "watch_piece.html",
         token=token,
         watched=_has_token(answer, token),
-        said=answer["text"],
-        colour=visit.form.get("colour", ""),
-        waits=bool(visit.form.get("waits")),
+        said=answer.text,
+        colour=form.colour,
+        waits=bool(form.waits),
         sells=False,
     )
 
 
-def _has_token(answer: Any, token: str) -> bool:
-    return any(row["token"]["address"] == token for row in answer["tokens"])
+def _has_token(answer: WatchedTokens, token: str) -> bool:
+    return any(row.token.address == token for row in answer.tokens)

@@ -57,3 +57,12 @@ def page_variant(row: Operation[P, Any], handler: Handler[P, A]) -> Operation[P,
         row, name=handler.__name__, answer=answer, handler=lambda call: handler(call.ctx, call.params),
         path=None, path_answer=None, on_mcp=False,
     )  # fmt: skip
+
+
+def own_variant(row: Operation[P, Any], handler: OwnHandler[P, A], name: str = "") -> Operation[P, A]:
+    """The same for a handler of the visitor's account."""
+    _, answer = _read_types(handler)
+    return replace(
+        row, name=name or handler.__name__, answer=answer, path=None, on_mcp=False,
+        handler=lambda call: handler(call.ctx, call.params, call.owner()),
+    )  # fmt: skip

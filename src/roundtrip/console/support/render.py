@@ -167,9 +167,9 @@ def day(time: datetime) -> Markup:
 def _render_time(time: datetime | str | None, attribute: Markup) -> Markup:
     if time is None:
         return Markup("–")
-    if isinstance(time, str):
-        time = datetime.fromisoformat(time)
-    return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(iso(time), attribute, time)
+    text = time if isinstance(time, str) else iso(time)
+    time = datetime.fromisoformat(text)
+    return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, attribute, time)
 
 
 def iso(time: datetime) -> str:
@@ -195,36 +195,17 @@ _FILTERS = {
     "moment": moment,
     "exact": exact,
     "minute": minute,
+    "iso": iso,
     "day": day,
     "duration": format_duration,
 }
-
-
-class _Environment(Environment):
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        """An answer's field of that name comes before a dict's method, such as ``keys``."""
-        if isinstance(obj, dict):
-            for name in (attribute, _camel(attribute)):
-                if name in obj:
-                    return obj[name]
-        return super().getattr(obj, attribute)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        if isinstance(obj, dict) and isinstance(argument, str) and argument not in obj:
-            argument = _camel(argument)
-        return super().getitem(obj, argument)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 class Templates:
     """The templates. ``static``: the path of each static file, by name."""
 
     def __init__(self, static: Mapping[str, str]) -> None:
-        self._environment = _Environment(
+        self._environment = Environment(
             loader=PackageLoader("roundtrip.console"),
             autoescape=True,
             undefined=StrictUndefined,

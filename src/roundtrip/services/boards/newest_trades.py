@@ -129,9 +129,7 @@ class FollowedWallets(msgspec.Struct, frozen=True):
     wallets: list[str]
 
 
-async def followed_wallets(
-    ctx: Context, params: Nothing, account: Account
-) -> UseCaseAnswer[FollowedWallets]:
+async def followed_wallets(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[FollowedWallets]:
     """The wallets that the account follows. Raises ServiceFull (busy)."""
     async with reading(ctx) as (connection, _):
         follows = await follows_of(connection, account.id)
