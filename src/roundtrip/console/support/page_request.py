@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -106,10 +106,16 @@ class Visit:
         """Calls an operation. ``params``: or what the visitor wrote, which is checked as from any door. A
         ``once`` operation takes its idempotency key from the form. What only reads is part of the view; all
         else counts as a call. Raises RoundtripError."""
-        return msgspec.json.decode(await self.ask_json(operation, params), type=operation.answer)
+        reply = await self._call(operation, params)
+        if reply.answer is None:
+            return msgspec.json.decode(reply.body, type=operation.answer)
+        return cast(A, reply.answer)
 
-    async def ask_json(self, row: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> bytes:
+    async def ask_json(self, operation: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> bytes:
         """As ``ask``: the answer as programs get it."""
+        return (await self._call(operation, params)).body
+
+    async def _call(self, row: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> DoorReply:
         raw: Mapping[str, object] = params if isinstance(params, Mapping) else msgspec.to_builtins(params)
         idempotency_keys = (self.form.get("once", ""),) if row.once else ()
         caller = self._identify()
@@ -124,7 +130,7 @@ class Visit:
         self.is_free &= not in_view or _is_free(reply)
         if reply.error is not None:
             raise reply.error
-        return reply.body
+        return reply
 
     async def _count_view(self, caller: CallerRequest) -> None:
         if self.view is None:
