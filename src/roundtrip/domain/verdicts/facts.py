@@ -11,14 +11,13 @@ from roundtrip.domain.check.outlook import Prospect
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
-from .risks import MARKED_LOSS_BPS
+from .risks import MARKED_LOSS_BPS, MUCH_FREE_BPS, YOUNG_S
 from .words import is_tradable
 
 MAX_FACTS = 5
 """Facts that a page lists: the worst."""
 _HIGH_TOP10_BPS, _SOME_TOP10_BPS = 5000, 3000
-_DAY_S = 86_400
-_HALF_BPS, _NEARLY_ALL_BPS = 5000, 9900
+_NEARLY_ALL_BPS = 9900
 
 Sign = Literal["bad", "mind", "good"]
 _WORST_FIRST: tuple[Sign, ...] = ("bad", "mind", "good")
@@ -231,7 +230,7 @@ def describe_age(age_s: int | None) -> list[TokenFact]:
     if age_s is None or age_s <= 0:
         return []
     text = f"Launched {format_duration(age_s)} ago."
-    return [TokenFact("mind" if age_s < _DAY_S else "good", text, "holders")]
+    return [TokenFact("mind" if age_s < YOUNG_S else "good", text, "holders")]
 
 
 # --- who can withdraw the liquidity ------------------------------------------------------------------
@@ -246,7 +245,7 @@ def describe_stored_liquidity(leaving: LeavingLiquidity | None) -> TokenFact:
     if leaving is None:
         text = "Liquidity: who can withdraw it is not known yet."
     elif leaving.free_bps:
-        sign, text = _sign(leaving.free_bps, 1, _HALF_BPS), _FREE.format(format_percent(leaving.free_bps))
+        sign, text = _sign(leaving.free_bps, 1, MUCH_FREE_BPS), _FREE.format(format_percent(leaving.free_bps))
     elif leaving.unproven_bps:
         text = _UNSURE.format(format_percent(leaving.unproven_bps))
     else:
@@ -273,7 +272,7 @@ def describe_liquidity(shares: LiquidityShares | None) -> TokenFact:
     free_bps, unsure_bps = shares.leaving.free_bps, shares.leaving.unproven_bps
     sign: Sign = "mind"
     if free_bps:
-        sign, text = _sign(free_bps, 1, _HALF_BPS), _FREE.format(format_percent(free_bps))
+        sign, text = _sign(free_bps, 1, MUCH_FREE_BPS), _FREE.format(format_percent(free_bps))
     elif shares.has_free_beside:
         sign, text = "bad", "Money beside the price, out of range, can be withdrawn now."
     elif not shares.is_complete:

@@ -20,8 +20,8 @@ Topic = Literal["insiders", "liquidity", "owner", "tax", "age"]
 """In the order in which every door lists them."""
 MARKED_LOSS_BPS = 500
 """A tax or a loss from here on is never marked as good, though the verdict allows more."""
-_MUCH_FREE_BPS = 5000
-_DAY_S = 86_400
+MUCH_FREE_BPS, YOUNG_S = 5000, 86_400
+"""Liquidity of which so much can be withdrawn is a danger; a younger token is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def rate_liquidity(leaving: LeavingLiquidity | None) -> Risk:
     if leaving is None:
         return Risk("liquidity", "unknown", "liquidity not read")
     if leaving.free_bps:
-        level: Level = "danger" if leaving.free_bps >= _MUCH_FREE_BPS else "warn"
+        level: Level = "danger" if leaving.free_bps >= MUCH_FREE_BPS else "warn"
         return Risk("liquidity", level, f"{format_percent(leaving.free_bps)} of liquidity can be withdrawn")
     if leaving.unproven_bps:
         text = f"who can withdraw {format_percent(leaving.unproven_bps)} of liquidity is not known"
@@ -96,7 +96,7 @@ def rate_age(age_s: int | None) -> Risk:
     """The time since its launch; None: not known."""
     if age_s is None or age_s < 0:
         return Risk("age", "unknown", "age not known")
-    return Risk("age", "warn" if age_s < _DAY_S else "ok", f"launched {format_duration(age_s)} ago")
+    return Risk("age", "warn" if age_s < YOUNG_S else "ok", f"launched {format_duration(age_s)} ago")
 
 
 def list_risks(
