@@ -12,6 +12,9 @@ from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
+from roundtrip.domain.verdicts.facts import TOP10_BOUNDS_BPS
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 from roundtrip.domain.verdicts.words import code_text, level_word
 
 
@@ -214,7 +217,14 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(static=static, level_word=level_word, code_text=code_text)
+        self._environment.globals.update(
+            static=static,
+            level_word=level_word,
+            code_text=code_text,
+            insider_bounds=(INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS),
+            top10_bounds=TOP10_BOUNDS_BPS,
+            marked_loss_bps=MARKED_LOSS_BPS,
+        )
 
     def render(self, name: str, **values: Any) -> str:
         """Renders the page or piece of this name."""

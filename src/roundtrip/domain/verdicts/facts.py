@@ -16,7 +16,8 @@ from .words import is_tradable
 
 MAX_FACTS = 5
 """Facts that a page lists: the worst."""
-_HIGH_TOP10_BPS, _SOME_TOP10_BPS = 5000, 3000
+TOP10_BOUNDS_BPS = 3000, 5000
+"""From which share of the supply on the ten biggest wallets are a warning, and a bad one."""
 _NEARLY_ALL_BPS = 9900
 
 Sign = Literal["bad", "mind", "good"]
@@ -104,7 +105,7 @@ def describe_holders(shares: HolderShares | None) -> list[TokenFact]:
         if sign != "good":
             text = f"{format_count(wallets, 'wallet')} of one purse hold {format_percent(bps)}."
             facts.append(TokenFact(sign, text, "holders"))
-    sign = _sign(shares.top10_bps, _SOME_TOP10_BPS, _HIGH_TOP10_BPS)
+    sign = _sign(shares.top10_bps, *TOP10_BOUNDS_BPS)
     if sign != "good" or (shares.is_complete and insiders.sign == "good"):
         text = f"The ten biggest wallets hold {format_percent(shares.top10_bps)}."
         facts.append(TokenFact(sign, text, "holders"))
