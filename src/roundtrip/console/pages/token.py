@@ -59,7 +59,7 @@ from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, Ver
 
 from .docs import write_examples
 from .holder_ties import draw_ties, lay_out_group
-from .token_watch import read_watched
+from .token_acts import read_watched
 
 # Pages pass ``deep`` as a parameter, not in a query string.
 _CHECK = replace(find_operation("check_token", CheckParams, Check), query=())

@@ -1,4 +1,4 @@
-"""The steps of a deep check as a stream, while a person waits for it."""
+"""How a check is made: its steps as a stream, while a person waits for it, and its exact requests."""
 
 import asyncio
 import contextlib
@@ -11,12 +11,15 @@ from starlette.responses import Response, StreamingResponse
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.console.support.live_stream import encode_event
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.services.check.proof import ProofRequestsParams, proof_requests
 from roundtrip.services.check.schema import CheckParams
 
 from .token import find_check, read_check_params
 
+_REQUESTS = page_operation(proof_requests, bad_params="bad_address")
 _EVERY_S = 0.1
 
 
@@ -66,3 +69,11 @@ async def _send_steps(
             if check.done():
                 visit.settle()
             check.cancel()
+
+
+async def show_request(visit: Visit) -> Response:
+    """GET /token/{address}/request: ``wallet`` traded last ``after`` seconds after the block."""
+    address, wallet, after = visit.address, visit.query.get("wallet"), visit.query.get("after", "0")
+    seconds = int(after) if after.isdecimal() and len(after) < 8 else 0
+    found = await visit.ask(_REQUESTS, ProofRequestsParams(address, wallet, seconds)) if wallet else None
+    return visit.show("token_request.html", address=address, wallet=wallet, found=found)

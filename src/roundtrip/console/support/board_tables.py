@@ -68,10 +68,6 @@ def _rank(row: _Checked) -> int | None:
     return None if verdict is None else LEVELS.index(verdict.level)
 
 
-def _ages(row: _Aged) -> Iterable[str]:
-    return (age for age, within_s in _AGES_S.items() if row.age_s < within_s)
-
-
 def _levels(row: _Checked) -> Iterable[str]:
     verdict = row.verdict
     return () if verdict is None else (verdict.level,)
@@ -79,10 +75,6 @@ def _levels(row: _Checked) -> Iterable[str]:
 
 def _at_least(value: float | None, steps: Mapping[str, str]) -> Iterable[str]:
     return () if value is None else (least for least in steps if value >= float(least))
-
-
-def _is_below(value: float | None, most: float) -> bool:
-    return value is not None and value < most
 
 
 def _shares(part: int, whole: int) -> Iterable[str]:
@@ -94,7 +86,10 @@ _TOKEN: SortColumn[_Named] = SortColumn("token", "Token", _symbol, rises=True)
 _VERDICT: SortColumn[_Checked] = SortColumn("verdict", "Verdict", _rank, rises=True)
 _AGE: SortColumn[_Aged] = SortColumn("age", "Age", lambda row: row.age_s, rises=True)
 _BY_AGE: RowFilter[_Aged] = RowFilter(
-    "age", "Age", {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"}, _ages
+    "age",
+    "Age",
+    {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"},
+    lambda row: (age for age, within_s in _AGES_S.items() if row.age_s < within_s),
 )
 _SELLS = {"ok": "Can sell", "warn": "With a warning"}
 
@@ -107,7 +102,11 @@ _BY_INSIDERS: RowFilter[_Held] = RowFilter(
     "insiders",
     "Insiders",
     _INSIDERS_BELOW,
-    lambda row: (most for most in _INSIDERS_BELOW if _is_below(row.insiders_bps, int(most) * 100)),
+    lambda row: (
+        most
+        for most in _INSIDERS_BELOW
+        if row.insiders_bps is not None and row.insiders_bps < int(most) * 100
+    ),
 )
 _LIQUIDITY = {"1": "1 eth or more", "10": "10 eth or more", "100": "100 eth or more"}
 MOVING: BoardTable[MovingRow] = BoardTable(

@@ -123,7 +123,7 @@ class Visit:
         if in_view:
             caller = msgspec.structs.replace(caller, in_view=True)
             if not self.console.dispatch.has_shared(row, raw):
-                await self._count_view(caller)
+                self.view = self.view or await self.console.views.take(caller, self.is_piece())
         reply = await self.console.dispatch.run(
             row, raw, caller, idempotency_keys=idempotency_keys, door="pages"
         )
@@ -131,10 +131,6 @@ class Visit:
         if reply.error is not None:
             raise reply.error
         return reply
-
-    async def _count_view(self, caller: CallerRequest) -> None:
-        if self.view is None:
-            self.view = await self.console.views.take(caller, self.is_piece())
 
     def settle(self) -> None:
         """Uncounts the view at the end of the request, if it was free."""

@@ -180,10 +180,6 @@ def iso(time: datetime) -> str:
     return str(msgspec.to_builtins(time))
 
 
-def _print(value: Any) -> Any:
-    return iso(value) if isinstance(value, datetime) else value
-
-
 _FILTERS = {
     "stranger": stranger,
     "refusal": refusal,
@@ -212,7 +208,7 @@ class Templates:
             loader=PackageLoader("roundtrip.console"),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=_print,
+            finalize=lambda value: iso(value) if isinstance(value, datetime) else value,
             trim_blocks=True,
             lstrip_blocks=True,
         )
