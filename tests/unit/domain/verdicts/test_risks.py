@@ -99,7 +99,7 @@ def test_insiders_are_named_beside_a_verdict_that_does_not_say_no(
 
 def test_what_is_known_beside_a_check_replaces_what_it_does_not_read() -> None:
     evidence = canonical_json.load(Evidence, documents()["plain"])
-    of_check = list_risks(evidence, judge(evidence, POLICY), POLICY)
+    of_check = list_risks(evidence, judge(evidence, POLICY), POLICY, age_s=90_000)
     leaving = LeavingLiquidity(0, 0)
     combined = combine_risks(of_check, 100, leaving, 60)
     assert combined == [rate_insiders(100), rate_liquidity(leaving), *of_check[2:4], rate_age(60)]
