@@ -30,7 +30,7 @@ async def show_first_room(visit: Visit) -> Response:
 
 async def show_room(visit: Visit) -> Response:
     """GET /account/{room}."""
-    room = _ROOMS.get(visit.named)
+    room = _ROOMS.get(visit.subject)
     if room is None:
         raise CallerFault("not_found", f"There is no such page. Your account has: {', '.join(_ROOMS)}.")
     return await _render_room(visit, room)
@@ -38,7 +38,7 @@ async def show_room(visit: Visit) -> Response:
 
 async def submit_form(visit: Visit) -> Response:
     """POST /account/do/{tool}: calls the form's operation, and shows its room again with the result."""
-    account_form = _ACTS.get(visit.named)
+    account_form = _ACTS.get(visit.subject)
     if account_form is None:
         raise CallerFault(
             "not_found", "There is no such form. Open your account's page again and send the form from there."

@@ -263,7 +263,7 @@ async def _render_board(visit: Visit, board: AnyBoard) -> Response:
 
 def find_board(visit: Visit) -> AnyBoard:
     """The board that the path names. Raises CallerFault (not_found)."""
-    board = _BY_TOOL.get(visit.named)
+    board = _BY_TOOL.get(visit.subject)
     if board is None:
         raise CallerFault("not_found", f"There is no such board. The boards are: {', '.join(_BY_TOOL)}.")
     return board

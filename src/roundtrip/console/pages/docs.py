@@ -114,7 +114,7 @@ async def show_doc_page(visit: Visit) -> Response:
 
 async def show_tool(visit: Visit) -> Response:
     """GET /tools/{tool}: one tool, with its schemas and a call."""
-    tool = _TOOLS.get(visit.named)
+    tool = _TOOLS.get(visit.subject)
     if tool is None:
         raise CallerFault("not_found", "There is no such tool. GET /tools lists them.")
     return visit.show(

@@ -114,7 +114,6 @@ async def _show_checked(visit: Visit) -> Response:
     check, sized_card, raw = await _ask_check(visit, row, params)
     address = check.address
     card: CheckCard | None
-    history: CheckHistory | None
     holders: HoldersPage | None
     stored: StoredRisk
     card, look_alike, history, holders, watched, stored = await at_once(
@@ -127,18 +126,17 @@ async def _show_checked(visit: Visit) -> Response:
     )
     size = {} if is_usual else {"amount": amount}
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
+    query = f"?{query}" if query else ""
     ctx = visit.console.dispatch.ctx
-    check_url = f"{ctx.public_url}/v1/check/{address}" + (f"?{query}" if query else "")
-    call = {"name": "check_token", "arguments": {"address": address}}
     liquidity = _find_shared(visit, _LIQUIDITY, address)
     says_liquidity = params.asks_deep() and is_usual
-    verdict, held = check.verdict, None if holders is None else holders.held
+    verdict = check.verdict
     facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
         word=level_word(verdict.level, verdict.code),
         colour=verdict.level,
-        risks=list_risks(check, card, held, stored),
+        risks=list_risks(check, card, holders.held if holders else None, stored),
         is_tradable=is_tradable(verdict.code),
         has_pool=has_pool(verdict.code),
         facts=select_facts(facts, verdict.level, verdict.code),
@@ -150,7 +148,7 @@ async def _show_checked(visit: Visit) -> Response:
         smaller=find_smaller(card, amount),
         knows_liquidity=says_liquidity or liquidity is not None or stored.leaving is not None,
         loss_colour=rate_loss,
-        query=f"?{query}" if query else "",
+        query=query,
         shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
         strip=draw_history(history),
         holders=None if holders is None else _holder_values(holders),
@@ -159,10 +157,15 @@ async def _show_checked(visit: Visit) -> Response:
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
         raw=raw,
-        examples=write_examples(check_url),
-        mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
+        examples=write_examples(f"{ctx.public_url}/v1/check/{address}{query}"),
+        mcp=_write_tool_call(address),
         head=ctx.heads.last_number(),
     )
+
+
+def _write_tool_call(address: str) -> str:
+    call = {"name": "check_token", "arguments": {"address": address}}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
 
 
 async def _ask_check(

@@ -237,6 +237,6 @@ def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> P
 
 async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
-    page = await visit.ask(_TRANSACTION, ExplainParams(visit.named))
+    page = await visit.ask(_TRANSACTION, ExplainParams(visit.subject))
     kind = _KINDS.get(page.told.status, "Transaction")
     return visit.show("transaction.html", page=page, answer=page.told, kind=kind)

@@ -95,10 +95,10 @@ class Visit:
     @property
     def address(self) -> str:
         """The token or wallet that the page's path names."""
-        return self.named
+        return self.subject
 
     @property
-    def named(self) -> str:
+    def subject(self) -> str:
         """What the page's path names: an address, a hash, a board, a room or a tool."""
         return next(iter(self.path.values()))
 
