@@ -3,11 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.responses import Response
 
-from roundtrip import verify
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
@@ -19,6 +21,11 @@ from roundtrip.services.trade.simulate import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
 from .token import read_holders, read_risk
+
+if TYPE_CHECKING:
+    import roundtrip_verify as verify
+else:
+    verify = import_module("roundtrip_verify") if find_spec("roundtrip_verify") else None
 
 _BUY = find_operation("prepare_buy", PrepareBuyParams, PreparedTrade)
 _SELL = find_operation("prepare_sell", PrepareSellParams, PreparedTrade)
@@ -65,7 +72,7 @@ class TradeForm:
             return params | {"percent": _read_number(self.percent, "The share to sell")}
         return params | {"amount": self.amount}
 
-    def order(self) -> verify.Request:
+    def order(self) -> "verify.Request":
         """What the prepared steps are compared with."""
         amount = None if self.side == "sell" and self.percent else self.amount
         return verify.Request(self.wallet, self.token, self.side, amount, slippage_bps=self.slippage_bps())
@@ -119,8 +126,10 @@ def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = Non
     return visit.show("trade.html", status, form=form, trade=None, fault=fault)
 
 
-def _verify(visit: Visit, trade: bytes, form: TradeForm) -> verify.Report:
-    """What the verifier proves of the answer that the page shows, byte by byte."""
+def _verify(visit: Visit, trade: bytes, form: TradeForm) -> "verify.Report | None":
+    """What the verifier proves of the answer that the page shows, byte by byte; None: it is not installed."""
+    if verify is None:
+        return None
     ctx = visit.console.dispatch.ctx
     contracts = ctx.contracts
     network = verify.Network(

@@ -34,7 +34,7 @@ class Risk:
 
 
 def rate_insiders(bps: int | None) -> Risk:
-    """What the deployer, launch buyers and the wallets that the deployer funded hold, of the supply."""
+    """What the deployer, snipers, bundles and the wallets that the deployer funded hold, of the supply."""
     if bps is None:
         return Risk("insiders", "unknown", "insiders not read")
     level: Level = "danger" if bps >= INSIDERS_HIGH_BPS else "warn" if bps >= INSIDERS_MINDED_BPS else "ok"
@@ -147,18 +147,20 @@ _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
 
 def warn_of_holding(
-    sells: Literal["yes", "refused", "unknown"],
+    sells: Literal["yes", "part", "refused", "unknown"],
     newest: tuple[Level, str] | None,
     fees_bps: tuple[int | None, int | None],
     deployer_sold_bps: int,
     liquidity_left_bps: int,
 ) -> list[tuple[Level, str]]:
     """What went bad of a token that a wallet holds, the worst first: level and sentence. ``sells``: whether
-    all of it can be sold now. ``newest``: level and code of the newest check; None: there is none.
+    all of it can be sold now, at once. ``newest``: level and code of the newest check; None: there is none.
     ``fees_bps``: at the buy and now; None: not known. The last two: since the buy."""
     warnings: list[tuple[Level, str]] = []
     if sells == "refused":
         warnings.append(("danger", "You cannot sell it now."))
+    elif sells == "part":
+        warnings.append(("warn", "You can sell only a part of it at once."))
     elif sells == "unknown":
         warnings.append(("unknown", "We could not find out whether you can sell it. This is not a pass."))
     if newest is not None and newest[0] != "ok":

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import PastVerdict
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
 
@@ -14,7 +14,8 @@ class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
     re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
     ``holders``: real holders whose simulated sale gave a result. ``loss_bps``: of the round trip; None: not
-    measured."""
+    measured. ``ends_at``: from when on the verdict no longer counts, since its snipe tax has ended; None: no
+    end is known."""
 
     checked_at: datetime
     block_number: int
@@ -26,16 +27,7 @@ class KeptEvidence(NamedTuple):
     deep: bool = False
     holders: int = 0
     loss_bps: int | None = None
-
-
-class _PastVerdictRow(NamedTuple):
-    checked_at: datetime
-    block_number: int
-    policy_version: str
-    verdict_code: str
-    verdict_level: str
-    deep: bool
-    loss_bps: int | None
+    ends_at: datetime | None = None
 
 
 async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
@@ -44,8 +36,8 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         connection,
         int,
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep, holders, loss_bps)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+        " verdict_level, document, asked, deep, holders, loss_bps, ends_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -57,20 +49,21 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         evidence.deep,
         evidence.holders,
         evidence.loss_bps,
+        evidence.ends_at,
     )
 
 
 async def past_verdicts(connection: Connection, token: Address, limit: int) -> list[PastVerdict]:
     """What the token's newest ``limit`` checks found, the newest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PastVerdictRow,
-        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, deep, loss_bps"
+        PastVerdict,
+        "SELECT checked_at, block_number AS block, policy_version, verdict_code AS code,"
+        " verdict_level AS level, deep AS is_deep, loss_bps"
         " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
         as_bytes(token),
         limit,
     )
-    return [PastVerdict(*row) for row in rows]
 
 
 async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
@@ -79,7 +72,7 @@ async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
         connection,
         KeptEvidence,
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document, asked, deep,"
-        " holders, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
+        " holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
         as_bytes(token),
     )
 
@@ -90,7 +83,7 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1"
+        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
@@ -105,7 +98,7 @@ async def latest_of_holders(connection: Connection, token: Address, since: datet
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1 AND deep"
+        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 AND deep"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
         as_bytes(token),
@@ -119,7 +112,7 @@ async def checked_since(
     """Those of the tokens that a user checked at ``since`` or later."""
     checked = await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
         " ORDER BY id DESC LIMIT 1)"
@@ -127,7 +120,7 @@ async def checked_since(
         [as_bytes(token) for token in tokens],
         since,
     )
-    return frozenset(as_address(token) for token in checked)
+    return frozenset(checked)
 
 
 class KeptProof(NamedTuple):

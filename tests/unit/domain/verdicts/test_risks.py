@@ -122,6 +122,7 @@ def test_what_went_bad_of_a_holding_is_listed_the_worst_first() -> None:
     ]
     assert warn_of_holding("yes", ("ok", "ok"), (100, 200), 0, 0) == []
     assert warn_of_holding("yes", None, (None, 9000), 0, 0) == []
+    assert [level for level, _ in warn_of_holding("part", None, (None, None), 0, 0)] == ["warn"]
     assert [level for level, _ in warn_of_holding("refused", None, (None, None), 2000, 1)] == [
         "danger",
         "danger",
