@@ -11,11 +11,11 @@ _ABOUT = f"""# A tour of every tool
 See each tool once, called over the Model Context Protocol on the local chain that `make run` starts.
 `roundtrip tour` writes this page, so do not edit it by hand; a test runs the tour again.
 
-The calls and answers are real. Answers are shortened: lists after two rows and long texts end with `…`. A
-tool's sentences are above its answer instead of in it. A word in `<>` replaces what differs from run to run.
-Each real answer also begins with a note that strangers wrote the names and symbols; it is left out here. The
-service is at `{BASE_URL}`, and `$KEY` is a key of the local chain's eighth account
-([how to make one](keys.md)). The [glossary](glossary.md) explains the words.
+The calls and answers are real, and shortened: `…` stands for more rows, lines or text. A tool's sentences are
+above its answer instead of in it. A word in `<>` replaces what differs from run to run. Each real answer also
+begins with a note that strangers wrote the names and symbols. The service is at `{BASE_URL}`, and
+`$KEY` is a key of the local chain's eighth account ([how to make one](keys.md)). The [glossary](glossary.md)
+explains the words.
 """
 
 
@@ -39,7 +39,7 @@ def section(walked: WalkedStep, placeholders: Placeholders) -> str:
             curl_command(walked, placeholders),
             "```",
             "",
-            *(["```text", text, "```", ""] if text else []),
+            *(["```text", shorten_lines(text), "```", ""] if text else []),
             "```json",
             format_json(answer),
             "```",

@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA = 2, 160, 10
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES = 1, 120, 10, 4
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -93,7 +93,7 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
 
 
 def shorten(value: Any, text_above: str = "") -> Any:
-    """Lists are cut after two rows, texts after 160 characters, calldata after its selector. A ``text`` field
+    """Lists are cut after the first row, texts after 120 characters, calldata after its selector. A ``text`` field
     equal to ``text_above`` is left out."""
     if isinstance(value, dict):
         return {
@@ -109,6 +109,12 @@ def shorten(value: Any, text_above: str = "") -> Any:
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         return value[:_MOST_CHARACTERS] + CUT
     return value
+
+
+def shorten_lines(text: str) -> str:
+    """The first four lines of a text."""
+    lines = text.splitlines()
+    return text if len(lines) <= _MOST_LINES else "\n".join([*lines[:_MOST_LINES], CUT])
 
 
 def format_json(value: Any, indent: str = "") -> str:
