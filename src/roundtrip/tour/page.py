@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from .redact import Placeholders, format_json, mask, mask_fields, mask_text, one_line_json, shorten
+from .redact import (
+    Placeholders,
+    format_json,
+    mask,
+    mask_fields,
+    mask_text,
+    one_line_json,
+    shorten,
+    shorten_lines,
+)
 from .walk import WalkedStep, request
 
 BASE_URL = "http://127.0.0.1:8463"

@@ -93,8 +93,8 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
 
 
 def shorten(value: Any, text_above: str = "") -> Any:
-    """Lists are cut after the first row, texts after 120 characters, calldata after its selector. A ``text`` field
-    equal to ``text_above`` is left out."""
+    """Lists are cut after the first row, texts after 120 characters, calldata after its selector. A ``text``
+    field equal to ``text_above`` is left out."""
     if isinstance(value, dict):
         return {
             name: item[:_MOST_DATA] + CUT
