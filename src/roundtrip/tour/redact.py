@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES = 1, 120, 10, 4
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 120, 10, 4, 3
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -92,19 +92,21 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
         return False
 
 
-def shorten(value: Any, text_above: str = "") -> Any:
-    """Lists are cut after the first row, texts after 120 characters, calldata after its selector. A ``text``
-    field equal to ``text_above`` is left out."""
+def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
+    """Lists are cut after the first row, texts after 120 characters, calldata after its selector, objects
+    below the third level. A ``text`` field equal to ``text_above`` is left out."""
+    if isinstance(value, dict) and value and depth == _MOST_DEPTH:
+        return CUT
     if isinstance(value, dict):
         return {
             name: item[:_MOST_DATA] + CUT
             if name == "data" and isinstance(item, str)
-            else shorten(item, text_above)
+            else shorten(item, text_above, depth + 1)
             for name, item in value.items()
             if name != "text" or item != text_above
         }
     if isinstance(value, list):
-        rows = [shorten(item, text_above) for item in value[:_MOST_ROWS]]
+        rows = [shorten(item, text_above, depth) for item in value[:_MOST_ROWS]]
         return [*rows, CUT] if len(value) > _MOST_ROWS else rows
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         return value[:_MOST_CHARACTERS] + CUT

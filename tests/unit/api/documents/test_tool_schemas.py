@@ -156,7 +156,7 @@ def test_the_manual_describes_every_parameter_and_field(row: AnyOperation) -> No
     manual = api_markdown()
     section = manual.partition(f"## {row.title}\n")[2].partition("\n## ")[0]
     for name in row.params.__struct_encode_fields__:
-        assert f"- `{name}` " in section
+        assert re.search(rf"(?m)^- `{name}`[ :,]", section), name
     titles = ["Answer over HTTP", "Answer of the tool"] if row.path_answer and row.is_one_answer() else [""]
     for title, schema in zip(titles, (path_schema(row), answer_schema(row)), strict=False):
         (link,) = re.findall(
@@ -164,7 +164,7 @@ def test_the_manual_describes_every_parameter_and_field(row: AnyOperation) -> No
         )
         text = section if not link else manual.partition(f"\n### {schema['title']}\n")[2].partition("\n#")[0]
         for name in schema["properties"]:
-            assert re.search(rf"(?m)^- `{name}` |^- and .*`{name}`", text), name
+            assert re.search(rf"(?m)^- `{name}`[ :]|^- and .*`{name}`", text), name
 
 
 def test_an_object_of_the_manual_is_described_once_and_linked() -> None:
