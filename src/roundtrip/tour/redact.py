@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 120, 10, 4, 3
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 100, 10, 4, 2
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -93,8 +93,8 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
 
 
 def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
-    """Lists are cut after the first row, texts after 120 characters, calldata after its selector, objects
-    below the third level. A ``text`` field equal to ``text_above`` is left out."""
+    """Lists are cut after the first row, texts after 100 characters, calldata after its selector, objects
+    below the second level. A ``text`` field equal to ``text_above`` is left out."""
     if isinstance(value, dict) and value and depth == _MOST_DEPTH:
         return CUT
     if isinstance(value, dict):

@@ -63,11 +63,16 @@ def test_a_text_says_words_for_it_too() -> None:
 
 
 def test_lists_texts_and_calldata_are_cut() -> None:
-    given = {"text": "said", "rows": [1, 2, 3], "one": [1], "long": "x" * 121, "data": "0x" + "1" * 200}
+    given = {"text": "said", "rows": [1, 2, 3], "one": [1], "long": "x" * 101, "data": "0x" + "1" * 200}
     assert shorten(given, "said") == {
-        "rows": [1, CUT], "one": [1], "long": "x" * 120 + CUT, "data": "0x" + "1" * 8 + CUT,
+        "rows": [1, CUT], "one": [1], "long": "x" * 100 + CUT, "data": "0x" + "1" * 8 + CUT,
     }  # fmt: skip
     assert shorten({"rows": [{"text": "other"}]}, "said") == {"rows": [{"text": "other"}]}
+
+
+def test_objects_below_the_second_level_are_cut() -> None:
+    given = {"rows": [{"best": {"token": 1}, "none": {}}], "of": {"a": {"b": 1}}}
+    assert shorten(given) == {"rows": [{"best": CUT, "none": {}}], "of": {"a": CUT}}
 
 
 def test_a_long_text_keeps_four_lines() -> None:
