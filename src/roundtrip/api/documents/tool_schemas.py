@@ -225,11 +225,17 @@ class _Reference:
         kept = [line for line in lines if line not in self.common]
         return [*kept, *([f"- and {once}"] if once else []), ""]
 
-    def format_answer(self, title: str, name: str) -> list[str]:
-        """An answer and the objects in it that no other answer has."""
+    def format_answer(self, title: str, name: str, above: str = "") -> list[str]:
+        """An answer and the objects in it that no other answer has. Of ``above``, whose fields it has all, only
+        the name stands."""
         if name in self.shared:
             return [f"{title}: {_format_name(name, self.shared)}", ""]
-        lines = [f"{title}:", "", *self.format_object(name)]
+        fields = self.format_object(name)
+        if above:
+            title = f"{title}, besides the fields of {_format_name(above, self.shared)}"
+            known = {*self.format_object(above)}
+            fields = [line for line in fields if line not in known or not line]
+        lines = [f"{title}:", "", *fields]
         for inner in _reach(name, self.objects):
             if inner != name and inner not in self.shared:
                 lines += [f"`{inner}`:", "", *self.format_object(inner)]
@@ -314,13 +320,16 @@ def _format_name(name: str, shared: Collection[str]) -> str:
 def _format_facts(operation: AnyOperation) -> list[str]:
     """How it is called, and how it fails."""
     codes = [code for code in operation.codes() if code not in _USUAL_CODES]
+    doors = [
+        operation.path and f"`{operation.method} {operation.path}`",
+        operation.on_mcp and f"tool `{operation.name}`",
+        operation.key and "with a key",
+        operation.takes_min_block and f"takes `{min_block.NAME}`",
+        operation.once and "takes `Idempotency-Key`",
+    ]
     facts = [
-        operation.path and f"HTTP: `{operation.method} {operation.path}`",
-        operation.on_mcp and f"Tool: `{operation.name}`",
-        operation.key and "Needs a key",
+        ", ".join(door for door in doors if door),
         operation.needs_one_of and f"Needs one of: {', '.join(operation.needs_one_of)}",
-        operation.once and "Takes `Idempotency-Key`",
-        operation.takes_min_block and f"Takes `{min_block.NAME}`",
         codes and f"Errors: {_format_codes(codes)}",
     ]
     return [f"- {fact}" for fact in facts if fact]
@@ -347,8 +356,10 @@ def api_markdown() -> str:
     for operation in OPERATIONS:
         lines += [f"## {operation.title}", "", operation.description, "", *_format_facts(operation), ""]
         lines += _format_params(operation)
+        above = ""
         for title, kind in _titled_answers(operation):
-            lines += reference.format_answer(title, _published_name(kind))
+            lines += reference.format_answer(title, _published_name(kind), above)
+            above = _published_name(kind)
     lines += [f"## {_OBJECTS}", ""]
     for name in sorted(reference.shared):
         lines += [f"### {name}", "", *reference.format_object(name)]

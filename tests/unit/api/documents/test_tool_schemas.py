@@ -147,7 +147,7 @@ def test_the_manual_has_every_operation(row: AnyOperation) -> None:
     assert manual.count(f"## {row.title}\n") == 1
     assert row.description in manual
     assert (f"`{row.method} {row.path}`" in manual) is (row.path is not None)
-    assert (f"- Tool: `{row.name}`" in manual) is row.on_mcp
+    assert (f"tool `{row.name}`" in manual) is row.on_mcp
 
 
 @ROWS
@@ -160,7 +160,7 @@ def test_the_manual_describes_every_parameter_and_field(row: AnyOperation) -> No
     titles = ["Answer over HTTP", "Answer of the tool"] if row.path_answer and row.is_one_answer() else [""]
     for title, schema in zip(titles, (path_schema(row), answer_schema(row)), strict=False):
         (link,) = re.findall(
-            rf"(?m)^{title or '(?:Answer|Data of each event|Each line of the answer)'}:(.*)$", section
+            rf"(?m)^{title or '(?:Answer|Data of each event|Each line of the answer)'}[^:]*:(.*)$", section
         )
         text = section if not link else manual.partition(f"\n### {schema['title']}\n")[2].partition("\n#")[0]
         for name in schema["properties"]:
