@@ -12,6 +12,7 @@ from roundtrip.devnet.world import Built
 
 WIDTH = 116
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 100, 10, 4, 2
+_MOST_OF_LINE = 300
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -114,9 +115,9 @@ def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
 
 
 def shorten_lines(text: str) -> str:
-    """The first four lines of a text."""
-    lines = text.splitlines()
-    return text if len(lines) <= _MOST_LINES else "\n".join([*lines[:_MOST_LINES], CUT])
+    """The first four lines of a text, each of 300 characters at most."""
+    lines = [line if len(line) <= _MOST_OF_LINE else line[:_MOST_OF_LINE] + CUT for line in text.splitlines()]
+    return "\n".join(lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], CUT])
 
 
 def format_json(value: Any, indent: str = "") -> str:

@@ -70,6 +70,10 @@ def test_lists_texts_and_calldata_are_cut() -> None:
     assert shorten({"rows": [{"text": "other"}]}, "said") == {"rows": [{"text": "other"}]}
 
 
+def test_a_long_line_is_cut() -> None:
+    assert shorten_lines("x" * 301) == "x" * 300 + CUT
+
+
 def test_objects_below_the_second_level_are_cut() -> None:
     given = {"rows": [{"best": {"token": 1}, "none": {}}], "of": {"a": {"b": 1}}}
     assert shorten(given) == {"rows": [{"best": CUT, "none": {}}], "of": {"a": CUT}}
