@@ -259,7 +259,7 @@ class Launching:
             self._add(self.first_buys, buys, tx)
 
     def _end_with(self, window: Window, existing_raw: int) -> None:
-        """Ends the search with the first large buy, which is the launch unless somebody bought before."""
+        """Ends the search with the first large buy. It is the launch unless an unrelated wallet bought before."""
         if self.window is None or all(early.number >= window.number for early in self.quiet.values()):
             self._finalize(window)
             return
@@ -268,7 +268,7 @@ class Launching:
         self._check_crowd(window, existing_raw)
 
     def _check_crowd(self, large: Window, existing_raw: int) -> None:
-        """Makes the first large buy the launch if it is a crowd's."""
+        """Makes the first large buy the launch if wallets besides its largest ones bought enough."""
         outside = (buy[0] for wallet, buy in large.buys.items() if wallet not in self.insiders)
         beyond_raw = large.bought_raw - sum(heapq.nlargest(LARGEST_BUYERS, outside))
         if 0 < existing_raw <= beyond_raw * OPEN_PART:
