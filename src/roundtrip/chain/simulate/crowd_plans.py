@@ -225,8 +225,8 @@ def _moments(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
 
 
 def late_s(member: Member, policy: Policy) -> int:
-    """How many seconds after its planned time a wallet of the crowd sells: its wait begins at the crowd's last
-    buy, not at its own."""
+    """How many seconds after its planned time a wallet of the crowd sells: its wait begins at the crowd's
+    last buy, not at its own."""
     bought_in = member.number // block_size(policy) + (2 if member.wallet.again_wei else 1)
     return BUY_GAP_S * (policy.crowd_buy_blocks + 1 - bought_in)
 

@@ -259,7 +259,7 @@ class Launching:
             self._add(self.first_buys, buys, tx)
 
     def _end_with(self, window: Window, existing_raw: int) -> None:
-        """Ends the search with the first large buy. It is the launch unless an unrelated wallet bought before."""
+        """Ends the search with the first large buy, the launch unless an outsider bought before."""
         if self.window is None or all(early.number >= window.number for early in self.quiet.values()):
             self._finalize(window)
             return

@@ -61,8 +61,8 @@ async def do_nothing(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How the owners of a kind's jobs take turns. ``sort`` puts due jobs into the lanes and returns whether there are
-    more."""
+    """How the owners of a kind's jobs take turns. ``sort`` puts due jobs into the lanes and returns whether
+    there are more."""
 
     lanes: tuple[Lane, ...]
     sort: Callable[[Connection, datetime], Awaitable[bool]]
