@@ -178,7 +178,7 @@ def _titled_answers(operation: AnyOperation) -> list[tuple[str, type[msgspec.Str
 
 
 def _format_codes(codes: Iterable[str]) -> str:
-    return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in codes)
+    return ", ".join(f"`{code}`" for code in codes)
 
 
 _USUAL_CODES = ("bad_input", "bad_key", "rate_limited", "daily_limit", "internal", "busy")
