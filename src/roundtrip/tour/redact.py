@@ -11,8 +11,8 @@ import msgspec
 from roundtrip.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 100, 10, 4, 2
-_MOST_OF_LINE = 300
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 80, 10, 3, 2
+_MOST_OF_LINE = 220
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -94,7 +94,7 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
 
 
 def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
-    """Lists are cut after the first row, texts after 100 characters, calldata after its selector, objects
+    """Lists are cut after the first row, texts after 80 characters, calldata after its selector, objects
     below the second level. A ``text`` field equal to ``text_above`` is left out."""
     if isinstance(value, dict) and value and depth == _MOST_DEPTH:
         return CUT
@@ -115,7 +115,7 @@ def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
 
 
 def shorten_lines(text: str) -> str:
-    """The first four lines of a text, each of 300 characters at most."""
+    """The first three lines of a text, each of 220 characters at most."""
     lines = [line if len(line) <= _MOST_OF_LINE else line[:_MOST_OF_LINE] + CUT for line in text.splitlines()]
     return "\n".join(lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], CUT])
 
