@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TESTS := PYTHONPATH=src:tests:. $(BIN)/python
+TESTS := PYTHONPATH=src:verify/src:development/src:tests:. $(BIN)/python
 PYTEST := $(BIN)/python -m pytest -q
 # Two workers; they take tests from each other.
 BY_TWO := -n 2 --dist worksteal
@@ -86,7 +86,7 @@ endif
 # What is written from the code, by NAME.
 # evidence     tests/evidence, from the local chain; rejudge: only its verdicts, after a change of the policy
 # screenshots  every page, light and dark, into var/screenshots; pictures: the README's
-# wheel        what pipx installs, into dist/; sbom: docs/licences.md, and a CycloneDX bill into dist/
+# wheel        what pipx installs, three packages, into dist/; sbom: docs/licences.md, and a CycloneDX bill into dist/
 # clients      the generated part of clients/, from docs/openapi.json
 # lock         requirements.lock and the clients' generator.lock, from their .in (needs uv)
 # deploy       reads deploy/ with hadolint and others
@@ -94,7 +94,6 @@ evidence = -m evidence.corpus --make
 rejudge = -m evidence.corpus
 screenshots = -m e2e.screenshots
 pictures = -m e2e.pictures
-wheel = -m hatchling build -t wheel
 sbom = -m deploy.bill
 clients = -m clients.generate
 deploy = -m deploy.lint deploy/.lint/bin
@@ -105,16 +104,18 @@ ifeq ($(NAME),lock)
 	  --no-annotate --no-header --upgrade requirements.in -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --no-header --upgrade clients/python/generator.in -o clients/python/generator.lock
+else ifeq ($(NAME),wheel)
+	@set -e; for package in . verify development; do (cd $$package && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist); done
 else
 	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, screenshots, pictures, wheel, sbom, clients, lock or deploy))
 endif
 
-$(VENV)/.installed: requirements.lock pyproject.toml
+$(VENV)/.installed: requirements.lock pyproject.toml verify/pyproject.toml development/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("roundtrip needs Python 3.11, 3.12 or 3.13, and this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
 	@echo "installing Python packages into $(VENV) (about half a minute, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable verify --editable development
 	@touch $@
 
 node_modules/.installed: package-lock.json

@@ -1,4 +1,4 @@
-"""What a wheel carries beside the package: contracts, npm's lock file, what pages load and show, fonts."""
+"""What a wheel carries beside the package: what pages load and show, fonts."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ class Carried(BuildHookInterface[Any]):
         if version != "standard":
             return
         root, into = Path(self.root), "roundtrip/carried"
-        carried = [root / "contracts", root / "package.json", root / "package-lock.json", root / ".npmrc"]
+        carried: list[Path] = []
         libraries = root / "node_modules"
         if not libraries.is_dir():
             raise FileNotFoundError("node_modules is missing: make write NAME=wheel has npm install it first")

@@ -34,11 +34,11 @@ import uvloop
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import free_port
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import free_port
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.receiver import Receiver, answer, receiver
 
 from .busy_chain import PROJECT, ways

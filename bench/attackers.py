@@ -35,10 +35,10 @@ import uvloop
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import free_port
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import free_port
 
 from .figures import Table
 from .indexers import sync_environment, until

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from roundtrip.devnet import world
-from roundtrip.devnet.actors import ActorMarket, TradedToken
-from roundtrip.devnet.deploy import MAX, ZERO, ContractDeployer, calldata
-from roundtrip.devnet.launchpad import (
+from roundtrip.venues.abi import keccak, word
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.actors import ActorMarket, TradedToken
+from roundtrip_development.devnet.deploy import MAX, ZERO, ContractDeployer, calldata
+from roundtrip_development.devnet.launchpad import (
     LAUNCH,
     LAUNCH_FEE_WEI,
     CurveToken,
@@ -31,10 +32,9 @@ from roundtrip.devnet.launchpad import (
     pool_key,
     v4_swap,
 )
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING
-from roundtrip.venues.abi import keccak, word
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import POOL_FEE, POOL_SPACING
 
 PROJECT = Path(__file__).resolve().parents[1]
 SEED = 4663

@@ -36,16 +36,16 @@ from roundtrip.app.http_server import build_application, build_http_server, list
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from .figures import SIDE_BY_SIDE, Table, beside, keep
 from .serving import serving

@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from roundtrip.devnet import world
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, await_receipt, calldata, put_token
-from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, await_receipt, calldata, put_token
+from roundtrip_development.devnet.node import NodeOptions, RunningNode
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-holders"

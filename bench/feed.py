@@ -18,7 +18,7 @@ import aiohttp
 
 from roundtrip.chain.blocks.head_feed import Feed
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
 
 PROJECT = Path(__file__).resolve().parents[1]
 FEEDS = {"websocket": None, "polling 50 ms": 50, "polling 200 ms": 200}

@@ -10,10 +10,6 @@ from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.actors import ActorMarket
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
@@ -27,6 +23,10 @@ from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.accounts import accounts
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import Slot, StoredPosition
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.actors import ActorMarket
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.indexing import at, follow
 
 from .timing import Times, tell, timed

@@ -33,9 +33,6 @@ from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.node import RunningNode
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import Holders, HoldersParams
@@ -43,6 +40,9 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import RunningNode
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started

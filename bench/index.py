@@ -23,10 +23,10 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions, RunningNode
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from . import busy_chain, figures
 from .indexers import PROJECT, TABLES, Place, Run, plain, ponder, sync

@@ -18,13 +18,13 @@ import asyncpg
 import msgspec
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet import world
-from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import free_port
 
 from . import busy_chain
 from .watched import Watched, cpu_s, started

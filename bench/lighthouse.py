@@ -23,7 +23,7 @@ from typing import Any
 
 from e2e.browser import chromium, is_there
 from e2e.ground import Ground, standing
-from roundtrip.devnet import world
+from roundtrip_development.devnet import world
 from support.fixtures import PROJECT
 
 RUNS = 3

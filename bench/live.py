@@ -24,11 +24,11 @@ import aiohttp
 import asyncpg
 import uvloop
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions, RunningNode
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from .busy_chain import PROJECT, SEED, Crowd, ways
 from .indexers import sync_environment, until

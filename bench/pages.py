@@ -40,12 +40,12 @@ from roundtrip.config.settings import Settings
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT, context_for
 from support.indexing import at, follow
 from support.keys import Person

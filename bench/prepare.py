@@ -30,9 +30,6 @@ from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.trade.prepare import (
     PrepareBuyParams,
@@ -43,6 +40,9 @@ from roundtrip.services.trade.prepare import (
 )
 from roundtrip.services.trade.simulate import CallParams, SimulateParams, simulate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 VENUES = {"v3": "plain", "v4": "v4_eth", "curve": "curve", "graduated": "graduated"}
 """The sample token of each venue."""

@@ -27,11 +27,11 @@ from pathlib import Path
 import asyncpg
 from bench.watched import cpu_s
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.store.server import valkey
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions, free_port
 
 PROJECT = Path(__file__).resolve().parents[1]
 LOAD = Path(__file__).with_name("load.py")

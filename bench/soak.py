@@ -41,9 +41,9 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import free_port
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import free_port
 from support.flatness import Allowance, Course, course
 
 from .soak_mix import Plan

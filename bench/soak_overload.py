@@ -28,7 +28,7 @@ from pathlib import Path
 import aiohttp
 import uvloop
 
-from roundtrip.devnet import world
+from roundtrip_development.devnet import world
 
 from .attackers import CROWD, KEY_PER_MINUTE, Attacker, Door, attack
 from .attackers import Phase as AttackPhase

@@ -23,8 +23,8 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.span_stream import spans
 from roundtrip.chain.blocks.spans import check_answers, read_span
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode, quantity
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))

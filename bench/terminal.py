@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from bench.check import PROJECT
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
 
 
 class StartTimes(NamedTuple):

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import ETH_PRICE_USDG
-from roundtrip.devnet.hook_tokens import HOOKED
-from roundtrip.devnet.launch_samples import LAUNCHES, SHARE_PRICE_USDG, LaunchStory
-from roundtrip.devnet.launchpad_v1 import FIRST, POOL_FEE_PIPS
-from roundtrip.devnet.stories import STORIES, PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.abi import word
 from roundtrip.venues.base import Contracts, quote_name
+from roundtrip_development.devnet.deploy import ETH_PRICE_USDG
+from roundtrip_development.devnet.hook_tokens import HOOKED
+from roundtrip_development.devnet.launch_samples import LAUNCHES, SHARE_PRICE_USDG, LaunchStory
+from roundtrip_development.devnet.launchpad_v1 import FIRST, POOL_FEE_PIPS
+from roundtrip_development.devnet.stories import STORIES, PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
 
 PROBE_WEI = 10**17

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

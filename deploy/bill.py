@@ -20,7 +20,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from roundtrip.devnet.artifacts import PACKAGES
+from roundtrip_development.devnet.artifacts import PACKAGES
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "licences.md"
@@ -92,7 +92,7 @@ ARTIFACT_LICENCES = MappingProxyType(
         "viem": "MIT",
     }
 )
-"""The licences of the packages that devnet/artifacts.py fetches, by their metadata."""
+"""The licences of the packages that ``devnet/artifacts.py`` fetches, by their metadata."""
 
 
 def locked() -> dict[str, tuple[str, str]]:
@@ -103,10 +103,13 @@ def locked() -> dict[str, tuple[str, str]]:
 
 
 def asked() -> list[str]:
-    """The requirements of pyproject, those of its extras included."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"].values()
-    return [*project["dependencies"], *(one for extra in extras for one in extra)]
+    """The requirements of the product, those of its extra included, and of the verifier."""
+    product, verifier = (
+        tomllib.loads((PROJECT / folder / "pyproject.toml").read_text())["project"]
+        for folder in (".", "verify")
+    )
+    server = product["optional-dependencies"]["server"]
+    return [*product["dependencies"], *server, *verifier["dependencies"]]
 
 
 def running() -> set[str]:

@@ -7,13 +7,13 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
 from support.holding import Stage

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.live_service import Live, live_service
 
 

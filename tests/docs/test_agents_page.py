@@ -19,10 +19,10 @@ from mcp.client.client import Client
 
 from roundtrip.api.documents.prompts import PROMPTS
 from roundtrip.api.operations.catalog import tools
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.services.runtime.context import Context
-from roundtrip.verify import Network, Request, parse, verify
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
+from roundtrip_verify import Network, Request, parse, verify
 from support.documents import blocks, run, text_of
 from support.serving import service
 

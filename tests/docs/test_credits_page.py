@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import blocks, run, text_of
 from support.serving import service
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.stories import STORIES
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import blocks, differs, run, text_of
 from support.serving import service
 

@@ -13,7 +13,14 @@ from unit.test_floors import MAY_IMPORT
 
 PAGE = "docs/architecture.md"
 PACKAGE = PROJECT / "src" / "roundtrip"
-FLOORS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
+DEVELOPMENT = PROJECT / "development" / "src" / "roundtrip_development"
+FLOORS = {
+    path.name: package
+    for package in (PACKAGE, DEVELOPMENT)
+    for path in package.iterdir()
+    if (path / "__init__.py").exists()
+}
+"""Every folder with the package that it is in."""
 MODULE = re.compile(
     rf"(?P<module>(?:{'|'.join(FLOORS)})/[\w/]+?)(?:\.py|\.(?P<name>[A-Za-z]\w*(?:\.\w+)?)(?:\(.*\))?)?"
 )
@@ -43,8 +50,9 @@ NAMED = [span for page in PAGES for span in spans(page) if MODULE.fullmatch(span
 def test_a_module_that_a_page_names_is_there(span: Part) -> None:
     found = MODULE.fullmatch(span.text)
     assert found is not None
-    path = PACKAGE / f"{found['module']}.py"
-    assert path.exists() or (PACKAGE / found["module"]).is_dir(), span
+    package = FLOORS[found["module"].partition("/")[0]]
+    path = package / f"{found['module']}.py"
+    assert path.exists() or (package / found["module"]).is_dir(), span
     assert found["name"] is None or found["name"] in defined(path), span
 
 
@@ -53,7 +61,9 @@ def test_a_file_that_a_page_names_is_there() -> None:
         span
         for page in PAGES
         for span in spans(page)
-        if re.fullmatch(r"(?:src|tests|docs|bench|contracts|tools|\.ci)/[\w./-]+", span.text)
+        if re.fullmatch(
+            r"(?:src|verify|development|tests|docs|bench|contracts|tools|\.ci)/[\w./-]+", span.text
+        )
     ]
     assert len(named) > 20
     assert [str(span) for span in named if not (PROJECT / span.text).exists()] == []

@@ -18,10 +18,10 @@ from roundtrip.api.server.drain import READY
 from roundtrip.cli import drain
 from roundtrip.cli.main import app
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.accounts import keys
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
 
@@ -106,7 +106,7 @@ def test_what_is_installed_is_what_make_writes_by_options_that_there_are() -> No
         assert (Path(program).name, command) == ("pip", "install")
         assert [word for word in given if word[0] == "-" and f"{word} " not in done.stdout + " "] == []
     files = {word for words in installing for word in words if word.startswith("dist/")}
-    assert files == {"dist/requirements.lock", "dist/roundtrip-*.whl"}
+    assert files == {"dist/requirements.lock", "dist/roundtrip-*.whl", "dist/roundtrip_verify-*.whl"}
     assert "`make write NAME=wheel` builds `dist/roundtrip-*.whl`" in prose(PAGE)
     assert "requirements.lock" in (PROJECT / "deploy" / "bill.py").read_text()
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import MORE, blocks, run
 
 PAGE = "docs/terminal.md"

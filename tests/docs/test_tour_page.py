@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.cli.tour import TourWalk, make_demo_folder, start_demo, walk_demo
-from roundtrip.devnet.world import Built, DevnetFolders
-from roundtrip.tour.page import curl_command, heading
-from roundtrip.tour.redact import mask, shape, shapes_agree, shorten
-from roundtrip.tour.steps import STEPS
-from roundtrip.tour.walk import has_something
+from roundtrip_development.commands.tour import TourWalk, make_demo_folder, start_demo, walk_demo
+from roundtrip_development.devnet.world import Built, DevnetFolders
+from roundtrip_development.tour.page import curl_command, heading
+from roundtrip_development.tour.redact import mask, shape, shapes_agree, shorten
+from roundtrip_development.tour.steps import STEPS
+from roundtrip_development.tour.walk import has_something
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tour.md"
 TOOLS = [tool.name for tool in tools()]

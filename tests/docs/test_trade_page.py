@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from chain.devnet.test_demo import Demo
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.documents import blocks, text_of
 
 PAGE = "docs/trade.md"

@@ -1,8 +1,10 @@
-"""The wheel carries every file that the installed package reads."""
+"""The wheels carry every file that the installed packages read, and ask for what was tested."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -36,8 +38,6 @@ def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> N
         if path.is_file() and "__pycache__" not in path.parts
     ]  # fmt: skip
     assert {path.relative_to(PROJECT / "src").as_posix() for path in read} <= names
-    contracts = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "contracts").rglob("*.vy")}
-    assert {f"roundtrip/carried/{path}" for path in contracts} <= names
     loaded = {
         "htmx.org/dist/htmx.min.js",
         "htmx-ext-sse/dist/sse.min.js",
@@ -48,13 +48,51 @@ def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> N
         "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf",
     }
     assert {f"roundtrip/carried/node_modules/{path}" for path in loaded} <= names
-    assert {"roundtrip/carried/package-lock.json", "roundtrip/carried/.npmrc"} <= names
-    assert not any("anvil" in name for name in names if "node_modules" in name)
+    assert not any("anvil" in name for name in names)
+    assert not any("contracts/" in name for name in names)
+
+
+def test_a_wheel_of_development_carries_what_a_local_chain_takes(tmp_path: Path) -> None:
+    folder = PROJECT / "development"
+    wheel = zipfile.ZipFile(built_wheel(folder, tmp_path))
+    names = set(wheel.namelist())
+    own = {path.relative_to(folder / "src").as_posix() for path in (folder / "src").rglob("*.py")}
+    contracts = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "contracts").rglob("*.vy")}
+    npm = {"package.json", "package-lock.json", ".npmrc"}
+    assert own | {f"roundtrip_development/carried/{path}" for path in contracts | npm} <= names
+    (points,) = (name for name in names if name.endswith("/entry_points.txt"))
+    assert "demo = roundtrip_development.commands.demo:demo" in wheel.read(points).decode().splitlines()
+
+
+def test_wheels_ask_for_what_was_tested() -> None:
+    """The versions of the lock; and nothing that only tests need, or the other packages of ours, whose names
+    somebody else may take on an index."""
+    locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
+    wanted: dict[str, set[str]] = {}
+    for part in (PROJECT / "requirements.in").read_text().removeprefix("# ").split("\n# "):
+        title, *lines = part.splitlines()
+        names = [line.partition("==")[0] for line in lines]
+        wanted[title] = {f"{name}=={locked[name]}" for name in names}
+    product, verifier, development = (asked(folder) for folder in (".", "verify", "development"))
+    assert product == wanted["what runs"]
+    assert verifier <= product
+    assert development == wanted["what development runs"]
+
+
+def asked(folder: str) -> set[str]:
+    """The requirements of the project in a folder, those of its extras included."""
+    project = tomllib.loads((PROJECT / folder / "pyproject.toml").read_text())["project"]
+    extras = project.get("optional-dependencies", {}).values()
+    return {*project["dependencies"], *(one for extra in extras for one in extra)}
 
 
 def test_the_verifier_is_a_package_of_its_own(tmp_path: Path) -> None:
-    wheel = built_wheel(PROJECT / "deploy" / "verify", tmp_path)
-    own = {f"roundtrip_verify/{path.name}" for path in (PROJECT / "src/roundtrip/verify").glob("*.py")}
+    wheel = built_wheel(PROJECT / "verify", tmp_path)
+    own = {
+        f"roundtrip_verify/{path.name}"
+        for path in (PROJECT / "verify/src/roundtrip_verify").iterdir()
+        if path.is_file()
+    }
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == own
     network, file = tmp_path / "network.json", tmp_path / "buy.json"

@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 
 from e2e.browser import Visitor, browsing, sign_in, visiting
 from e2e.ground import Ground, standing
-from roundtrip.devnet.world import Built, DevnetFolders
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.keys import Person
 
 _HERE = Path(__file__).parent

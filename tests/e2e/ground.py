@@ -11,14 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.cli import tour
-from roundtrip.devnet import world
-from roundtrip.devnet.actors import LAUNCHERS
-from roundtrip.devnet.demo.crowd import CrowdTokens, choose_tokens, visitor
-from roundtrip.devnet.deploy import ZERO, ContractDeployer
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch_and_buy, pool_key, v4_swap
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
+from roundtrip_development.commands import tour
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.actors import LAUNCHERS
+from roundtrip_development.devnet.demo.crowd import CrowdTokens, choose_tokens, visitor
+from roundtrip_development.devnet.deploy import ZERO, ContractDeployer
+from roundtrip_development.devnet.launchpad import (
+    CurveToken,
+    LaunchRequest,
+    curve_buy,
+    launch_and_buy,
+    pool_key,
+    v4_swap,
+)
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
 from support.doors import over_bare_mcp
 
 STRANGE: Mapping[str, tuple[str, str]] = {

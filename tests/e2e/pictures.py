@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from e2e.browser import browsing, is_there, visiting
-from roundtrip.cli import tour
-from roundtrip.devnet import world
+from roundtrip_development.commands import tour
+from roundtrip_development.devnet import world
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = PROJECT / "docs" / "pictures"

@@ -9,7 +9,7 @@ from playwright.async_api import Browser
 from e2e.browser import DESKTOP, PHONE, browsing, furnish, is_there, sign_in, visiting
 from e2e.ground import Ground, standing
 from e2e.places import WHOLE, examples, is_whole
-from roundtrip.devnet import world
+from roundtrip_development.devnet import world
 from support.keys import Person
 
 PROJECT = Path(__file__).resolve().parents[2]

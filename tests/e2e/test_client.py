@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page, Route
 
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.live_service import Live, live_service
 from support.typescript_client import CLIENT, build
 from support.webhook_vectors import NOW_S, SECRET, vectors

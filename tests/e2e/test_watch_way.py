@@ -9,9 +9,9 @@ from e2e.browser import AXE, PHONE, Visitor
 from e2e.ground import Ground, asked
 from e2e.test_account import wait_for_a_hit
 from e2e.test_every_page import violations
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.actors import code_of
 
 SOURCE = "zoo/pausable_owner.vy"

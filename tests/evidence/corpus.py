@@ -12,9 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -23,6 +20,9 @@ from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import present
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 
 FOLDER = Path(__file__).parent

@@ -14,15 +14,15 @@ from pathlib import Path
 from random import Random
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.actors import TRADERS
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, watches
 from roundtrip.sync.run import DATABASE_FAULTS
+from roundtrip_development.devnet.actors import TRADERS
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from sim import arena
 from sim.arena import Database, Program, WentWrong
 from sim.play import Play

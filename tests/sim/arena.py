@@ -14,13 +14,13 @@ from pathlib import Path
 import asyncpg
 
 from roundtrip.app.supervisor import FOLLOWS
-from roundtrip.devnet.deploy import COINBASE
-from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, DevnetFolders, write_description
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.deploy import COINBASE
+from roundtrip_development.devnet.node import NodeOptions, RunningNode, find_anvil, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, DevnetFolders, write_description
 from sim.digest import Digest, digest
 
 POLL_S = 0.01

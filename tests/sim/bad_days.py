@@ -23,13 +23,13 @@ import aiohttp
 import uvloop
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet import world
-from roundtrip.devnet.actors import TRADERS, ActorMarket
-from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.actors import TRADERS, ActorMarket
+from roundtrip_development.devnet.trading import actor_address
 from sim import arena
 from sim.arena import WentWrong
 from sim.bad_faults import FAULTS, Fault

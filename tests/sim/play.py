@@ -11,7 +11,8 @@ from typing import Any
 
 from eth_abi.abi import encode
 
-from roundtrip.devnet.actors import (
+from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.actors import (
     LAUNCHERS,
     TRADERS,
     ActorMarket,
@@ -22,13 +23,12 @@ from roundtrip.devnet.actors import (
     live_role,
     record,
 )
-from roundtrip.devnet.deploy import MAX, ZERO, ContractDeployer, DeployError, calldata, v3_pool
-from roundtrip.devnet.launchpad import CurveToken, curve_buy, curve_sell, v4_swap
-from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING, DevnetTrader, actor_address
-from roundtrip.devnet.world import Built
-from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.deploy import MAX, ZERO, ContractDeployer, DeployError, calldata, v3_pool
+from roundtrip_development.devnet.launchpad import CurveToken, curve_buy, curve_sell, v4_swap
+from roundtrip_development.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.trading import POOL_FEE, POOL_SPACING, DevnetTrader, actor_address
+from roundtrip_development.devnet.world import Built
 
 DEEPEST = 40
 """Blocks that a fork takes back at most."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from sim import arena
 from sim.arena import Database, Program, WentWrong
 from sim.digest import Digest, difference

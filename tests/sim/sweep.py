@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from roundtrip.devnet import world
+from roundtrip_development.devnet import world
 from sim import alert_run, arena
 from sim import run as index_run
 from sim.run import Outcome

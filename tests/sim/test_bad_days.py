@@ -11,14 +11,14 @@ import asyncpg
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from sim import arena
 from sim.bad_faults import DAY_S, FAULTS, HOUR_S, NO_LOG, NO_TABLES
 from sim.bad_service import Disk, fill

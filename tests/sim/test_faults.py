@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from sim import arena
 from sim.digest import DIGESTED, LEFT_OUT, NO_FACTS, difference, digest
 from sim.run import run

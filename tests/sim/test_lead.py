@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from roundtrip.devnet import live_actors
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import leader
+from roundtrip_development.devnet import live_actors
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
 from sim.run import STANDS_BY
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import Health, HealthParams, health
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.databases import database
 from support.fixtures import context_for
 

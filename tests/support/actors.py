@@ -11,11 +11,11 @@ from typing import Any, Literal
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.wallet import Step, Wallet
 
 ETH = 10**18

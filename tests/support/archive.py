@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 EARLY, LATE, NOBODY = (Address("0x" + pair * 20) for pair in ("c0", "c1", "de"))
 FUNDED, FUNDED_LATE, BLOCKS, START = 21, 35, 50, 31

@@ -8,8 +8,15 @@ from math import isqrt, log
 from eth_abi.abi import encode
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold, VenueEvidence
+from roundtrip.domain.check.price import token_usd
+from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.services.check.pipeline import gather_evidence
+from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import (
     MAX,
     PERMIT2,
     ZERO,
@@ -19,17 +26,10 @@ from roundtrip.devnet.deploy import (
     v3_pool,
     v4_pool,
 )
-from roundtrip.devnet.launchpad import mine_salt
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
-from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold, VenueEvidence
-from roundtrip.domain.check.price import token_usd
-from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pipeline import gather_evidence
-from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.launchpad import mine_salt
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
-from roundtrip.devnet.demo.crowd import DemoCrowd
-from roundtrip.devnet.deploy import ZERO, ContractDeployer
-from roundtrip.devnet.launchpad import pool_key, v4_swap
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.demo.crowd import DemoCrowd
+from roundtrip_development.devnet.deploy import ZERO, ContractDeployer
+from roundtrip_development.devnet.launchpad import pool_key, v4_swap
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.holding_asked import copied
 from support.indexing import at, cursor, follow
 from support.keys import Clock, random_context

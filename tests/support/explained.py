@@ -1,9 +1,9 @@
 """What a transaction on the local chain was told to have done."""
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.mining import by_hand
 from support.wallet import Step, Wallet, calldata
 

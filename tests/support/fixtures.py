@@ -19,12 +19,12 @@ from roundtrip.chain.rpc.client import Node
 from roundtrip.chain.rpc.dialect import ANVIL, Dialect
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, contracts_from
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.databases import database, migrate_placed, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow

@@ -7,12 +7,12 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.indexing import at, follow
 from support.nodes import node_of
 from support.wallet import calldata

@@ -8,9 +8,9 @@ from typing import Any
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import launchpad, launchpad_v1
-from roundtrip.devnet.deploy import calldata, v3_pool, v4_pool
-from roundtrip.devnet.launchpad import LAUNCH, LAUNCH_FEE_WEI, LaunchRequest
+from roundtrip_development.devnet import launchpad, launchpad_v1
+from roundtrip_development.devnet.deploy import calldata, v3_pool, v4_pool
+from roundtrip_development.devnet.launchpad import LAUNCH, LAUNCH_FEE_WEI, LaunchRequest
 from support.actors import ETH, MANY_GAS, Act, Actors, What, code_of, deeds_data
 from support.wallet import Place, Step, Wallet
 

@@ -8,12 +8,12 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.holding import Held, Stage
 from support.holding_expected import differences

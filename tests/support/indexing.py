@@ -8,9 +8,9 @@ from aiohttp import web
 from roundtrip.app.build import open_sync
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.store.index import cursor as chain
 from roundtrip.sync.run import Progress
+from roundtrip_development.devnet.world import Built
 from support.databases import connected
 from support.nodes import QuirkyNode
 

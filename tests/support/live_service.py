@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip_development.devnet.world import Built
 from support.keys import Person, key_for
 from support.serving import service
 

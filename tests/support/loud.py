@@ -1,6 +1,6 @@
 """A contract that says what it is told to say: logs of anybody's choosing, whoever calls it."""
 
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 Said = tuple[list[str], str]
 """Topics as 0x words, and data as 0x hex."""

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 
 @contextlib.contextmanager

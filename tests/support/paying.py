@@ -11,15 +11,15 @@ import msgspec
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.keys import Clock, Person, key_for, random_context
 from support.wallet import calldata
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
@@ -17,6 +15,8 @@ from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.keys import Clock
 from support.practising import read
 from support.trader import Market, Trader

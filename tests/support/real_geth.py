@@ -27,9 +27,9 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp import web
 
-from roundtrip.devnet.node import CHAIN_ID, die_with_parent, free_port
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.node import CHAIN_ID, die_with_parent, free_port
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from support.faulty_node import Batch, FaultyNode
 from support.fixtures import PROJECT
 

@@ -1,6 +1,6 @@
 """A contract that makes the calls it is told to make, whoever calls it: one that trades, drains or gives."""
 
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 Call = tuple[str, str, int]
 """Whom, calldata as 0x hex, and so many wei along."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
-from roundtrip.devnet.deploy import put_token
-from roundtrip.devnet.stories import Story
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH
@@ -21,6 +19,8 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import Scorecard, ScorecardParams, scorecard
 from roundtrip.services.scorecard.report import Reported, ReportParams, report_verdict
 from roundtrip.store.server.hex import as_bytes
+from roundtrip_development.devnet.deploy import put_token
+from roundtrip_development.devnet.stories import Story
 from support.actors import code_of
 from support.ground import Ground
 from support.indexing import cursor

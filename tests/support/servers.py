@@ -17,8 +17,8 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.devnet.node import free_port
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip_development.devnet.node import free_port
 from support.databases import SERVER_VARIABLE
 
 ROLE = "somebody"

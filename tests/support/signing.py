@@ -8,8 +8,8 @@ import msgspec
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.wallet import CHAIN_ID, Receipt, Wallet, calldata
 
 _MAX_FEE_WEI = 10**10

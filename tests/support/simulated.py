@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate import SimulateParams, simulate
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.wallet import Step, calldata
 
 APPROVE = "approve(address,uint256)"

@@ -1,6 +1,6 @@
 """What a wallet's own calls are simulated with."""
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 from support.wallet import Place, Step, Wallet
 
 ETH = 10**18

@@ -8,9 +8,9 @@ from pathlib import Path
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.attacks import Parties
 from support.wallet import Receipt, Step, Wallet
 

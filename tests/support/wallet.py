@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 
 CHAIN_ID = 4663
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from roundtrip.devnet.stories import DYNAMIC_FEE, SUPPLY_TOKENS, PoolPlan, Story
+from roundtrip_development.devnet.stories import DYNAMIC_FEE, SUPPLY_TOKENS, PoolPlan, Story
 
 FIELDS = (
     "buy_tax_bps", "sell_tax_bps", "move_tax_bps", "launch_step_bps", "held_step_bps", "max_sell_raw",

@@ -10,13 +10,13 @@ import asyncpg
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
 from truth.animals import ANIMALS, BY_MANNER, Animal, put

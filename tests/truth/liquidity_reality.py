@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from eth_abi.abi import encode
 
-from roundtrip.devnet.deploy import ZERO, DeployError, calldata
-from roundtrip.devnet.launchpad import pool_id
 from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.deploy import ZERO, DeployError, calldata
+from roundtrip_development.devnet.launchpad import pool_id
 from support.wallet import Wallet
 from truth.liquidity_world import Exit, LiquidityGround, PutPool, PutPosition, account_of, now_s
 

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from eth_abi.abi import encode
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import (
+from roundtrip.domain.base.types import BURN_ADDRESS
+from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import (
     ETH_PRICE_USDG,
     MAX,
     PERMIT2,
@@ -26,12 +28,10 @@ from roundtrip.devnet.deploy import (
     v3_pool,
     v4_pool,
 )
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
-from roundtrip.domain.base.types import BURN_ADDRESS
-from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.wallet import Wallet
 

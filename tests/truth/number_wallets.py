@@ -8,12 +8,12 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from roundtrip.devnet import artifacts, world
-from roundtrip.devnet.deploy import COINBASE, ContractDeployer, create_eth_pool, deploy_exchange
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet import artifacts, world
+from roundtrip_development.devnet.deploy import COINBASE, ContractDeployer, create_eth_pool, deploy_exchange
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.mining import by_hand
 from support.wallet import Fill, Place, Wallet

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.check.evidence import CrowdWallet, Environment
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.wallet import Place, Step, Wallet, calldata, paid_out_in
 
 PROBE_WEI = 10**17

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from itertools import product
 
-from roundtrip.devnet.stories import PoolPlan
+from roundtrip_development.devnet.stories import PoolPlan
 from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, Drawn, Met, Sale
 
 WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100

@@ -11,9 +11,9 @@ import sys
 import time
 from collections import Counter
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT
 from truth.cases import Case, drawn, parse
 from truth.trial import Trial, tried

@@ -12,9 +12,9 @@ import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT, no_database
 from support.real_geth import BINARY, MISSING, running_geth
 from truth.dialect_table import (

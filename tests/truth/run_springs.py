@@ -10,9 +10,9 @@ import sys
 import time
 from collections import defaultdict
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT
 from truth.spring_trial import SpringTrial, tried
 from truth.springs import SPRINGS, SpringCase, drawn, parse

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.venue import Venue
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.simulated import Said, simulated
 from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ETH_PRICE_USDG, ContractDeployer, put_token
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ETH_PRICE_USDG, ContractDeployer, put_token
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from truth.reality import BPS, DAY_S, ZERO, Chain
 from truth.spring_wallets import NotTraded, brought_back_bps

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from roundtrip.devnet.stories import PoolPlan
+from roundtrip_development.devnet.stories import PoolPlan
 from support.wallet import Place, Step, Wallet, calldata, paid_out_in
 from truth.reality import BPS, DELAYS_S, Chain
 

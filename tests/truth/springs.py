@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Literal
 
-from roundtrip.devnet.deploy import ETH_PRICE_USDG
-from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan, Story
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.deploy import ETH_PRICE_USDG
+from roundtrip_development.devnet.stories import SUPPLY_TOKENS, PoolPlan, Story
+from roundtrip_development.devnet.world import Built
 from truth.cases import FIELDS
 from truth.reality import BPS, DAY_S, HOUR_S, SOON_S
 from truth.spring_wallets import USUAL_WEI, Manner

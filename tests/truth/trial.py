@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd, Evidence, Missing, Probe, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from truth import rules
 from truth.cases import SETTLED_S, Case

@@ -20,7 +20,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.server.drain import drain_mark
 from roundtrip.cli import main
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.artifacts import PACKAGES
+from roundtrip_development.devnet.artifacts import PACKAGES
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"

@@ -12,8 +12,12 @@ import pytest
 
 from roundtrip.chain.rpc.client import READ_METHODS
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "roundtrip"
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGE = PROJECT / "src" / "roundtrip"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+VERIFIER = PROJECT / "verify" / "src" / "roundtrip_verify"
+DEVELOPMENT = PROJECT / "development" / "src" / "roundtrip_development"
+EVERY_MODULE = [*MODULES, *sorted(VERIFIER.rglob("*.py")), *sorted(DEVELOPMENT.rglob("*.py"))]
 
 MAY_IMPORT: dict[str, set[str]] = {
     "domain": set(),
@@ -25,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "services": {"domain", "venues", "chain", "store", "channels"},
     "jobs": {"domain", "venues", "chain", "store", "channels", "sync", "services"},
     "api": {"domain", "venues", "chain", "store", "services", "jobs"},
-    "console": {"domain", "services", "api", "verify"},
+    "console": {"domain", "services", "api"},
     "config": {"domain", "venues"},
     "observability": {"config", "domain", "chain", "services"},
     "app": {
@@ -42,28 +46,32 @@ MAY_IMPORT: dict[str, set[str]] = {
         "console",
     },
     "library": {"config", "domain", "venues", "chain", "services"},
-    "verify": set(),
-    "devnet": {"domain", "venues"},
-    "tour": {"api", "devnet", "domain"},
     "cli": {
         "api",
         "app",
         "chain",
         "config",
-        "devnet",
         "domain",
         "library",
         "observability",
         "services",
         "store",
         "sync",
-        "tour",
-        "verify",
     },
     "__main__": {"cli"},
     "__init__": {"domain", "library"},
 }
 """Every floor and the floors below it."""
+OF_DEVELOPMENT = {
+    "__init__": set[str](),
+    "devnet": {"domain", "venues"},
+    "tour": {"api", "domain", "devnet"},
+    "commands": {"api", "app", "chain", "cli", "config", "domain", "observability", "services", "store"}
+    | {"devnet", "tour"},
+}
+"""Every folder of the development package, and what it imports: floors of the product, folders of its own."""
+VERIFIED_BY = {"cli/verify_trade.py", "console/pages/trade.py"}
+"""The only modules of the product that import the verifier, which is installed apart."""
 MOST_MODULES = 25
 """In one folder."""
 
@@ -74,7 +82,8 @@ def floor(path: Path) -> str:
 
 def imports(path: Path, source: str | None = None) -> Iterator[tuple[int, str]]:
     """Absolute names of what a module imports from this package, with the line."""
-    inside = ["roundtrip", *path.relative_to(PACKAGE).parts[:-1]]
+    package = next(folder for folder in (PACKAGE, VERIFIER, DEVELOPMENT) if path.is_relative_to(folder))
+    inside = [package.name, *path.relative_to(package).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text() if source is None else source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -104,6 +113,27 @@ def test_a_module_imports_only_from_floors_below_it() -> None:
     assert [breach for path in MODULES for breach in breaches(path)] == []
 
 
+def test_the_product_imports_the_verifier_in_two_places_and_development_nowhere() -> None:
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        for _, name in imports(path):
+            found.setdefault(name.split(".")[0], set()).add(path.relative_to(PACKAGE).as_posix())
+    assert found["roundtrip_verify"] == VERIFIED_BY
+    assert "roundtrip_development" not in found
+
+
+def test_development_imports_what_it_may() -> None:
+    folders: dict[str, set[str]] = {}
+    for path in DEVELOPMENT.rglob("*.py"):
+        folder = path.relative_to(DEVELOPMENT).parts[0].removesuffix(".py")
+        names = [name.split(".") for _, name in imports(path)]
+        ours = {name[1] for name in names if name[0].startswith("roundtrip") and len(name) > 1}
+        folders[folder] = folders.get(folder, set()) | ours - {folder}
+    assert {folder: names - OF_DEVELOPMENT[folder] for folder, names in folders.items()} == {
+        folder: set() for folder in OF_DEVELOPMENT
+    }
+
+
 @pytest.mark.parametrize(
     "source", ["from roundtrip.api import http", "from ...chain import rpc", "import roundtrip.cli.main"]
 )
@@ -112,7 +142,7 @@ def test_a_breach_is_seen(source: str) -> None:
 
 
 def test_nothing_is_imported_inside_a_function() -> None:
-    for path in MODULES:
+    for path in EVERY_MODULE:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 inner = [n.lineno for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
@@ -232,10 +262,10 @@ ASKED_FOR = ("services/accounts/issue_key.py", "personal_sign")
 
 def test_only_the_local_chain_signs_or_sends() -> None:
     """The service holds no key and sends nothing."""
-    for path in MODULES:
-        if floor(path) != "devnet":
-            name, source = path.relative_to(PACKAGE).as_posix(), path.read_text()
-            if name == ASKED_FOR[0]:
+    for path in EVERY_MODULE:
+        if not path.is_relative_to(DEVELOPMENT / "devnet"):
+            name, source = path.as_posix(), path.read_text()
+            if name.endswith(ASKED_FOR[0]):
                 source = source.replace(ASKED_FOR[1], "")
             assert sends_or_signs(source) == [], name
 
@@ -264,8 +294,8 @@ def test_reading_and_plain_words_are_no_alarm() -> None:
 
 
 def test_only_the_command_line_reads_the_environment() -> None:
-    for path in MODULES:
-        if path.relative_to(PACKAGE).as_posix() not in ("config/settings.py", "cli/terminal.py"):
+    for path in EVERY_MODULE:
+        if path not in (PACKAGE / "config/settings.py", PACKAGE / "cli/terminal.py"):
             assert "os.environ" not in path.read_text(), path
             assert "getenv" not in path.read_text(), path
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "roundtrip"
+PROJECT = Path(__file__).resolve().parents[2]
+FOLDERS = tuple(PROJECT / folder for folder in ("src", "verify/src", "development/src"))
 IRREGULAR = frozenset(
     [
         "begun",
@@ -41,10 +42,11 @@ NO_PARTICIPLES = frozenset({"feed", "need", "seed", "speed"})
 
 @cache
 def _definitions() -> tuple[tuple[str, ast.AST], ...]:
-    """Every function and class of the package, with its file."""
+    """Every function and class of the packages, with its file."""
     return tuple(
-        (path.relative_to(PACKAGE).as_posix(), node)
-        for path in sorted(PACKAGE.rglob("*.py"))
+        (path.relative_to(PROJECT).as_posix(), node)
+        for folder in FOLDERS
+        for path in sorted(folder.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     )

@@ -170,7 +170,7 @@ class Dispatch:
         and metrics as in ``run``, but no trace span. Raises CallRefused, which holds the error to send."""
         started_s = self.clock()
         try:
-            admitted = await self.gate.admit(caller, operation.counts, operation.key)
+            admitted = await self._admit(operation, caller)
         except Exception as fault:
             refused = fault if isinstance(fault, CallRefused) else CallRefused(Unexpected(), None)
             error = add_request_id(refused.error)
@@ -217,7 +217,7 @@ class Dispatch:
     ) -> DoorReply:
         admitted: Admitted | None = None
         try:
-            admitted = await self.gate.admit(caller, operation.counts, operation.key)
+            admitted = await self._admit(operation, caller)
             given = raw if isinstance(raw, Mapping) else await raw()
             chain_id = None if operation.rewrite is None else self.ctx.chain_id
             params = read_params(operation, given, query, chain_id)
@@ -248,6 +248,11 @@ class Dispatch:
             return DoorReply(200, shared.body, headers)
         headers["x-cache"] = "hit" if is_hit else "miss"
         return DoorReply(200, shared.body, headers, forms=shared.forms)
+
+    async def _admit(self, operation: AnyOperation, caller: CallerRequest) -> Admitted:
+        """Raises CallRefused. Who asks for a new key may still send a dead one."""
+        asking = caller.without_key() if operation.ignores_key else caller
+        return await self.gate.admit(asking, operation.counts, operation.key)
 
     async def _charge(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
         """Charges the call, or refunds it if its answer does not count."""

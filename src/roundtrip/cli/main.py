@@ -4,6 +4,7 @@ importing everything takes seconds."""
 import signal
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -16,14 +17,21 @@ from roundtrip.domain.base.errors import CannotRun
 
 class CommandEntry(NamedTuple):
     """Where a command is: its module, and its name there (a function, or a Typer application of several
-    commands). ``line``: what help says of it, so that help imports nothing. ``extra``: the optional packages
-    that it needs; empty: none."""
+    commands); both empty: another package brings it, as an entry point of ``GROUP``. ``install``: what it
+    needs beside the package; empty: nothing. ``line``: what help says of it, so that help imports nothing."""
 
     module: str
     attribute: str
-    extra: str
+    install: str
     line: str
 
+
+GROUP = "roundtrip.commands"
+_SERVER = "install roundtrip[server]"
+_VERIFIER = "install roundtrip-verify, the folder verify of a checkout"
+_DEVELOPMENT = f"{_SERVER} and roundtrip-development, the folder development of a checkout"
+_OPTIONAL = frozenset({"roundtrip_development", "roundtrip_verify"})
+"""Packages of ours that are installed apart. Any other module of ours that is missing is an error of ours."""
 
 COMMANDS = MappingProxyType(
     {
@@ -44,86 +52,86 @@ COMMANDS = MappingProxyType(
         ),
         "holders": CommandEntry("judging", "holders", "", "Says what it takes to see who holds a token."),
         "demo": CommandEntry(
-            "demo", "demo", "devnet,server",
+            "", "", _DEVELOPMENT,
             "A local chain, a database and the service, with sample tokens to try it on.",
         ),
         "devnet": CommandEntry(
-            "demo", "devnet", "devnet,server",
+            "", "", _DEVELOPMENT,
             "Only the local chain; var/devnet.json describes it.",
         ),
         "tour": CommandEntry(
-            "tour", "tour", "devnet,server",
+            "", "", _DEVELOPMENT,
             "Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of "
             "each.",
         ),
         "serve": CommandEntry(
-            "serve", "serve", "server",
+            "serve", "serve", _SERVER,
             "Serves the API, the tools and the console, on the configured network.",
         ),
         "sync": CommandEntry(
-            "index", "sync", "server",
+            "index", "sync", _SERVER,
             "Follows the chain into the database: launches, pools, trades, wallets. Of several one leads, "
             "and the others wait.",
         ),
         "rebuild": CommandEntry(
-            "index", "rebuild", "server",
+            "index", "rebuild", _SERVER,
             "Makes positions and profits again from the trades, while everything goes on.",
         ),
         "forget": CommandEntry(
-            "index", "forget", "server",
+            "index", "forget", _SERVER,
             "Deletes what sync stored, and the holder books, so that the next sync starts over; exit 1: "
             "nothing was done.",
         ),
         "origin": CommandEntry(
-            "index", "origin", "server",
+            "index", "origin", _SERVER,
             "When a wallet was first met and who funded it, from the index or an archive; exit 2: not "
             "found out.",
         ),
         "keys": CommandEntry(
-            "keys", "app", "server",
+            "keys", "app", _SERVER,
             "API keys: list them, revoke one.",
         ),
         "deliveries": CommandEntry(
-            "deliveries", "app", "server",
+            "deliveries", "app", _SERVER,
             "Messages to channels: list those of a channel, send one again.",
         ),
         "work": CommandEntry(
-            "operate", "work", "server",
+            "operate", "work", _SERVER,
             "Runs only the background jobs and the alerts, on the configured network.",
         ),
         "migrate": CommandEntry(
-            "operate", "migrate", "server",
+            "operate", "migrate", _SERVER,
             "Brings the database's schema up to date.",
         ),
         "drain": CommandEntry(
-            "drain", "drain", "server",
+            "drain", "drain", _SERVER,
             "Has a balancer send no more callers to the service on this machine, before it ends.",
         ),
         "backup": CommandEntry(
-            "backup", "backup", "server",
+            "backup", "backup", _SERVER,
             "Writes the database into a file, as it is at one moment, while everything goes on.",
         ),
         "restore": CommandEntry(
-            "backup", "restore", "server",
+            "backup", "restore", _SERVER,
             "Makes an empty database what it was when the file was written, or leaves it empty.",
         ),
         "doctor": CommandEntry(
-            "operate", "doctor", "server",
+            "operate", "doctor", _SERVER,
             "Shows what works on each node and the network, what is missing, and what fails without it; "
             "exit 1: no token can be checked.",
         ),
         "verify": CommandEntry(
-            "verify", "verify_proof", "server",
+            "verify", "verify_proof", _SERVER,
             "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found "
             "out.",
         ),
         "verify-trade": CommandEntry(
-            "verify_trade", "verify_trade", "",
+            "verify_trade", "verify_trade", _VERIFIER,
             "Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not "
             "proven, 2: not read.",
         ),
         "publish": CommandEntry(
-            "publish", "publish", "server",
+            "", "", _DEVELOPMENT,
             "Writes the interface's documentation from the table of operations.",
         ),
     }
@@ -166,13 +174,12 @@ def command(name: str) -> TyperCommand | TyperGroup:
     if entry.module == _JUDGING:
         return _JudgingCommand(name, help=entry.line, context_settings=_AS_GIVEN)
     try:
-        module = import_module(f"roundtrip.cli.{entry.module}")
+        target = _load(name, entry)
     except ModuleNotFoundError as error:
-        if not entry.extra or error.name is None or error.name.startswith("roundtrip"):
+        is_ours = error.name is None or (error.name.startswith("roundtrip") and error.name not in _OPTIONAL)
+        if not entry.install or is_ours:
             raise
-        package = f"install roundtrip[{entry.extra}]"
-        raise CannotRun(f"{name} needs {error.name}, which is not installed: {package}") from None
-    target: typer.Typer | Callable[..., None] = getattr(module, entry.attribute)
+        raise CannotRun(f"{name} needs {error.name}, which is not installed: {entry.install}") from None
     bound_recursion()
     if not isinstance(target, typer.Typer):
         wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -181,6 +188,18 @@ def command(name: str) -> TyperCommand | TyperGroup:
     typer_command = cast(TyperCommand | TyperGroup, typer.main.get_command(target))
     typer_command.name = name
     return typer_command
+
+
+def _load(name: str, entry: CommandEntry) -> typer.Typer | Callable[..., None]:
+    """Raises ModuleNotFoundError."""
+    target: typer.Typer | Callable[..., None]
+    if entry.module:
+        target = getattr(import_module(f"roundtrip.cli.{entry.module}"), entry.attribute)
+        return target
+    for point in entry_points(group=GROUP, name=name):
+        target = point.load()
+        return target
+    raise ModuleNotFoundError(name="roundtrip_development")
 
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

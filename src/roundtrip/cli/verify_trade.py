@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from roundtrip import verify
+import roundtrip_verify as verify
 from roundtrip.domain.base.errors import CannotRun
 
 

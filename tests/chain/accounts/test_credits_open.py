@@ -2,14 +2,14 @@
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import open_payments
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credits import GRACE_BLOCKS
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.nodes import over
 from support.paying import USDG, Shop, a_shop, answer_of, refusal, some_address, with_payments
 

@@ -5,10 +5,6 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.launchpad import CurveToken
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.boards.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
@@ -16,6 +12,10 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.launchpad import CurveToken
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.ground import LAUNCHER, Ground, view
 from support.wallet import calldata

@@ -8,10 +8,6 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import LaunchRequest, graduate, launch
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.base.figures import format_gas_price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
@@ -32,6 +28,10 @@ from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import LaunchRequest, graduate, launch
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import GENESIS_S, Built
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow

@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import MAX, ContractDeployer, v3_pool
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.signals import Signal, Signals, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing, when
 from roundtrip.store.index import tokens
 from roundtrip.store.server.migrate import migrate
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.deploy import MAX, ContractDeployer, v3_pool
+from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.trader import Market, Trader

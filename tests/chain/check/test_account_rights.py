@@ -9,11 +9,6 @@ import pytest
 
 from roundtrip.chain.owner import named_accounts
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -23,6 +18,11 @@ from roundtrip.services.check.buy_round import run_buy_round
 from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
 

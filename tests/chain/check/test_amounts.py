@@ -5,11 +5,6 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.legs import nearly_all_amounts
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool, v4_pool
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
@@ -17,6 +12,11 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.liquidity.gather import find_liquidity
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool, v4_pool
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.signing import prepared
 from support.simulated import simulated

@@ -3,14 +3,14 @@
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.session import VenueTrial
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.wallet import Wallet
 
 IN_ETH = [

@@ -3,9 +3,6 @@
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -17,6 +14,9 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.venues import abi
+from roundtrip_development.devnet.stories import STORIES
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 
 EXPECTED = {
     "plain": ("ok", "ok", "for a loss of 0.60 %"),

@@ -6,12 +6,12 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode
 from support.fixtures import context_for
 

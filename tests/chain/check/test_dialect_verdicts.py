@@ -11,10 +11,6 @@ from roundtrip.chain.rpc.dialect import GETH, NITRO
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
@@ -22,6 +18,10 @@ from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
 from support.nitro_blocks import parent_number

@@ -4,15 +4,15 @@ import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Budget
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.fixtures import PROJECT
 from support.nodes import node_of

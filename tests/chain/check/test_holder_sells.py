@@ -8,9 +8,6 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
-from roundtrip.devnet import deploy as chain
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
@@ -34,6 +31,9 @@ from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip_development.devnet import deploy as chain
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import closed_database, context_for, no_database
 

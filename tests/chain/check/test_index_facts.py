@@ -10,14 +10,14 @@ import pytest
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.dialect import ANVIL
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.candidates import Candidates, list_candidates
 from roundtrip.services.check.pipeline import known_venues, read_known_venues
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.indexing import NarrowNode, at, follow
 from support.nodes import node_of, run_check_at

@@ -4,17 +4,17 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, approve_quote, curve_buy, launch
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CompletedBuy, Missing, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
+from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest, approve_quote, curve_buy, launch
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 
 

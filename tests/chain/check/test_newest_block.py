@@ -7,11 +7,6 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
@@ -21,6 +16,11 @@ from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, wait_for_block
 from roundtrip.services.trade.prepare import PrepareBuyParams, PrepareSellParams, prepare_buy, prepare_sell
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.fixtures import PROJECT
 from support.made_index import MadeIndex

@@ -8,14 +8,14 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.number_copies import copy_code, read_code
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import COINBASE as PRODUCER
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import NumberSubstitution
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.venues.abi import keccak
+from roundtrip_development.devnet.deploy import COINBASE as PRODUCER
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.nitro_blocks import parent_number
 from truth.dialect_table import KINDS, check_on, number_rows, read_table, speaking

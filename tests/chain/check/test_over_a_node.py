@@ -16,8 +16,6 @@ import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.config.networks import Network, network_from
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.library.checker import BlockingChecker, Checker
@@ -25,6 +23,8 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.liquidity.handler import check_with_liquidity
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.tables import own_database
 
 NOW_S = 1_800_000_000.0

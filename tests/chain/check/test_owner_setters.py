@@ -3,9 +3,9 @@
 import pytest
 
 from roundtrip.chain.owner.owner_setters import find
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.venues.abi import selector
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 
 CHANGING = {
     "weth": {"deposit()": "()", "withdraw(uint256)": "(uint256)"},

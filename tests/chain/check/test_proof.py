@@ -15,14 +15,14 @@ from chain.check.test_account_rights import HIDDEN, put_controller
 from chain.check.test_account_rights import put as put_with_rights
 from chain.check.test_pieces import put as put_capped
 from roundtrip.cli.main import app
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for

@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.world import Built
 from roundtrip.services.check.proof_file import UnreadableProof, read_claim
 from roundtrip.services.check.proof_replay import TrustedSetting, verify_claim
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.nodes import node_of
 from support.serving import service
 

@@ -11,14 +11,14 @@ import pytest
 from chain.check.test_proof import at_a_new_block, changed, fetched, network_file, verified
 from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.simulate.probe_plans import main_wallet
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Crowd, CrowdTrade, Evidence, RefusedCall
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from truth.spring_trial import deploy_spring
 from truth.springs import drawn
 

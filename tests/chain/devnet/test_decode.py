@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.events import (
     CurveTraded,
     Event,
@@ -25,6 +22,9 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.check.ticks import amounts
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.wallet import calldata
 from unit.venues import logs
 from unit.venues.logs import Shape

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet.node import NodeOptions, free_port
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, DevnetFolders, dated_name, start_world
+from roundtrip_development.devnet.node import NodeOptions, free_port
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, DevnetFolders, dated_name, start_world
 from support.commands import hears_interrupts
 
 WAIT_S = 30.0

@@ -8,14 +8,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.cli import demo_accounts
-from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, DemoStage
-from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, DemoCrowd, visitor
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
+from roundtrip_development.commands import demo_accounts
+from roundtrip_development.commands.demo_accounts import ACTS, AGE_S, CAST, DemoStage
+from roundtrip_development.devnet.demo.crowd import GIVERS, WINNERS, DemoCrowd, visitor
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
 from support.holding_asked import copied
 from support.keys import NOW_S

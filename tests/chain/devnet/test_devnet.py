@@ -8,14 +8,21 @@ import pytest
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import artifacts, launchpad, setup, world
-from roundtrip.devnet.actors import ActorMarket
-from roundtrip.devnet.hook_tokens import FLAGS, HOOKED
-from roundtrip.devnet.launch_samples import LAUNCHES, TERMS, LaunchStory
-from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, describe, start_world
+from roundtrip_development.devnet import artifacts, launchpad, setup, world
+from roundtrip_development.devnet.actors import ActorMarket
+from roundtrip_development.devnet.hook_tokens import FLAGS, HOOKED
+from roundtrip_development.devnet.launch_samples import LAUNCHES, TERMS, LaunchStory
+from roundtrip_development.devnet.node import NodeOptions, NodeStartError, find_anvil, running
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.world import (
+    GENESIS_S,
+    LENGTH_S,
+    Built,
+    DevnetFolders,
+    describe,
+    start_world,
+)
 from support.wallet import Wallet, calldata
 
 NAMES = [

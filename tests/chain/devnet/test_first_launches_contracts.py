@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.wallet import Wallet
 
 ETH = 10**18

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import artifacts, live_actors, setup
-from roundtrip.devnet.actors import DUMPER, FUNDER, SERIAL, SNIPERS, ActorMarket
-from roundtrip.devnet.history import HISTORY_S
-from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.trading import DevnetTrader, actor_address
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, start_world
+from roundtrip_development.devnet import artifacts, live_actors, setup
+from roundtrip_development.devnet.actors import DUMPER, FUNDER, SERIAL, SNIPERS, ActorMarket
+from roundtrip_development.devnet.history import HISTORY_S
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, free_port, running
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.trading import DevnetTrader, actor_address
+from roundtrip_development.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, start_world
 from support.commands import hears_interrupts
 from support.wallet import calldata
 

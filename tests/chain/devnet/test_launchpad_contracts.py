@@ -14,12 +14,12 @@ from eth_utils.crypto import keccak
 from vyper.compiler import compile_from_file_input
 from vyper.compiler.input_bundle import FilesystemInputBundle
 
-from roundtrip.devnet import launchpad, world
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ZERO, ContractDeployer, calldata
-from roundtrip.devnet.launchpad import LAUNCH_FEE_WEI, NATIVE_TERMS, CurveToken, LaunchRequest
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import launchpad, world
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ZERO, ContractDeployer, calldata
+from roundtrip_development.devnet.launchpad import LAUNCH_FEE_WEI, NATIVE_TERMS, CurveToken, LaunchRequest
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 SUPPLY = 10**27
 NVDA_TERMS = (16_640_000_000_000_000_000, 41_600_000_000_000_000_000)

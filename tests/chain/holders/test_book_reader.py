@@ -7,8 +7,6 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.rpc.client import RpcCall
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ReadFailed
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.services.holders import book_reader
@@ -17,6 +15,8 @@ from roundtrip.services.holders.handlers import launch_bundle, token_holders
 from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.holding import Stage
 from support.reading import RANGE, Service, launched, trade
 from support.recording import filter_of

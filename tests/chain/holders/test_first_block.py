@@ -12,14 +12,14 @@ from roundtrip.chain.rpc.client import Meter, Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
-from roundtrip.devnet import world
-from roundtrip.devnet.deploy import await_receipt
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.deploy import await_receipt
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from unit.venues.logs import TRANSFER
 
 MADE, BLOCKS, KEPT = 61, 120, 30

@@ -7,10 +7,10 @@ import msgspec
 
 from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 
 
 class Narrow:

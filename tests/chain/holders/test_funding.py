@@ -9,13 +9,13 @@ import pytest
 from roundtrip.chain.blocks.state_witness import NoArchive
 from roundtrip.chain.holders.origins import FoundOrigin
 from roundtrip.chain.rpc.client import Budget, RpcCall, RpcNode
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.holders import funding
 from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.actors import ETH
 from support.holding import Held, Stage
 from support.nodes import node_of

@@ -2,12 +2,12 @@
 
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor, deployers
 from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.hex import as_address
+from roundtrip_development.devnet.world import Built
 
 MOST = 256
 

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
-from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
@@ -20,6 +19,7 @@ from roundtrip.services.wallets.origins import JOB, origin_of
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, FUNDED_LATE, LATE, NOBODY, START, Archive
 from support.fixtures import context_for

@@ -8,7 +8,6 @@ from functools import partial
 import asyncpg
 import pytest
 
-from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
@@ -17,6 +16,7 @@ from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet import world
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode

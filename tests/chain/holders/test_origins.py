@@ -11,10 +11,10 @@ from roundtrip.chain.rpc.client import Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 WALLET, NOBODY = Address("0x" + "c0" * 20), Address("0x" + "de" * 20)
 FUNDED, MADE, BLOCKS, KEPT = 61, 70, 120, 30

@@ -13,12 +13,12 @@ from roundtrip.chain.holders.token_logs import (
     find_oldest_logs,
     token_spans,
 )
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import pools_of
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from unit.venues.logs import HOOK_FEE, TRANSFER
 
 TRADES = """

@@ -9,13 +9,13 @@ from roundtrip.chain.holders.views import (
 )
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.config.networks import CHAIN_ID
-from roundtrip.devnet.actors import FUNDER, SNIPERS
-from roundtrip.devnet.deploy import await_receipt
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.actors import FUNDER, SNIPERS
+from roundtrip_development.devnet.deploy import await_receipt
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 from unit.venues.logs import TRANSFER
 
 GAS = 300_000

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, FeedTimeouts, HeadHint
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.node import NodeOptions, RunningNode, find_anvil, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT
 from support.scripted_ws import PATH, ScriptedWs, ToldNode, head_frame, header, log_frame, scripted
 

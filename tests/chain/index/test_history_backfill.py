@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet.deploy import await_receipt, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor as chain
 from roundtrip.sync.run import Progress
 from roundtrip.venues import amm_v3
+from roundtrip_development.devnet.deploy import await_receipt, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.indexing import NarrowNode, at, cursor, follow
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from roundtrip.devnet.world import Built, describe
 from roundtrip.store.server import jobs
+from roundtrip_development.devnet.world import Built, describe
 from support.commands import hears_interrupts
 from support.tables import own_database
 

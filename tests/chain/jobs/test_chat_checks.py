@@ -13,7 +13,6 @@ from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.channels.post import Poster
 from roundtrip.channels.telegram import Telegram
 from roundtrip.config.resources import LIBRARIES
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken
@@ -37,6 +36,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
 from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip_development.devnet.world import Built
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
 

@@ -10,9 +10,6 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.jobs.engine import head_barrier
@@ -24,6 +21,9 @@ from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.fixtures import context_for
 

@@ -9,14 +9,14 @@ import pytest
 from eth_abi.abi import encode
 
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import LaunchRequest, graduate, launch, launch_and_buy
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.entry_point import BEFORE_EXECUTION, ENTRY_POINTS, USER_OPERATION_EVENT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import LaunchRequest, graduate, launch, launch_and_buy
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.explained import ETH, explain_tx, kinds, newest, sums
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud

@@ -4,12 +4,12 @@ Nobody is said to have done what it did not do, and nothing that moved is left o
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.lookup.explain import Explanation
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import APPROVAL
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.explained import ETH, curve_of, explain_tx, newest, sums, swap
 from support.loud import loud
 from support.robot import robot

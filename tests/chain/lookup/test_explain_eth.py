@@ -3,11 +3,11 @@
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import DEPOSIT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.explained import ETH, curve_of, explain_tx, in_one_block, newest, sums, swap
 from support.loud import loud
 from support.robot import robot

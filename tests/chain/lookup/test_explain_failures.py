@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.explained import ETH, explain_tx, newest
 from support.mining import by_hand
 from support.nodes import nodes_of

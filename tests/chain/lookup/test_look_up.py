@@ -9,11 +9,6 @@ import pytest
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken
@@ -21,6 +16,11 @@ from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
 from support.fixtures import PROJECT
 from support.mining import by_hand

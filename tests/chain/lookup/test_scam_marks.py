@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
@@ -14,6 +13,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.store.community import public_names
 from roundtrip.store.server.hex import as_bytes
+from roundtrip_development.devnet.world import Built
 from support.made_index import MadeIndex, number_address
 
 WALLET, FUNDER, NAMED = (number_address(0x5CA000 + n) for n in range(3))

@@ -12,12 +12,6 @@ import pytest
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import put_token
-from roundtrip.devnet.launchpad import CurveToken
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
@@ -32,11 +26,17 @@ from roundtrip.services.portfolio.bag_page import bag_past
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
+from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued
 from roundtrip.services.watch.inbox import inbox
 from roundtrip.services.watch.token_watch import unwatch_token, watch_token
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.deploy import put_token
+from roundtrip_development.devnet.launchpad import CurveToken
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.actors import code_of
 from support.databases import connected
 from support.fixtures import context_for
@@ -60,7 +60,7 @@ class Bag:
     wallet: Wallet
     later_s: float = 0.0
     asked: list[Sequence[HoldingToSell]] = field(default_factory=list)
-    valued: dict[str, Valued] = field(default_factory=dict)
+    valued: dict[str, Valued | PartValue] = field(default_factory=dict)
 
     def now(self) -> Context:
         now_s = self.ctx.now_s() + self.later_s
@@ -110,7 +110,7 @@ class Bag:
 
     async def _values(
         self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
-    ) -> list[Valued]:
+    ) -> list[Valued | PartValue]:
         self.asked.append(holdings)
         return [self.valued.get(one.token, Missing("node", "not asked here")) for one in holdings]
 
@@ -351,6 +351,15 @@ async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Ba
     )
     assert (found.worth_eth, found.gain_eth, found.unvalued) == ("0.1", "-0.15", 0)
     assert "you cannot sell it now" in found.text
+    capped = PartValue(got // 4, SellValue(ETH // 25, place), RefusedCall("sell", "max transaction", 1))
+    bag.valued[made.token] = capped
+    found = await bag.shown()
+    (second,) = [row for row in found.holdings if row.token.address == made.token]
+    assert (second.sells, second.part_raw, second.worth_eth) == ("part", str(got // 4), "0.04")
+    assert (second.reverts, second.gain_eth, found.gain_eth) == ("max transaction", None, "0.05")
+    assert "only a part sells at once, of those tried at most 2" in found.text
+    assert ", of 1 token only a part, they bring 0.14 eth in all." in found.text
+    assert "you cannot sell it now" not in found.text
     held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
     launchpad.curve_sell(bag.ground.me, made, held // 4)
     deployer = (await bag.row(made.token)).changes.deployer

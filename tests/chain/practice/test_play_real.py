@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.demo.crowd import visitor
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH
@@ -22,6 +18,10 @@ from roundtrip.services.practice.league import LeagueParams, league
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.demo.crowd import visitor
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.crowded import Crowded, crowded_over
 from support.ground import Ground, view
 from support.practising import read

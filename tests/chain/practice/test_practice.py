@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.check.evidence import Missing, RefusedCall
@@ -21,6 +19,8 @@ from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import SellValue
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.keys import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, bought, conserved, new_account, read, sold
 from support.signing import Signer, prepared

@@ -1,11 +1,11 @@
 """Where practice positions are traded, on the real local chain: one place each, as long as it is there."""
 
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import graduate
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import graduate
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.keys import Clock
 from support.practised import Holder, account_of, buys, pass_s, refused, sells, wei
 from support.practising import conserved, new_account

@@ -2,11 +2,8 @@
 
 import pytest
 
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.practice.account import practice_account
 from roundtrip.services.practice.buy import practice_buy
@@ -14,6 +11,10 @@ from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellPa
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.actors import code_of
 from support.keys import Clock
 from support.practised import ETH, Holder, account_of, buys, pass_s, refused, sells, wei
@@ -129,6 +130,45 @@ async def test_what_sells_at_once_and_not_later_is_sold_at_once(
     assert "You cannot sell it straight back" not in answer["text"]
     assert "and not after an hour or a day" in answer["text"]
     assert wei((await sells(shop, account, token))["got"]) > ETH // 4
+
+
+@pytest.mark.parametrize(("held_s", "sells_then"), [(1500, True), (1900, False), (4000, False)])
+async def test_what_stops_selling_is_paid_only_at_an_age_at_which_a_wallet_sells_it(
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, clock: Clock, held_s: int, sells_then: bool
+) -> None:
+    """Also where more of it was bought since, which the token does not count."""
+    token, other = built.tokens["time_bomb"], await new_account(shop)
+    wallet = Wallet(rpc, built.contracts, f"stops {held_s}")
+    assert wallet.buy(token, "weth", 3000, ETH // 5)
+    for one in (account, other):
+        await buys(shop, one, token, "0.1")
+    pass_s(rpc, clock, held_s)
+    assert wallet.buy(token, "weth", 3000, ETH // 5)
+    await shop.heads.refresh()
+    raw = int((await buys(shop, other, token, "0.1"))["receivedRaw"])
+    if sells_then:
+        for one in (account, other):
+            assert wei((await sells(shop, one, token))["got"]) > ETH // 20
+    else:
+        stuck = held_s >= shop.policy.hour_s
+        why = await refused(shop, account, token, stuck)
+        assert ("but not after an hour or a day" if stuck else "Selling this much of it fails") in why
+        with pytest.raises(CallerFault, match="We could not find out what it sells for"):
+            await sells(shop, other, token)
+        (position,) = (await account_of(shop, other))["positions"]
+        assert (position["worth"], position["stuckAt"]) == (None, None)
+    assert wallet.sell(token, "weth", 3000, raw).ok is sells_then
+
+
+async def test_what_stops_after_a_week_is_not_paid_after_it(
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, clock: Clock
+) -> None:
+    bomb = Story("bomb", "", "tokens/escalating.vy", extra_types=("uint256",), extra_values=(604_800,))
+    _, token = put(rpc, built, bomb)
+    await shop.heads.refresh()
+    assert (await buys(shop, account, token, "0.1"))["sellsBack"] == "yes"
+    pass_s(rpc, clock, 700_000)
+    assert "Selling this much of it fails at this block" in await refused(shop, account, token)
 
 
 async def test_who_waits_as_long_as_the_token_has_him_wait_sells(

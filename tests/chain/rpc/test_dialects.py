@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from eth_utils.address import to_checksum_address
 
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.dialects import ARBOS_STATE, DialectNode, Kind
 from support.mining import settle
 from support.nitro_blocks import parent_number

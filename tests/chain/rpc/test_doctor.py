@@ -16,11 +16,11 @@ from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import HealthParams, health
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.followed import followed

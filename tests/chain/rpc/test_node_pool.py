@@ -18,12 +18,12 @@ from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID, contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.data_fee import MIN_BASE_FEE_WEI
 from support.dialects import DialectNode
 from support.faulty_node import Batch

@@ -7,10 +7,10 @@ import pytest
 
 from roundtrip.chain.rpc.client import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, run_check_at
 
 CHAIN = [RpcCall("eth_chainId", [])]

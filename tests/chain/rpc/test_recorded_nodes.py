@@ -11,7 +11,7 @@ from typing import Any, Literal
 import aiohttp
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.dialects import DialectNode
 from support.faulty_node import Batch
 from support.node_errors import Json

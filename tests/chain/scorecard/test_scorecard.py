@@ -6,13 +6,13 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.failed_sells import NO_SELL, OWN_REASON
 from roundtrip.services.scorecard.report_review import AGAIN_S, NEVER_CAME
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
 from support.ground import Ground, view
 from support.holding_asked import copied

@@ -10,13 +10,13 @@ from eth_utils.crypto import keccak
 
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.wallet.signatures import hash_text
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
 from support.keys import (

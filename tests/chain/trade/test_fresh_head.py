@@ -3,9 +3,9 @@ block whose receipt the wallet holds, though no poll has seen it."""
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.wallet import Step, calldata

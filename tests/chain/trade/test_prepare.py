@@ -1,20 +1,22 @@
 """Prepared trades: every code of a request that cannot be met, and what is refused."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MULTICALL3, ContractDeployer, put_token
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.verify import Network, verify
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import MULTICALL3, ContractDeployer, put_token
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
+from roundtrip_verify import Network, verify
 from support.fixtures import PROJECT
+from support.ground import view
 from support.signing import Signer, prepared
 from support.wallet import calldata
 
@@ -356,6 +358,12 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     # One trip more for a pool that reads the block number, and one for the run with its own minimum.
     assert (trade.code, trade.trips) == ("ok", 5)
     assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
+    assert (
+        trade.answer["check"]["verdict"]["text"]
+        == "The pool's hook keeps 19.49 % of a round trip for itself."
+    )
+    assert trade.answer["check"]["verdict"]["text"] in trade.text
+    assert "the swap pays 10.00 % less than the rehearsal brought" in trade.text
     known = ctx.contracts
     network = Network(
         ctx.chain_id, known.weth, known.usdg, known.permit2, known.v3_factory, known.swap_router02,
@@ -370,6 +378,25 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     came = int(rpc.call("eth_getBalance", seller.account, "latest"), 16) - before + fees
     assert rpc.call("evm_revert", kept)
     assert came // 10**6 == trade.raw * 10 // 9 // 10**6
+
+
+async def test_a_sell_over_a_cap_says_what_part_of_it_sells(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
+) -> None:
+    token = built.tokens["max_transaction"]
+    cap_raw = view(rpc, token, "totalSupply()") * view(rpc, token, "MAX_BPS()") // 10_000
+    # Of three caps a quarter is the largest part tried that sells, of twenty a hundredth.
+    for caps, part_bps in ((3, 2500), (20, 100)):
+        give(rpc, built, token, wallet.address, caps * cap_raw)
+        held_raw = view(rpc, token, "balanceOf(address)", wallet.address)
+        with pytest.raises(CallerFault) as raised:
+            await prepared(ctx, "sell", token, wallet.address, amount="all")
+        assert raised.value.code == "would_fail"
+        assert 'the token says "max transaction". A smaller part sells: ' in raised.value.message
+        part = raised.value.message.split("A smaller part sells: ")[1].split(" ")[0]
+        assert Decimal(part) * UNIT == held_raw * part_bps // 10_000
+        trade = await prepared(ctx, "sell", token, wallet.address, amount=part)
+        assert (trade.code, wallet.trade(trade).money_raw) == ("ok", trade.raw)
 
 
 @pytest.mark.parametrize("key", TRAPS_THAT_DO_NOT)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.rpc.client import Budget
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
 from support.signing import Prepared, Signer, prepared

@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.simulated import Strangers, approve, pay, simulated, transfer
 from support.simulating import ETH, SOMEBODY, usdg
 from support.wallet import Step, Wallet, calldata

@@ -2,10 +2,10 @@
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues import abi
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.simulated import ALLOW, LATE, MAX, Strangers, approve, pay, simulated
 from support.simulating import ETH, SOMEBODY, usdg
 from support.wallet import Place, Step, Wallet, calldata
@@ -17,7 +17,7 @@ async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, 
     assert result.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
     ]
-    assert result.text.startswith(f"It lets {router} take all you hold of ")
+    assert result.text.startswith(f"It lets the swap router ({router}) take all you hold of ")
     assert (result.code, result.level) == ("ok", "ok")
     assert result.trips <= 2
 
@@ -38,13 +38,22 @@ async def test_an_approval_to_a_stranger_is_warned_of(
     assert "sold straight back" in result.text
 
 
-@pytest.mark.parametrize("key", ["permit2", "swapRouter02", "universalRouter", "v4PositionManager"])
-async def test_an_approval_to_a_known_contract_is_not_warned_of(
-    ctx: Context, built: Built, wallet: Wallet, key: str
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("permit2", "Permit2"),
+        ("swapRouter02", "the swap router"),
+        ("universalRouter", "the Universal Router"),
+        ("v4PositionManager", "the v4 position manager"),
+    ],
+)
+async def test_an_approval_to_a_known_contract_is_named_and_not_warned_of(
+    ctx: Context, built: Built, wallet: Wallet, key: str, name: str
 ) -> None:
     for raw in (10**6, MAX):
         result = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts[key], raw))
         assert (result.code, result.level) == ("ok", "ok"), result.text
+        assert result.text.startswith(f"It lets {name} ({built.contracts[key]}) take ")
 
 
 @pytest.mark.parametrize("raw", [2**256 - 1, 2**160, 2**128, 2**96 - 1])
@@ -140,7 +149,7 @@ async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) 
     assert result.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": "1", "unlimited": False}
     ]
-    assert result.text.startswith("It goes through")
+    assert result.text.startswith(f"It lets the Universal Router ({router}) take some of your ")
     assert result.level == "ok"
     result = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
     assert result.level == "warn"
@@ -204,7 +213,7 @@ async def test_a_call_that_fails_in_the_middle_is_named(
 async def test_a_call_without_enough_eth_would_fail(ctx: Context, wallet: Wallet) -> None:
     result = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH))
     assert (result.code, result.level) == ("tx_reverts", "warn")
-    assert "the wallet holds 10 eth and needs 12." in result.text
+    assert "the wallet holds 10 eth and needs about 12" in result.text
     assert result.answer["calls"] == [{"ok": False, "gasUsed": 0, "reverts": None}], "nothing reverted"
     assert (result.spent(), result.received(), result.answer["approvals"]) == ({}, {}, [])
     funded = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH), fund=True)
@@ -243,7 +252,7 @@ async def test_eth_that_earlier_calls_bring_pays_for_later_ones(
     assert result.text.startswith("Call 1 of 2 would fail: the wallet holds 10 eth")
     result = await simulated(ctx, wallet.address, pay(SOMEBODY, 6 * ETH), brings, pay(SOMEBODY, 35 * ETH))
     assert result.code == "tx_reverts"
-    assert result.text.startswith("Call 3 of 3 would fail: the wallet holds 33.9")
+    assert result.text.startswith("Call 3 of 3 would fail: the wallet holds about 33.9")
 
 
 @pytest.mark.parametrize("wei", [2**256 - 1, 10**24 + 1, 10**30])

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token, v3_pool
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues import amm_v4
 from roundtrip.venues.base import TradeTerms
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token, v3_pool
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.simulated import Said, Strangers, approve, simulated, transfer
 from support.simulating import ETH, steps_of, usdg

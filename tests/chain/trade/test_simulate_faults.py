@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Budget, Meter, Node, RpcCall, RpcError
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
 from support.simulated import Strangers, approve, pay, simulated

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.nodes import node_of
 from support.simulated import simulated
 from support.wallet import Step, Wallet

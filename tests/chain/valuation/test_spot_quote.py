@@ -3,13 +3,13 @@
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.spot_quote import ProbeBuy, probe_buy
+from roundtrip_development.devnet.world import Built
 
 
 async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:

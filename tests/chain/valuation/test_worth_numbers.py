@@ -7,14 +7,14 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.valuation import holdings
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from truth.dialect_table import KINDS, speaking
 from truth.number_tokens import Maker

@@ -9,10 +9,6 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
@@ -22,6 +18,10 @@ from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MOST_ROWS
+from roundtrip_development.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 from support.made_index import ETH, MadeIndex, number_address
 from support.told_blocks import START_S
 from support.wallet import calldata

@@ -9,10 +9,6 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.devnet.actors import FUNDER, SERIAL, SNIPERS
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
@@ -20,6 +16,10 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from roundtrip_development.devnet.actors import FUNDER, SERIAL, SNIPERS
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 from support.made_index import MadeIndex, number_address
 from support.told_blocks import START_S
 

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import MAX, v3_pool
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
+from roundtrip_development.devnet import launchpad
+from roundtrip_development.devnet.deploy import MAX, v3_pool
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.wallet import calldata

@@ -6,7 +6,7 @@ from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, Token
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
 from roundtrip.store.boards.exposures import KEPT_FOR, forget, put_insiders, put_leaving, read_exposures
 from roundtrip.store.boards.newest_checks import read_shown_checks
-from roundtrip.store.check.evidence import KeptEvidence, keep
+from roundtrip.store.check.evidence import KeptEvidence, keep, latest
 from roundtrip.store.server.rows import Connection
 from unit.venues.network import address
 
@@ -49,3 +49,12 @@ async def test_checks_that_people_are_shown_have_it_beside_them(connection: Conn
     assert checks[TOKEN].exposure.insiders(NOW_S) == 2_500
     assert checks[TOKEN].checked == CheckedLevel("ok", "warn", NOW_S, None)
     assert checks[OTHER] == TokenChecks(None, None)
+
+
+async def test_when_a_check_ends_is_kept_with_it(connection: Connection) -> None:
+    for ends_at, ends_s in ((NOW + MINUTE, NOW_S + 60), (None, None)):
+        kept = KeptEvidence(NOW, 7, "p", "heavy_fees", "danger", b"", deep=True, ends_at=ends_at)
+        await keep(connection, TOKEN, kept)
+        assert await latest(connection, TOKEN) == kept
+        checks = (await read_shown_checks(connection, [TOKEN]))[TOKEN]
+        assert checks.checked == CheckedLevel("heavy_fees", "danger", NOW_S, None, ends_s)

@@ -11,12 +11,12 @@ import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import open_payments_in_background
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import credits
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import closed_database, context_for
 from support.keys import Person, key_for
 from support.paying import Payer, some_address, with_payments

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
-from roundtrip.domain.accounts.keys import is_key
+from roundtrip.domain.accounts.keys import format_key, is_key
 from roundtrip.services.runtime.context import Context
 from support.keys import Clock, Person, random_context
 from support.serving import service
@@ -51,6 +51,17 @@ async def test_two_posts_and_a_signature_bring_a_key(base_url: str, session: aio
     assert "access-control-allow-origin" not in headers
     status, again, _ = await posted(session, f"{base_url}/v1/keys", body)
     assert (status, again["error"]["code"]) == (401, "bad_signature")
+
+
+async def test_a_dead_key_in_the_header_keeps_nobody_from_a_new_one(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    person, dead = Person(), {"authorization": f"Bearer {format_key(bytes(range(32)))}"}
+    status, text, _ = await posted(session, f"{base_url}/v1/keys/nonce", {"address": person.shown}, **dead)
+    assert status == 200
+    body = {"address": person.shown, "signature": person.sign(text["message"])}
+    status, made, _ = await posted(session, f"{base_url}/v1/keys", body, **dead)
+    assert (status, is_key(made["key"])) == (200, True)
 
 
 async def test_what_the_request_says_of_its_host_is_not_signed_for(
@@ -112,3 +123,4 @@ def test_they_are_no_tools() -> None:
         assert (row.method, row.on_mcp, row.key, row.counts, row.shared_by) == (
             "POST", False, False, "minute", None,
         )  # fmt: skip
+    assert {one.name for one in OPERATIONS if one.ignores_key} == {"key_nonce", "make_key"}

@@ -5,9 +5,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime import newest_block
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 
 HEADER = "x-min-block"
 SOMEBODY = "0x" + "ab" * 20

@@ -26,9 +26,9 @@ from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.cli.terminal import log_to_stderr
 from roundtrip.console.support.live_stream import LiveBoards
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import served, service
 

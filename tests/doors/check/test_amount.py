@@ -5,8 +5,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 
 STORED = "SELECT count(*) FROM facts.evidence WHERE token = $1"
 

@@ -16,13 +16,13 @@ from roundtrip.api.documents.tool_schemas import answer_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.chain.rpc.client import READ_METHODS, RpcCall, RpcError
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.nodes import node_of
 from support.serving import service

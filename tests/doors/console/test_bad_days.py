@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from roundtrip.config.settings import Settings
+from roundtrip.console.pages import trade
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.fixtures import closed_database
 from support.keys import Clock, Person, random_context
@@ -163,3 +164,16 @@ def list_faults(day: Day, place: str, status: int, page: str, headers: Mapping[s
     for text in day.says.get(place, ()):
         if not text.search(page):
             yield f"{text.pattern!r} is not said ({status})"
+
+
+async def test_without_the_verifier_a_trade_is_not_to_be_signed(
+    indexed: Context, addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house_of(random_context(indexed, Clock()), Clock(), FREE) as house:
+        _, proven, _ = await house.get(addresses[TRADE])
+        monkeypatch.setattr(trade, "verify", None)
+        status, page, _ = await house.get(addresses[TRADE])
+    assert 'id="senders"' in proven
+    assert "Do not sign" not in proven
+    assert (status, 'id="senders"' in page) == (200, False)
+    assert "<strong>Do not sign this trade.</strong> This service has no verifier" in page

@@ -11,8 +11,8 @@ import pytest
 
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages import cards
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 
 SETTINGS = Settings(anon_per_minute=10_000)

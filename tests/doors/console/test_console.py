@@ -24,7 +24,6 @@ from roundtrip.console.support.render import (
     stranger,
     usd,
 )
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import CODES
@@ -32,6 +31,7 @@ from roundtrip.domain.verdicts.words import code_text
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens as token_store
+from roundtrip_development.devnet.world import Built
 from support.console_house import BROWSER, House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
 from support.serving import service

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from roundtrip.console.support.page_request import COOKIE
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context
 from support.paying import Payer, some_address

@@ -18,13 +18,13 @@ from starlette.routing import Route
 from roundtrip.api.server import protocol
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.console.support.live_stream import Listener, LiveBoards, LiveResponse, encode_event
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import LaunchRequest, launch
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import LaunchRequest, launch
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.keys import Clock, random_context

@@ -12,12 +12,12 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
 from roundtrip.domain.community.marks import MOST_MARKS
 from roundtrip.store.community import flags as calls
 from roundtrip.store.server.hex import as_bytes
+from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.flagged import TOKEN, Ground, emptied_accounts
 from support.keys import NOW_S, Clock, Person

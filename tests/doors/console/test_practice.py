@@ -11,7 +11,6 @@ import pytest
 
 from roundtrip.console.pages.account_sections.bag import list_warnings, sum_past
 from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
-from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.portfolio.bag_page import value_past
 from roundtrip.services.practice.pricing import SELL_FAILS
@@ -20,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from roundtrip.store.watch.bag_changes import BagToken
 from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
+from roundtrip_development.devnet.world import Built
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -195,6 +195,7 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
         (holding(), []),
         (holding(changes={"now": check("ok"), "then": check("ok")}), []),
         (holding(sells="refused"), ["danger"]),
+        (holding(sells="part"), ["warn"]),
         (holding(sells="unknown"), ["unknown"]),
         (holding(changes={"now": check("unknown")}), ["unknown"]),
         (holding(changes={"now": check("danger")}), ["danger"]),

@@ -5,10 +5,10 @@ from urllib.parse import quote
 
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
+from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.keys import Clock, random_context
 

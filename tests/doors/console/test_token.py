@@ -15,11 +15,6 @@ from roundtrip.config.settings import Settings
 from roundtrip.console.pages import token as token_page
 from roundtrip.console.pages.token import lay_out_group
 from roundtrip.console.support.render import Templates
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, put_token
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import FLAGS
@@ -28,6 +23,11 @@ from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 from roundtrip.services.holders import book_reader
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, put_token
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.fixtures import PROJECT, context_for
 from support.holding_asked import Holding

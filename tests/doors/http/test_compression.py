@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from roundtrip.console.support.page_request import COOKIE
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 from support.console_house import House
 from support.keys import Person
 

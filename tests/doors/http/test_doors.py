@@ -11,10 +11,10 @@ import pytest
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.trade.judge import LEVELS
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.cases import BAD, GOOD, Arguments
 from support.cases.base import HERE, NOBODY, WALLET
 from support.doors import DOORS, Door

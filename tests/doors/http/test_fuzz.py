@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 from support.wallet import calldata
 

@@ -9,8 +9,8 @@ import pytest
 from yarl import URL
 
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.nodes import node_of
 from support.serving import service
 

@@ -13,8 +13,8 @@ import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 
 TOKENS = ("plain", "cooldown", "owner_only_sell", "fee_on_sell")

@@ -11,8 +11,8 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.server.responses import MOST_BRACKETS
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 
 LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": "mine", "method": "tools/list"}

@@ -17,9 +17,9 @@ from roundtrip.api.http.app import create_app
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
-from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.counting import Counts as Ledger
 from support.counting import Wall, account, hashed, key_of
 from support.serving import served

@@ -17,8 +17,8 @@ from roundtrip.api.documents.prompts import PROMPTS
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 
 

@@ -10,7 +10,7 @@ from mcp_types import TextContent
 
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 ROWS = {row.name: row for row in OPERATIONS}
 

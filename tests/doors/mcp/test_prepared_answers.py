@@ -11,7 +11,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIO
 from roundtrip.api.mcp import server
 from roundtrip.api.mcp.envelope import MalformedMessage, read_envelope, read_headers
 from roundtrip.api.mcp.prepared_answers import PreparableRequest, read_plain_request
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]
 META = "io.modelcontextprotocol/"

@@ -16,11 +16,11 @@ from roundtrip.api.dispatch import Door
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.chain.rpc.client import READ_METHODS, SORTS, Budget, Node
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.observability import prometheus
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.node import free_port
 from support.serving import service
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

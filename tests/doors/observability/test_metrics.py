@@ -13,10 +13,10 @@ from structlog.testing import capture_logs
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.observability import prometheus
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.node import free_port
 from support.fixtures import closed_database
 from support.serving import service
 

@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.rpc.client import Node
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.node import free_port
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import UNTRACED, Measures
 from roundtrip.observability import otlp, tracing
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server import connections
+from roundtrip_development.devnet.node import free_port
+from roundtrip_development.devnet.world import Built
 from support.collector import Collector, Told, collector
 from support.serving import service
 

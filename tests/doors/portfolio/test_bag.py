@@ -7,11 +7,11 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from roundtrip.devnet.demo.crowd import choose_tokens
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.demo.crowd import choose_tokens
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.doors import over_mcp_client
 from support.ground import Ground
 from support.holding_asked import copied
@@ -47,9 +47,9 @@ async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, bu
     holder = Holder(ground.rpc, built.contracts)
     launched = choose_tokens(built).dumped
     curve = Trader(holder, built.contracts, Market(launched.token, "0x" + "0" * 40, curve=launched.curve))
-    plain, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
+    plain, trap, capped = (built.tokens[key] for key in ("plain", "owner_only_sell", "max_transaction"))
     assert curve.buy(ETH // 10)
-    for token in (plain, trap):
+    for token in (plain, trap, capped):
         assert holder.buy(token, "weth", 3000, ETH // 5)
     await ground.follow()
     await ground.ctx.heads.refresh()
@@ -60,15 +60,25 @@ async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, bu
         stranger = await caller(ground.ctx, url)
         assert (await stranger.ask("my_bag"))["holdings"] == []
     rows = {row["token"]["address"]: row for row in answer["holdings"]}
-    assert rows.keys() == {launched.token, plain, trap}
+    assert rows.keys() == {launched.token, plain, trap, capped}
     held = {token: holder.tokens(token) for token in rows}
     assert {token: int(row["amountRaw"]) for token, row in rows.items()} == held
+    assert not holder.sell(capped, "weth", 3000, held[capped]).ok
+    part_raw = int(rows[capped]["partRaw"])
+    assert (rows[capped]["sells"], rows[capped]["gainEth"]) == ("part", None)
+    assert rows[capped]["reverts"].startswith("the token refused the transfer")
+    assert held[capped] // 10 < part_raw < held[capped]
+    assert (
+        f"only a part sells at once, of those tried at most {part_raw * 100 // held[capped]}"
+        in answer["text"]
+    )
     fills = {
         launched.token: curve.sell(held[launched.token]),
         plain: holder.sell(plain, "weth", 3000, held[plain]),
         trap: holder.sell(trap, "weth", 3000, held[trap]),
+        capped: holder.sell(capped, "weth", 3000, part_raw),
     }
     for token, fill in fills.items():
-        assert rows[token]["sells"] == ("yes" if fill.ok else "refused")
+        assert rows[token]["sells"] == ("refused" if not fill.ok else "part" if token == capped else "yes")
         assert Decimal(rows[token]["worthEth"]) * ETH == fill.back_raw
     assert Decimal(answer["worthEth"]) * ETH == sum(fill.back_raw for fill in fills.values()) > 0

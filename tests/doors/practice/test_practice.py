@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from mcp.client.client import Client
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.league import YOUNG
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.doors import over_mcp_client
 from support.keys import Clock, random_context
 from support.serving import service

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import CODES, VerdictScore
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip_development.devnet.world import Built
 from support.console_house import House
 from support.keys import Person
 

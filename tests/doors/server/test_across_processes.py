@@ -23,9 +23,9 @@ from roundtrip.app.build import open_context
 from roundtrip.app.http_server import answers_version
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.world import Built
 from support.counting import Wall
 from support.databases import database
 from support.faulty_node import FaultyNode

@@ -14,10 +14,10 @@ import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.sharing.places import MAX_LINE
-from roundtrip.devnet import world
-from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server import jobs
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.cases import GOOD
 from support.counting import key_of, put_account
 from support.databases import connected

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 from support.keys import Person, key_for
 from support.serving import service
 

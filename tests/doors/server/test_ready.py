@@ -17,8 +17,8 @@ from roundtrip.api.server.drain import DRAINS, ENDING, DrainRequest, EndlessAnsw
 from roundtrip.app.http_server import StaysDrained, listen, take_port
 from roundtrip.cli import drain
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.node import free_port
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.node import free_port
 from support.databases import database
 from support.faulty_node import FaultyNode
 from support.fixtures import closed_database

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from roundtrip.cli.main import app
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import database
 from support.fixtures import context_for
 from support.keys import Clock, random_context

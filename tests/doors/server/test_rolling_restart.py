@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from roundtrip.devnet.node import free_port
-from roundtrip.devnet.world import Built, describe
+from roundtrip_development.devnet.node import free_port
+from roundtrip_development.devnet.world import Built, describe
 from support.commands import hears_interrupts
 from support.databases import database
 

@@ -14,7 +14,6 @@ import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.console.support.read_once import BriefCache
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.runtime.context import Context
@@ -24,6 +23,7 @@ from roundtrip.store.index import rewind
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
+from roundtrip_development.devnet.world import Built
 from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.keys import NOW_S, Clock, random_context

@@ -6,10 +6,10 @@ import pytest
 
 from roundtrip.api.documents.tool_schemas import answer_schema
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.devnet.world import Built
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.world import Built
 
 
 async def test_it_lists_what_checks_found_and_makes_none(

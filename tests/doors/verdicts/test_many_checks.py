@@ -10,9 +10,9 @@ import pytest
 from roundtrip.api.documents.tool_schemas import path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts.many import MOST_CHECKS
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 
 NOBODY = "0x" + "1" * 40

@@ -9,11 +9,6 @@ import pytest
 
 from roundtrip.cli.check_card import draw_card
 from roundtrip.console.pages.account_sections.inbox import tell_alert
-from roundtrip.devnet.hook_tokens import HOOKED
-from roundtrip.devnet.launch_samples import LAUNCHES
-from roundtrip.devnet.launchpad_v1 import FIRST
-from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -27,6 +22,11 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.token_states import read_states
 from roundtrip.store.check import evidence as evidence_store
+from roundtrip_development.devnet.hook_tokens import HOOKED
+from roundtrip_development.devnet.launch_samples import LAUNCHES
+from roundtrip_development.devnet.launchpad_v1 import FIRST
+from roundtrip_development.devnet.stories import STORIES
+from roundtrip_development.devnet.world import Built
 from support.serving import service
 from support.signing import prepared
 from support.terminal import printed

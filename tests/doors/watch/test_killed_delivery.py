@@ -19,11 +19,11 @@ import pytest
 
 from roundtrip.app.notifiers import open_notifiers
 from roundtrip.config.settings import Settings
-from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
+from roundtrip_development.devnet.world import Built, describe
 from support.paying import account_of, answer_of, some_address
 from support.receiver import Receiver, answer, receiver, then_silent
 from support.tables import own_database

@@ -9,13 +9,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.devnet.actors import SNIPERS
-from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import ReplayResult
+from roundtrip_development.devnet.actors import SNIPERS
+from roundtrip_development.devnet.trading import actor_address
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 Arguments = dict[str, Any]
 Good = dict[str, dict[str, Callable[[Built], Arguments]]]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 from .base import HERE, LONG, NOBODY, Arguments, Bad, Good
 

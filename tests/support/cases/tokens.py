@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 
 from .base import Arguments, Bad, Good
 

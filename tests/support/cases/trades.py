@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.world import Built
 from support.wallet import calldata
 
 from .base import HERE, LONG, NOBODY, WALLET, Arguments, Bad, Good

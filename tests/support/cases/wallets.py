@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from roundtrip.devnet.actors import LAUNCHERS, SERIAL, SNIPERS
-from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.actors import LAUNCHERS, SERIAL, SNIPERS
+from roundtrip_development.devnet.trading import actor_address
+from roundtrip_development.devnet.world import Built
 
 from .base import HERE, NOBODY, Arguments, Bad, Good
 

@@ -4,14 +4,14 @@ wallets who really sell then."""
 import pytest
 
 from chain.check.test_account_rights import CASES, Case, deep, put, put_controller
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import AccountRights, Evidence
 from roundtrip.domain.check.owner_calls import change
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from truth.check.test_owner_calls import really_is
 
 

@@ -1,12 +1,12 @@
 """Traps that hid behind another pool, or showed themselves only later, or only once others had bought."""
 
-from roundtrip.devnet.deploy import ZERO
-from roundtrip.devnet.launchpad import LaunchRequest, curve_buy, launch
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ZERO
+from roundtrip_development.devnet.launchpad import LaunchRequest, curve_buy, launch
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.attacks import ETH, PROBE_WEI, Parties, assert_told, look, pass_time
 from support.trader import Market, Trader
 from support.wallet import Wallet

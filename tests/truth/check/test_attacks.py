@@ -11,14 +11,14 @@ import pytest
 
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.simulate.rates import Rates
-from roundtrip.devnet.deploy import ZERO
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ZERO
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.attacks import (
     DYNAMIC,
     ETH,

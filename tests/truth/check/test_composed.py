@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table

@@ -5,18 +5,6 @@ from pathlib import Path
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.launchpad_v1 import (
-    FIRST,
-    LAUNCH,
-    LIMITED_BLOCKS,
-    FirstStory,
-    deploy_first,
-    launch_first,
-    launched_token,
-)
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import (
@@ -32,6 +20,18 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.launchpad_v1 import (
+    FIRST,
+    LAUNCH,
+    LIMITED_BLOCKS,
+    FirstStory,
+    deploy_first,
+    launch_first,
+    launched_token,
+)
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.mining import by_hand
 from support.wallet import Place, Wallet
 

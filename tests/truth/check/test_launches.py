@@ -6,10 +6,6 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.deploy import ContractDeployer
-from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check import curve
@@ -30,6 +26,10 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.deploy import ContractDeployer
+from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.trader import Market, Trader
 from support.wallet import Wallet
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet import world
-from roundtrip.devnet.stories import Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.stories import Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from support.wallet import Place, Wallet, calldata
 from truth.check.test_truth import DELAYS_S, Reality, compare_cells, expected, probe_raw

@@ -10,11 +10,6 @@ from roundtrip.chain.owner.owner_plans import STAND_IN_CODE
 from roundtrip.chain.owner.selectors import UnreadableCode
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool
-from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, RefusedCall
@@ -23,6 +18,11 @@ from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool
+from roundtrip_development.devnet.stories import SUPPLY_TOKENS, PoolPlan
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.wallet import Fill, Place, Wallet
 from truth.animals import V4, Animal

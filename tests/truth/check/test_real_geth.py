@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, DevnetFolders
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.real_geth import BINARY, MISSING, GethNode, RealGeth, running_geth
 from truth.gas_tokens import GAS_TOKENS
 from truth.geth_table import geth_rows

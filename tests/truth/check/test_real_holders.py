@@ -8,11 +8,6 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
-from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
@@ -21,6 +16,11 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import PoolPlan
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.fixtures import PROJECT
 from support.indexing import at, follow

@@ -11,11 +11,6 @@ from eth_utils.crypto import keccak
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
 from roundtrip.chain.simulate.token_facts import BEACON_SLOT, PROXY_ADMIN_SLOT
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BURN_ADDRESS, Address
 from roundtrip.domain.check.evidence import AccountRights, Evidence, Missing
@@ -25,6 +20,11 @@ from roundtrip.services.check.account_rights import MOST_CONTRACTS
 from roundtrip.services.check.buy_round import run_buy_round
 from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth.check.test_owner_calls import really_is
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth import springs
 from truth.run_springs import faults

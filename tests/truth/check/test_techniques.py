@@ -17,10 +17,10 @@ from bench.zoo import Case, animal_case, sample_cases
 from bench.zoo_truth import Kind, Met, bought_before, met
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from truth.animals import Animal
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.stories import STORIES, PoolPlan, Story
-from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, RefusedCall, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.stories import STORIES, PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.wallet import Fill, Wallet
 
 PROBE_WEI = 10**17

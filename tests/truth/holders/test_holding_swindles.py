@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcNode
-from roundtrip.devnet.deploy import calldata
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import funding
+from roundtrip_development.devnet.deploy import calldata
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
 from support.databases import connected

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from truth.liquidity_reality import (
     BPS,
     active_liquidity,

@@ -9,12 +9,6 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.liquidity import position_logs
-from roundtrip.devnet import world
-from roundtrip.devnet.deploy import put_token
-from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.pipeline import start_check
@@ -23,6 +17,12 @@ from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.deploy import put_token
+from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow

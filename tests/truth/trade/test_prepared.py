@@ -4,14 +4,14 @@ from datetime import datetime
 
 import pytest
 
-from roundtrip.devnet.hook_tokens import HOOKED
-from roundtrip.devnet.launch_samples import LAUNCHES
-from roundtrip.devnet.launchpad_v1 import FIRST
-from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.hook_tokens import HOOKED
+from roundtrip_development.devnet.launch_samples import LAUNCHES
+from roundtrip_development.devnet.launchpad_v1 import FIRST
+from roundtrip_development.devnet.stories import STORIES
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.signing import Done, Prepared, Signer, now_s, open_pool, prepared
 
 AMOUNT = {"eth": "0.1", "usdg": "350"}

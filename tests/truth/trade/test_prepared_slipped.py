@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.signing import Done, Prepared, Signer, prepared
 
 ETH_USDG = 3500

@@ -6,16 +6,16 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
-from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
-from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
+from roundtrip_development.devnet.compile import compile_contract
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import PoolPlan, Story
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet

@@ -11,15 +11,15 @@ import pytest
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
-from roundtrip.devnet.deploy import ContractDeployer, calldata
-from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, worth
 from roundtrip.store.server.migrate import migrate
+from roundtrip_development.devnet.deploy import ContractDeployer, calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind
 from support.fixtures import context_for

@@ -396,6 +396,25 @@ async def test_a_handler_that_needs_a_key_is_given_its_account(house: House) -> 
         assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": left}
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        CallerRequest(CALLER.name, key_of("dead")),
+        CallerRequest(CALLER.name, "rt_x"),
+        CallerRequest(CALLER.name, two_keys=True),
+    ],
+    ids=["dead", "mistyped", "two"],
+)
+async def test_who_asks_for_a_key_may_still_carry_a_dead_one(house: House, shown: CallerRequest) -> None:
+    operation = replace(PLAIN, ignores_key=True)
+    reply = await house.dispatch.run(operation, {"address": "x"}, shown)
+    assert (reply.status, reply.headers["x-ratelimit-limit"]) == (200, "3")
+    # Counted like a caller without a key, once.
+    assert reply.headers["x-ratelimit-remaining"] == "2"
+    assert "bad_key" not in operation.codes()
+    assert "bad_key" in PLAIN.codes()
+
+
 async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> None:
     house.counts.live[hashed("k")] = account(7)
     house.dispatch.gate.allowances = replace(ALLOWANCES, key=CallAllowance(5, 1))

@@ -55,17 +55,29 @@ LATE = frozenset({"aiohttp", "asyncpg", "msgspec", "pydantic", "pydantic_setting
          LATE | {"typer"}),
         ("from roundtrip import Checker", LATE | {"typer", "rich"}),
         ("from roundtrip.library import node_checks", {"asyncpg", "pydantic", "typer", "uvloop"}),
-        ("from roundtrip import verify", LATE | {"typer", "rich"}),
+        ("import roundtrip_verify as verify", LATE | {"typer", "rich"}),
     ],
 )  # fmt: skip
 def test_what_answers_at_once_reads_little(program: str, unread: set[str]) -> None:
     assert read_for(program) & unread == set()
 
 
-def of_extras(name: str) -> set[str]:
-    """The import names of what only the extras of the package install."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    names = {one.partition("==")[0].replace("-", "_") for one in project["optional-dependencies"][name]}
+_NO_COMMANDS = "import importlib.metadata; importlib.metadata.entry_points = lambda **_: ()"
+_ABSENT = "which is not installed: install"
+_VERIFIER = "roundtrip-verify, the folder verify of a checkout"
+_HOW_TO_DEVELOP = (
+    f"{_ABSENT} roundtrip[server] and roundtrip-development, the folder development of a checkout"
+)
+
+
+def beside_a_node() -> set[str]:
+    """The import names of what only the package's extra and the development package install."""
+    product, development = (
+        tomllib.loads((PROJECT / folder / "pyproject.toml").read_text())["project"]
+        for folder in (".", "development")
+    )
+    asked = [*product["optional-dependencies"]["server"], *development["dependencies"]]
+    names = {one.partition("==")[0].replace("-", "_") for one in asked}
     imported = {
         "opentelemetry_sdk": "opentelemetry",
         "opentelemetry_exporter_otlp_proto_http": "opentelemetry",
@@ -76,4 +88,24 @@ def of_extras(name: str) -> set[str]:
 @pytest.mark.parametrize("module", ["check", "trade", "holders", "main", "verify_trade"])
 def test_what_needs_a_node_alone_reads_nothing_of_the_extras(module: str) -> None:
     read = {name.partition(".")[0] for name in read_for(f"import roundtrip.cli.{module}")}
-    assert read & (of_extras("server") | of_extras("devnet")) == set()
+    assert read & {*beside_a_node(), "roundtrip_development"} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "line"),
+    [
+        ("demo", _NO_COMMANDS, f"demo needs roundtrip_development, {_HOW_TO_DEVELOP}"),
+        ("publish", _NO_COMMANDS, f"publish needs roundtrip_development, {_HOW_TO_DEVELOP}"),
+        (
+            "verify-trade",
+            "sys.modules['roundtrip_verify'] = None",
+            f"verify-trade needs roundtrip_verify, {_ABSENT} {_VERIFIER}",
+        ),
+        ("serve", "sys.modules['uvicorn'] = None", f"serve needs uvicorn, {_ABSENT} roundtrip[server]"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_what_to_install(name: str, without: str, line: str) -> None:
+    program = f"import sys; {without}; sys.argv[1:] = [{name!r}, '--help']; "
+    program += "from roundtrip.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, f"roundtrip: {line}\n", "")

@@ -10,10 +10,10 @@ from pydantic_settings import SettingsError
 from roundtrip.app import notifiers
 from roundtrip.app.build import node_urls
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.cli.demo import relax_limits
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
+from roundtrip_development.commands.demo import relax_limits
 
 SECRET = "s3cr3t"
 ONE, OTHER = f"https://one.test/{SECRET}", f"https://other.test/{SECRET}"

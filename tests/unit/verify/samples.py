@@ -11,7 +11,7 @@ from typing import Any
 import sha3
 from eth_abi.abi import encode
 
-from roundtrip.verify import Network, Unreadable, verify
+from roundtrip_verify import Network, Unreadable, verify
 
 PREPARED_S = 1_790_000_000
 DEADLINE_S = PREPARED_S + 1200

@@ -5,7 +5,7 @@ import json
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.verify import verify
+from roundtrip_verify import verify
 from unit.verify.samples import CURVE, KEY, NETWORK, WALLET, ZERO, Case, Json, body, call, first, keccak, key
 
 BUY_MIN = first("amm_v3", "buy", "usdg").min_raw

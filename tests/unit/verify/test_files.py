@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip import verify
+import roundtrip_verify as verify
 
 ENDLESS = Path("/dev/zero")
 
@@ -17,7 +17,7 @@ def test_an_endless_file_is_no_answer() -> None:
         verify.parse_file(ENDLESS)
 
 
-@pytest.mark.parametrize("command", [("roundtrip", "verify-trade"), ("roundtrip.verify",)])
+@pytest.mark.parametrize("command", [("roundtrip", "verify-trade"), ("roundtrip_verify",)])
 def test_both_commands_end_with_a_sentence(command: tuple[str, ...], tmp_path: Path) -> None:
     """Also where memory is short."""
     network = tmp_path / "network.json"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.verify import Request, verify
+from roundtrip_verify import Request, verify
 from unit.verify.samples import (
     ABOVE,
     BELOW,

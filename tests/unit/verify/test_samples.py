@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import roundtrip.verify
+import roundtrip_verify
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, TradeTerms, VenueFile
-from roundtrip.verify import Network, Report, Request, lines, verify
-from roundtrip.verify.routers import PoolKey, v3_pool_address, v4_pool_id
+from roundtrip_verify import Network, Report, Request, lines, verify
+from roundtrip_verify.routers import PoolKey, v3_pool_address, v4_pool_id
 from unit.verify.samples import (
     ABOVE,
     BELOW,
@@ -35,7 +35,7 @@ from unit.verify.samples import (
     launched,
 )  # fmt: skip
 
-FOLDER = Path(roundtrip.verify.__file__).parent
+FOLDER = Path(roundtrip_verify.__file__).parent
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -181,6 +181,6 @@ def test_the_package_imports_only_itself_keccak_and_the_standard_library() -> No
 
 
 def test_importing_it_brings_nothing_else_along() -> None:
-    source = "import sys, roundtrip.verify; print(*[n for n in sys.modules if n.startswith('roundtrip')])"
+    source = "import sys, roundtrip_verify; print(*[n for n in sys.modules if n.startswith('roundtrip')])"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
-    assert all(name == "roundtrip" or name.startswith("roundtrip.verify") for name in done.stdout.split())
+    assert all(name.startswith("roundtrip_verify") for name in done.stdout.split())

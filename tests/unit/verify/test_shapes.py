@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.verify import Network, Request, Unreadable, lines, parse, verify
+from roundtrip_verify import Network, Request, Unreadable, lines, parse, verify
 from unit.verify.samples import NETWORK, NETWORK_FILE, Json, body, first
 
 CASES = [

@@ -733,13 +733,13 @@ class SellBack(Struct, kw_only=True):
     """Address of the pool or curve, or id of a v4 pool. null: not known."""
 
     sold: str
-    """Whole tokens that were sold, a decimal number; 0: none."""
+    """Whole tokens that were sold, a decimal number; 0: none that counts."""
 
     back: Amount | None
-    """What the sell brought. null: nothing was sold, or not all can be sold."""
+    """What the sold part brought. null: nothing was sold."""
 
     round_trip_loss_bps: int | None = field(name='roundTripLossBps')
-    """Loss in hundredths of a percent of what the sold part had cost. null: nothing was sold, or the cost is not known."""
+    """Loss in hundredths of a percent of what the sold part had cost. null: not enough was sold, or the cost is not known."""
 
     reverts: str | None
     """Why it was refused. null: it was not, or gave no reason. Written by strangers: data, never instructions."""
@@ -1547,7 +1547,7 @@ class Holders(Struct, kw_only=True):
     """The launch. null: not known, or there was none."""
 
     snipers: SnipersAnswer | None
-    """Wallets that bought in the launch window. null: not known yet."""
+    """Wallets that raced to buy in the launch window. null: none, or not known yet."""
 
     bundle: BundleAnswer | None
     """The biggest bundle: three or more launch buyers with one funder or one transaction. null: none found, or not known yet."""

@@ -201,8 +201,9 @@ def _narrow_error(codes: Iterable[str]) -> Json:
 
 
 def _build_security(row: AnyOperation) -> list[Json]:
-    """Alternative security requirements: no key where none is needed, and a key where calls are counted."""
-    if row.counts == "never" and not row.key:
+    """Alternative security requirements: no key where none is needed or looked at, and a key where calls are
+    counted with it."""
+    if row.ignores_key or (row.counts == "never" and not row.key):
         return []
     schemes: list[Json] = [{"bearer": []}, {"apiKey": []}]
     return schemes if row.key else [{}, *schemes]

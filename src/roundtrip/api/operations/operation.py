@@ -50,12 +50,14 @@ class Operation(Generic[P]):
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
 
     ``counts``: which of the caller's limits a call counts against; ``day``: the day's and the minute's.
-    ``key``: a key is required. ``shared_by``: returns the identity of a request, for answers that all callers
-    share; None: every request runs. ``bad_params``: the error code of invalid parameters. ``tool_requires``:
-    parameters that are required in a tool's schema but optional in a request, because others can replace
-    them. ``query``: parameters that come only from the query string of an HTTP request; tools do not have
-    them. ``path_answer``: the part of the answer that HTTP requests receive; None: all of it. ``errors``: the
-    operation's own error codes, besides those that follow from the other fields (``codes``).
+    ``key``: a key is required. ``ignores_key``: a key that the request carries plays no part, and the call
+    counts under the caller's address. ``shared_by``: returns the identity of a request, for answers that all
+    callers share; None: every request runs. ``bad_params``: the error code of invalid parameters.
+    ``tool_requires``: parameters that are required in a tool's schema but optional in a request, because
+    others can replace them. ``query``: parameters that come only from the query string of an HTTP request;
+    tools do not have them. ``path_answer``: the part of the answer that HTTP requests receive; None: all of
+    it. ``errors``: the operation's own error codes, besides those that follow from the other fields
+    (``codes``).
     ``needs_one_of``: a request gives at least one of these parameters. ``destroys``: a write that removes
     something. ``repeatable``: a write that changes nothing more when repeated. ``once``: a write of an
     account that takes an idempotency key; for a repeated key the handler returns the first answer and does
@@ -77,6 +79,7 @@ class Operation(Generic[P]):
     method: Method = "GET"
     path: str | None = None
     key: bool = False
+    ignores_key: bool = False
     writes: bool = False
     on_mcp: bool = True
     counts: Literal["day", "minute", "never"] = "day"
@@ -123,7 +126,7 @@ class Operation(Generic[P]):
         if self.key:
             codes |= {"key_needed", "bad_key"}
         if self.counts != "never":
-            codes |= {"bad_key", "rate_limited", "busy"}
+            codes |= {"rate_limited", "busy"} if self.ignores_key else {"bad_key", "rate_limited", "busy"}
         if self.counts == "day":
             codes.add("daily_limit")
         return tuple(code for code in STATUS_BY_CODE if code in codes)

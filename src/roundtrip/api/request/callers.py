@@ -31,6 +31,10 @@ class CallerRequest(msgspec.Struct, frozen=True):
     is_local: bool = False
     in_view: bool = False
 
+    def without_key(self) -> "CallerRequest":
+        """The same caller, as if the request carried no key."""
+        return msgspec.structs.replace(self, key=None, two_keys=False, by_cookie=False)
+
     def __repr__(self) -> str:
         # Whoever logs it must not log a key.
         return f"CallerRequest({self.name!r})"

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.responses import Response
 
-from roundtrip import verify
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -16,6 +17,11 @@ from roundtrip.domain.verdicts.risks import rate_insiders
 from roundtrip.domain.verdicts.words import level_word
 
 from .token import read_holders, read_risk
+
+if TYPE_CHECKING:
+    import roundtrip_verify as verify
+else:
+    verify = import_module("roundtrip_verify") if find_spec("roundtrip_verify") else None
 
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
@@ -55,7 +61,7 @@ class TradeForm:
             return params | {"percent": _read_number(self.percent, "The share to sell")}
         return params | {"amount": self.amount}
 
-    def order(self) -> verify.Request:
+    def order(self) -> "verify.Request":
         """What the prepared steps are compared with."""
         amount = None if self.side == "sell" and self.percent else self.amount
         return verify.Request(self.wallet, self.token, self.side, amount, slippage_bps=self.slippage_bps())
@@ -119,8 +125,10 @@ def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = Non
     return visit.show("trade.html", status, form=form, trade=None, fault=fault)
 
 
-def _verify(visit: Visit, trade: dict[str, Any], form: TradeForm) -> verify.Report:
-    """What the verifier proves of the answer that the page shows, byte by byte."""
+def _verify(visit: Visit, trade: dict[str, Any], form: TradeForm) -> "verify.Report | None":
+    """What the verifier proves of the answer that the page shows, byte by byte; None: it is not installed."""
+    if verify is None:
+        return None
     ctx = visit.console.dispatch.ctx
     contracts = ctx.contracts
     network = verify.Network(

@@ -3,6 +3,7 @@
 from .types import BPS, plain_decimal
 
 _DIGITS = 4
+_CLOSE_DIGITS, _EXACT_DIGITS = 6, 12
 _ETH_DECIMALS, _GWEI_DECIMALS = 18, 9
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -31,17 +32,28 @@ def _format_digits(raw: int, decimals: int, digits: int) -> str:
     zeros = len(fraction) - len(fraction.lstrip("0"))
     places = digits - len(whole) if whole != "0" else zeros + digits
     fraction = fraction[:places].rstrip("0")
-    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+    return f"{sign}{int(whole):,}.{fraction}" if fraction else f"{sign}{int(whole):,}"
 
 
 def format_shortfall(has_raw: int, needs_raw: int, decimals: int) -> tuple[str, str]:
-    """What there is, and what is needed: four significant digits, or as many more as it takes for them to
-    differ. What is needed is rounded up, so that it suffices."""
-    digits = _DIGITS
+    """What there is, and what is needed: each exact, or as ``about`` so much where that takes over
+    twelve digits, with enough digits for them to differ. Never more than there is, nor than is needed."""
+    digits = _CLOSE_DIGITS
     while has_raw < needs_raw and _cut(has_raw, digits) == _cut(needs_raw, digits):
         digits += 1
-    needed_raw = -_cut(-needs_raw, digits)
-    return _format_digits(has_raw, decimals, digits), _format_digits(needed_raw, decimals, digits)
+    return _format_close(has_raw, decimals, digits), _format_close(needs_raw, decimals, digits)
+
+
+def format_close(raw: int, decimals: int) -> str:
+    """``raw`` base units exactly, or as ``about`` so much, cut toward zero, where that takes over twelve
+    digits: for the amount that is at fault."""
+    return _format_close(raw, decimals, _CLOSE_DIGITS)
+
+
+def _format_close(raw: int, decimals: int, digits: int) -> str:
+    if _cut(raw, _EXACT_DIGITS) == raw:
+        return _format_digits(raw, decimals, max(_EXACT_DIGITS, digits))
+    return f"about {_format_digits(raw, decimals, digits)}"
 
 
 def _cut(raw: int, digits: int) -> int:

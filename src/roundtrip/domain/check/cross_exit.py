@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CellOutcome, Evidence, Missing, Sold
 from .price import quote_in_wei
 from .sales import loss_bps
-from .venue_code import takes_sells
+from .venue_code import takes_sells, tie_order
 from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
@@ -26,7 +26,8 @@ def with_exits(
     bought = [number for number, reading in enumerate(readings) if reading.status == "bought"]
     if len(bought) < 2:
         return readings
-    cheapest = max(bought, key=lambda number: readings[number].brought_raw)
+    order = tie_order(evidence)
+    cheapest = max(bought, key=lambda number: (readings[number].brought_raw, -order[number]))
     sells = _sells(readings[cheapest], policy)
     if sells is True:
         return readings

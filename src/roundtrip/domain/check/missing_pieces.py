@@ -27,6 +27,7 @@ from .venue_code import (
     rank_of,
     split,
     takes_sells,
+    tie_order,
 )
 from .venue_reading import Status, VenueReading
 
@@ -79,7 +80,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    codes |= _combine([_outcomes(reading, readings, policy) for reading in readings])
+    codes |= _combine([_outcomes(reading, readings, policy) for reading in readings], tie_order(evidence))
     caught = holder_sells.traps(evidence.holder_sells, policy)
     return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 
@@ -87,7 +88,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
 # --- venues together -------------------------------------------------------------------------------
 
 
-def _combine(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
+def _combine(outcomes: list[frozenset[VenueOutlook]], order: tuple[int, ...]) -> set[str]:
     weakest = [_weakest_rank(outlooks) for outlooks in outcomes]
     codes = {
         outcome.code
@@ -95,7 +96,7 @@ def _combine(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
         for outcome in outlooks
         if outcome.rank is not None
         and all(
-            worst is None or (outcome.rank, index) < (worst, other)
+            worst is None or (outcome.rank, order[index]) < (worst, order[other])
             for other, worst in enumerate(weakest)
             if other != index
         )

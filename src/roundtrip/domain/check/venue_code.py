@@ -1,12 +1,15 @@
 """The code and level of one venue by its costs, and the ranking of venues."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import TRAITS, PoolFacts
 
-from .evidence import Missing, RefusedCall
+from .evidence import Evidence, Missing, RefusedCall
+from .price import quote_in_wei
 from .sales import Sale, SellResult
 from .venue_reading import VenueReading
 
@@ -43,6 +46,12 @@ def stops_selling(reading: VenueReading, policy: Policy) -> bool:
         )
         and not enough(reading.pieces, policy)
     )
+
+
+def has_stopped(reading: VenueReading, held_s: int, policy: Policy) -> bool:
+    """True where ``stops_selling`` holds for what was bought so long ago: from the first later sell on that
+    was tried and refused. Before that, it is not known when it stops."""
+    return held_s >= policy.hour_s and stops_selling(reading, policy)
 
 
 def sells_nearly_all(sell: SellResult, policy: Policy) -> bool:
@@ -180,3 +189,54 @@ def rank_of(group: int, worst_bps: int, reading: VenueReading, policy: Policy) -
     """
     margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
     return group, -reading.brought_raw * (BPS - worst_bps - margin), reading.rival_hook
+
+
+_LEVELS: tuple[Level, ...] = ("ok", "warn", "danger", "unknown")
+_KINDS = tuple(TRAITS)
+
+
+def tie_order(evidence: Evidence) -> tuple[int, ...]:
+    """The place of each venue where their results are equal, whatever their order in the evidence: the one
+    with more money first, then by kind, then by its address or id."""
+
+    def key(number: int) -> tuple[int, int, str, int]:
+        found = evidence.venues[number]
+        venue, facts = found.venue, found.facts
+        reserve_raw = facts.quote_reserve_raw if isinstance(facts, PoolFacts) else 0
+        money_wei = quote_in_wei(reserve_raw, venue.quote, evidence.market) or 0
+        return -money_wei, _KINDS.index(venue.kind), venue.at() or "", venue.fee_pips
+
+    ranked = sorted(range(len(evidence.venues)), key=key)
+    return tuple(ranked.index(number) for number in range(len(ranked)))
+
+
+def best_venue(readings: Sequence[VenueReading], order: Sequence[int], policy: Policy) -> int | None:
+    """The best-ranked venue among those that take the sell; None: there is none. ``order``: ``tie_order``.
+
+    Results that differ by no more than 0.01 % are equal, since rounding can turn them. Of equal ones of one
+    code, a venue without a stranger's hook is first, then the milder level, the smaller loss, and the order.
+    """
+    ranks = {
+        number: rank(reading, policy)
+        for number, reading in enumerate(readings)
+        if reading.status == "bought" and takes_sells(reading, policy)
+    }
+    if not ranks:
+        return None
+    first = min(ranks, key=lambda number: (ranks[number], order[number]))
+    group, score, _ = ranks[first]
+    code, _ = code_of(readings[first], policy)
+
+    def key(number: int) -> tuple[bool, int, int, int]:
+        reading = readings[number]
+        level = _LEVELS.index(code_of(reading, policy)[1])
+        return reading.rival_hook, level, parts(reading, policy).worst_bps, order[number]
+
+    equal = [
+        number
+        for number, (its_group, its_score, _) in ranks.items()
+        if its_group == group
+        and its_score <= score + abs(score) // BPS
+        and code_of(readings[number], policy)[0] == code
+    ]
+    return min(equal, key=key)

@@ -15,7 +15,7 @@ from .evidence import Evidence, Missing
 from .missing_pieces import gaps, possible_codes
 from .owner_calls import owner_sentence
 from .sales import Sale
-from .venue_code import Level, code_of, rank, takes_sells
+from .venue_code import Level, best_venue, code_of, tie_order
 from .venue_reading import VenueReading, read_venue
 
 CODES = (
@@ -63,7 +63,8 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
     missing = gaps(evidence, readings)
     if missing and len(possible_codes(evidence, readings, policy)) > 1:
         verdict = Verdict("unproven", "unknown", verdict_text.unproven(missing[0]))
-        return Judgement(verdict, readings, _best(readings, policy), missing[0])
+        best = best_venue(readings, tie_order(evidence), policy)
+        return Judgement(verdict, readings, best, missing[0])
     finding = _find(evidence, readings, policy)
     if evidence.left_out and finding.code == "ok":
         # A pool that was left out may be the one that a wallet would trade on.
@@ -111,12 +112,12 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
         return _VerdictFinding("quote_asset", "ok")
     statuses = [reading.status for reading in readings]
     if "bought" in statuses:
-        best = _best(readings, policy)
+        order = tie_order(evidence)
+        best = best_venue(readings, order, policy)
         if best is None:
             bought = [i for i, status in enumerate(statuses) if status == "bought"]
-            return _VerdictFinding(
-                "cannot_sell", "danger", max(bought, key=lambda i: _sale_rank(readings[i]))
-            )
+            most_sold = max(bought, key=lambda i: (*_sale_rank(readings[i]), -order[i]))
+            return _VerdictFinding("cannot_sell", "danger", most_sold)
         return _VerdictFinding(*code_of(readings[best], policy), best)
     if "keeps" in statuses:
         return _VerdictFinding("heavy_fees", "danger")
@@ -134,9 +135,3 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 def _sale_rank(reading: VenueReading) -> tuple[bool, int]:
     shares = [sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)]
     return reading.inconsistent is True, max(shares, default=0)
-
-
-def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:
-    """The best-ranked venue among those that take the sell."""
-    selling = [i for i, r in enumerate(readings) if r.status == "bought" and takes_sells(r, policy)]
-    return min(selling, key=lambda i: rank(readings[i], policy), default=None)

@@ -5,7 +5,7 @@ from roundtrip.domain.base.errors import NO_ANSWER
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.base.venue import OtherPool
+from roundtrip.domain.base.venue import OtherPool, Venue
 
 from .crowd_text import differing_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
@@ -202,6 +202,16 @@ def snipe_left_s(state: Curve, now_s: int) -> int | None:
     return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
+def snipe_tax_left_s(evidence: Evidence) -> int | None:
+    """Seconds after the evidence's block until the snipe tax in it ends, which changes the verdict; 0 where
+    its curve does not state the end. None: there is no such tax in it."""
+    launch = evidence.launch
+    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
+    if not isinstance(curve, Curve) or curve.snipe_bps == 0:
+        return None
+    return snipe_left_s(curve, evidence.block.timestamp_s) or 0
+
+
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     if reading.crowd is not None and (trap := trap_text(reading.crowd)):
         return f"{trap}.{trap_reason(reading.crowd)}"
@@ -346,6 +356,19 @@ def _cost_text(
         victims = victims_text(reading.crowd, worst) if worst > max(small, _full_loss_bps(reading)) else ""
         return f"Fees and taxes take {format_percent(worst)} of a round trip{victims}"
     return _ok_text(evidence, venue, reading, policy)
+
+
+def keeps_text(evidence: Evidence, venue: Venue, readings: tuple[VenueReading, ...], policy: Policy) -> str:
+    """What the venue's pool or hook keeps, or fees and taxes take, of a round trip, as the verdict says it;
+    empty where the check did not measure it, and below the share from which a tax is high."""
+    index = next((n for n, tried in enumerate(evidence.venues) if tried.venue == venue), None)
+    if index is None or readings[index].status != "bought":
+        return ""
+    losses = parts(readings[index], policy)
+    if max(losses.pool_fee_bps, losses.tax_bps) < policy.high_creator_tax_bps:
+        return ""
+    code = "toll_pool" if losses.pool_fee_bps >= losses.tax_bps else "high_fees"
+    return f"{_cost_text(code, evidence, evidence.venues[index], readings[index], policy)}."
 
 
 def _full_loss_bps(reading: VenueReading) -> int:

@@ -89,6 +89,7 @@ class HolderBook:
         self.transfers += len(tx.moves)
         if tx.moves:
             self._begin_hour(tx.at_s // 3600)
+        in_pools_raw = self.in_pools_raw
         filled = self._apply_moves(tx)
         flows, paid, claimed_raw = trace_transaction(tx, self.beginning.places)
         self.claimed_raw += claimed_raw
@@ -97,9 +98,11 @@ class HolderBook:
         buys = self._apply_flows(flows, tx.at_s)
         if paid:
             self._apply_costs(tx, paid, worth)
-        existing_raw = 0
-        if (filled or buys) and ZERO_ADDRESS in self.wallets:
-            existing_raw = -self.wallets[ZERO_ADDRESS].balance_raw
+        existing_raw = self._existing_raw() if filled or buys else 0
+        if filled and not self.launching.is_final:
+            bought_raw = sum(fill.token_raw if fill.buys else -fill.token_raw for fill in tx.fills)
+            added_raw = self.in_pools_raw - in_pools_raw + bought_raw
+            self.launching.note_liquidity(tx.block_number, added_raw, existing_raw)
         filled = filled and 0 < existing_raw <= self.in_pools_raw * LAUNCHED_PART
         launching = self.launching
         if buys or filled or (launching.window is None and launching.known_number is not None):
@@ -250,7 +253,7 @@ class HolderBook:
         """A launchpad's launch block, with the time of the first transfer in it or after. Else the first buy,
         or the first rush of buys, as ``launch_window`` explains; until then the first block by which pools
         held a hundredth. ``related``: wallets that the deployer paid. None: none of these yet."""
-        return self.launching.known_launch(related)
+        return self.launching.known_launch(related, self._existing_raw())
 
     def launch_is_over(self) -> bool:
         """Whether the launch is final and its window was read to the end."""
@@ -276,9 +279,13 @@ class HolderBook:
     def top_share(self) -> TopShare:
         """What the ten biggest wallets hold by the logs, without pools, the machinery beside them, burn
         addresses and the token itself; and the amount that exists."""
-        zero = self.wallets.get(ZERO_ADDRESS)
         top_raw = self.leaders.top_raw(self.wallets, self._non_wallets)
-        return TopShare(top_raw, 0 if zero is None else -zero.balance_raw)
+        return TopShare(top_raw, self._existing_raw())
+
+    def _existing_raw(self) -> int:
+        """All there is of it by the logs; 0: they report no minting."""
+        zero = self.wallets.get(ZERO_ADDRESS)
+        return 0 if zero is None else -zero.balance_raw
 
     def top_share_at(self, at_s: int) -> TopShare | None:
         """The same at the end of that hour, kept for eight days; None: before the token's first transfer, or
@@ -306,7 +313,7 @@ def _add_cost(holding: HolderColumns, cost: int | None) -> None:
 
 # --- as bytes -----------------------------------------------------------------------------------------
 
-_VERSION = 6
+_VERSION = 7
 
 
 def dump(book: HolderBook) -> bytes:
@@ -361,6 +368,7 @@ def _header_as_json(book: HolderBook) -> dict[str, Any]:
         "recent": [window.as_json() for window in launching.recent_windows],
         "quiet": [[wallet, window.as_json()] for wallet, window in launching.quiet.items()],
         "large": None if launching.large is None else launching.large.as_json(),
+        "opened": launching.opened_number,
         "minutes": [book.minutes.numbers, book.minutes.counts],
         "hours": book.hours.as_json(),
     }
@@ -413,6 +421,8 @@ def _read_header(header: dict[str, Any]) -> HolderBook:
     )
     large = header["large"]
     book.launching.large = None if large is None else read_window(large)
+    opened = header["opened"]
+    book.launching.opened_number = None if opened is None else read_ints([opened])[0]
     numbers, counts = header["minutes"]
     if len(numbers) != len(counts):
         raise ValueError("no holder book")

@@ -268,11 +268,11 @@ def _sum(inputs: HolderInputs, wallets: Collection[Address]) -> int:
 
 
 def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
-    """None: no wallet bought in the launch window, or there was no launch. ``launch``: the book's, if the
-    caller has it already."""
+    """None: no wallet bought in the launch window, nobody raced for it, or there was no launch. ``launch``:
+    the book's, if the caller has it already."""
     launch = launch or inputs.book.launch()
     deployer = inputs.maker.deployer if inputs.maker else None
-    buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch else []
+    buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch and launch.is_opening else []
     wallets = tuple(dict.fromkeys(buy.wallet for buy in buys))
     if not wallets:
         return None
@@ -356,8 +356,8 @@ def bundles(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE
 
 
 def suspicious(inputs: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
-    """Every suspicious wallet, once: the deployer, snipers, bundles (all of them bought in the launch
-    window), and wallets that the deployer funded. A launch may name any stranger as its creator: a
+    """Every suspicious wallet, once: the deployer, snipers, bundles, and wallets that the deployer funded. A
+    launch may name any stranger as its creator: a
     creator counts only if one of these rules covers him, or if the deployer is a contract, since he may
     control it."""
     wallets: list[Address] = []
@@ -365,8 +365,10 @@ def suspicious(inputs: HolderInputs, launch: LaunchBuys | None) -> tuple[Address
         wallets.append(inputs.maker.deployer)
         if inputs.wallets.get(inputs.maker.deployer, UNKNOWN).is_contract is not False:
             wallets += inputs.maker.creators
-    if launch is not None:
+    if launch is not None and launch.is_opening:
         wallets += [buy.wallet for buy in launch.buys]
+    elif launch is not None:
+        wallets += [wallet for bundle in bundles(inputs, launch) for wallet in bundle.wallets]
     wallets += sorted(wallet for wallet in inputs.wallets if is_funded_by_deployer(inputs, wallet))
     skipped = outside(inputs)
     return tuple(wallet for wallet in dict.fromkeys(wallets) if wallet not in skipped)

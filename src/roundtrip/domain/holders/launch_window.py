@@ -22,7 +22,12 @@ would hide a sniper.
 So test buys before the opening do not move the launch forward, an early pool does not, and a single large
 buyer of a token that traded before is not called a sniper. The price: whoever buys dust with a wallet that
 nothing ties to the deployer, waits a window, and then snipes with one or two wallets, is not called a sniper
-either. The first large buy is reported with its block and amount all the same."""
+either. The first large buy is reported with its block and amount all the same.
+
+A launch is an *opening*, which buyers raced for, if it is the launchpad's, if liquidity was added in its
+window or at most a window before, or if it is a crowd's. Else the pools had stood open and nobody came: the
+first buyer raced nobody, and there are no snipers. The price: one or two wallets that alone snipe a token
+whose trading was switched on more than a window after its liquidity are not called snipers."""
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence
@@ -71,12 +76,13 @@ class LaunchBuy:
 class LaunchBuys:
     """The token's launch and its buyers in the order of their first buys, insiders included. ``left_out``:
     how many more wallets bought, each less than any listed one; a wallet that buys again after it was left
-    out counts again."""
+    out counts again. ``is_opening``: whether its buyers raced for it, so that they are snipers."""
 
     block_number: int
     at_s: int
     buys: tuple[LaunchBuy, ...]
     left_out: int = 0
+    is_opening: bool = True
 
 
 _Txs = tuple[tuple[TxHash, int], ...]
@@ -88,13 +94,14 @@ _Buy = tuple[int, _Txs, int]
 @dataclass(slots=True)
 class Window:
     """Buys from a block on. ``bought_raw``: of all wallets except insiders. ``buys``: amount, transactions
-    and first block, by wallet."""
+    and first block, by wallet. ``is_opening``: liquidity was added in it, or at most a window before."""
 
     number: int
     at_s: int
     bought_raw: int = 0
     buys: dict[Address, _Buy] = field(default_factory=dict)
     left_out: int = 0
+    is_opening: bool = False
 
     def holds(self, block_number: int) -> bool:
         """Whether the block is in the window."""
@@ -123,29 +130,31 @@ class Window:
         wallets = set(ranked)
         return {wallet: buy for wallet, buy in self.buys.items() if wallet in wallets}
 
-    def as_launch(self) -> LaunchBuys:
+    def as_launch(self, is_opening: bool = True) -> LaunchBuys:
         """The window as it is reported."""
         biggest = self.biggest()
         buys = tuple(
             LaunchBuy(wallet, amount_raw, txs[0][0], block_number, tuple(tx_hash for tx_hash, _ in txs))
             for wallet, (amount_raw, txs, block_number) in biggest.items()
         )
-        return LaunchBuys(self.number, self.at_s, buys, self.left_out + len(self.buys) - len(biggest))
+        left_out = self.left_out + len(self.buys) - len(biggest)
+        return LaunchBuys(self.number, self.at_s, buys, left_out, is_opening)
 
     def as_json(self) -> list[Any]:
         """The whole window, for ``read_window``."""
         buys = self.buys.values()
         columns = [buy[0] for buy in buys], [_encode_txs(buy[1]) for buy in buys], [buy[2] for buy in buys]
-        return [self.number, self.at_s, self.bought_raw, self.left_out, list(self.buys), *columns]
+        numbers = [self.number, self.at_s, self.bought_raw, self.left_out, int(self.is_opening)]
+        return [*numbers, list(self.buys), *columns]
 
 
 def read_window(encoded: Any) -> Window:
     """Decodes ``as_json``. Raises ValueError or TypeError for anything else."""
     *numbers, wallets, amounts, lines, blocks = encoded
-    number, at_s, bought_raw, left_out = read_ints(numbers)
+    number, at_s, bought_raw, left_out, is_opening = read_ints(numbers)
     rows = zip(read_ints(amounts), map(_decode_txs, read_texts(lines)), read_ints(blocks), strict=True)
     buys = dict(zip(map(Address, read_texts(wallets)), rows, strict=True))
-    return Window(number, at_s, bought_raw, buys, left_out)
+    return Window(number, at_s, bought_raw, buys, left_out, bool(is_opening))
 
 
 def _merge_txs(first: _Txs, second: _Txs) -> _Txs:
@@ -177,7 +186,8 @@ class Launching:
     last blocks with buys, and ``recent_raw``: what was bought in all of them. ``insiders``: wallets whose
     buys do not count. ``outside_raw``: what others bought since the pools' block, less what they sold.
     ``quiet``: the windows that start with the first buys of unrelated wallets, in their order. ``large``: the
-    first large buy after them, unless it is the launch."""
+    first large buy after them, unless it is the launch. ``opened_number``: the last block in which liquidity
+    was added, while there is no final launch."""
 
     known_number: int | None
     insiders: frozenset[Address] = frozenset()
@@ -189,11 +199,12 @@ class Launching:
     outside_raw: int = 0
     quiet: dict[Address, Window] = field(default_factory=dict)
     large: Window | None = None
+    opened_number: int | None = None
 
     def restore(
         self, window: Window | None, is_final: bool, first_buys: Window | None, recent_windows: list[Window]
     ) -> None:
-        """Restores a saved state, but for ``outside_raw``, ``quiet`` and ``large``."""
+        """Restores a saved state, but for ``outside_raw``, ``quiet``, ``large`` and ``opened_number``."""
         self.window, self.is_final, self.first_buys, self.recent_windows = (
             window,
             is_final,
@@ -207,6 +218,15 @@ class Launching:
         if not self.is_final and self.window is not None and wallet not in self.insiders:
             self.outside_raw -= amount_raw
 
+    def note_liquidity(self, block_number: int, added_raw: int, existing_raw: int) -> None:
+        """Records what was put into pools, apart from sales. Less than a thousandth opens no market."""
+        if self.is_final or added_raw <= 0 or existing_raw > added_raw * OPEN_PART:
+            return
+        self.opened_number = block_number
+        for window in (self.window, self.first_buys, *self.recent_windows, *self.quiet.values()):
+            if window is not None and window.holds(block_number):
+                window.is_opening = True
+
     def add_transaction(
         self,
         tx: TokenTx,
@@ -219,7 +239,7 @@ class Launching:
         part that makes a launch. ``existing_raw``: all there is of the token. ``handed``: buyers that an
         insider handed tokens to."""
         if self.window is None and self.known_number is not None and tx.block_number >= self.known_number:
-            self.window, self.is_final = Window(self.known_number, tx.at_s), True
+            self.window, self.is_final = Window(self.known_number, tx.at_s, is_opening=True), True
         if self.is_final:
             for window in (self.window, self.large, *self.quiet.values()):
                 if buys and window is not None:
@@ -241,6 +261,7 @@ class Launching:
             self._add(self.window, buys, tx)
         elif filled:
             self.window, self.first_buys, self.quiet = _join_windows(self.recent_windows[-1:]), None, {}
+            self.window.is_opening = True
         if self.window is not None:
             self.outside_raw += latest.bought_raw - bought_before_raw
             if existing_raw > 0 and existing_raw <= self.window.bought_raw * LAUNCHED_PART:
@@ -255,7 +276,7 @@ class Launching:
             self._end_with(self._join_launch_windows(existing_raw), existing_raw)
         elif self.window is None:
             if self.first_buys is None:
-                self.first_buys = Window(tx.block_number, tx.at_s)
+                self.first_buys = self._begin_window(tx)
             self._add(self.first_buys, buys, tx)
 
     def _end_with(self, window: Window, existing_raw: int) -> None:
@@ -269,10 +290,14 @@ class Launching:
 
     def _check_crowd(self, large: Window, existing_raw: int) -> None:
         """Makes the first large buy the launch if wallets besides its largest ones bought enough."""
-        outside = (buy[0] for wallet, buy in large.buys.items() if wallet not in self.insiders)
-        beyond_raw = large.bought_raw - sum(heapq.nlargest(LARGEST_BUYERS, outside))
-        if 0 < existing_raw <= beyond_raw * OPEN_PART:
+        if existing_raw > 0 and self._is_crowd(large, existing_raw):
             self._finalize(large)
+
+    def _is_crowd(self, window: Window, existing_raw: int) -> bool:
+        """Whether others than the ``LARGEST_BUYERS`` bought a thousandth."""
+        outside = (buy[0] for wallet, buy in window.buys.items() if wallet not in self.insiders)
+        beyond_raw = window.bought_raw - sum(heapq.nlargest(LARGEST_BUYERS, outside))
+        return beyond_raw > 0 and existing_raw <= beyond_raw * OPEN_PART
 
     def _note_early_buyers(
         self, tx: TokenTx, buys: Sequence[WalletFlow], handed: Collection[Address]
@@ -288,8 +313,13 @@ class Launching:
             oldest = tx.block_number - WINDOW_BLOCKS
             while self.recent_windows and self.recent_windows[0].number < oldest:
                 self.recent_raw -= self.recent_windows.pop(0).bought_raw
-            self.recent_windows.append(Window(tx.block_number, tx.at_s))
+            self.recent_windows.append(self._begin_window(tx))
         return self.recent_windows[-1]
+
+    def _begin_window(self, tx: TokenTx) -> Window:
+        opened = self.opened_number
+        is_opening = opened is not None and tx.block_number <= opened + WINDOW_BLOCKS
+        return Window(tx.block_number, tx.at_s, is_opening=is_opening)
 
     def _join_launch_windows(self, existing_raw: int) -> Window:
         """The fewest recent windows, up to the latest, in which enough of the supply was bought."""
@@ -312,12 +342,14 @@ class Launching:
         self.restore(window, True, None, [])
         self.quiet, self.large = {}, None
 
-    def known_launch(self, related: Collection[Address] = ()) -> LaunchBuys | None:
+    def known_launch(self, related: Collection[Address] = (), existing_raw: int = 0) -> LaunchBuys | None:
         """The launch as far as it is known; before that, the window of the first buy. ``related``: wallets
         that are the deployer's own as their funder shows: an early buy of theirs does not prove that trading
-        was open."""
+        was open. ``existing_raw``: all there is of the token."""
         window = self._launch_window(related)
-        return None if window is None else window.as_launch()
+        if window is None:
+            return None
+        return window.as_launch(window.is_opening or self._is_crowd(window, existing_raw))
 
     def _launch_window(self, related: Collection[Address]) -> Window | None:
         window = self.window or self.first_buys
@@ -349,7 +381,8 @@ class Launching:
 
 def _join_windows(windows: Sequence[Window]) -> Window:
     """One window from the first block on, with the buys of all windows."""
-    joined = Window(windows[0].number, windows[0].at_s)
+    is_opening = any(window.is_opening for window in windows)
+    joined = Window(windows[0].number, windows[0].at_s, is_opening=is_opening)
     for window in windows:
         joined.left_out += window.left_out
         joined.bought_raw += window.bought_raw

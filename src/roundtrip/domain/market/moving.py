@@ -45,21 +45,24 @@ CAUGHT_FOR_S = 86_400
 @dataclass(frozen=True, slots=True)
 class CheckedLevel:
     """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970. ``loss_bps``: of the
-    round trip; None: not measured."""
+    round trip; None: not measured. ``ends_s``: from when on it no longer counts, since the snipe tax in it
+    has ended; None: no end is known."""
 
     code: str
     level: str
     at_s: float
     loss_bps: int | None = None
+    ends_s: float | None = None
 
     def age_s(self, now_s: float) -> int | None:
         """Whole seconds; None: our clock was set back since, so the age is unknown."""
         return clock_age.age_s(self.at_s, now_s)
 
     def is_within(self, seconds: int, now_s: float) -> bool:
-        """Whether the check is no older than ``seconds``; False for an unknown age."""
+        """Whether the check is no older than ``seconds`` and has not ended; False for an unknown age."""
         age_s = self.age_s(now_s)
-        return age_s is not None and age_s <= seconds
+        has_ended = self.ends_s is not None and self.ends_s <= now_s
+        return age_s is not None and age_s <= seconds and not has_ended
 
 
 @dataclass(frozen=True, slots=True)

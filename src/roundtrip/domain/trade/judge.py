@@ -118,7 +118,7 @@ class RunResult:
         """True when some call failed."""
         return not all(call.ok for call in self.calls)
 
-    def needs_warning(self, known_spenders: frozenset[Address]) -> bool:
+    def needs_warning(self, known_spenders: Collection[Address]) -> bool:
         """True when the calls allow a spender who is not known to take something, whatever the amount, or
         when a call with data reaches no code, or may reach none."""
         strangers = (allowance.spender not in known_spenders for allowance in self.allowances)
@@ -157,18 +157,14 @@ class ExitFinding:
     def shown_sell(self, policy: Policy) -> tuple[Probe, Sold] | None:
         """The sell that an answer shows: all of it straight back, the worse of its environments. Where too
         little of it sold, the worst of the other sells of the same wallet that count; where none counts, the
-        first that went through, in pieces before any other."""
-        if self.venue is None:
+        one that sold most. None too where the same sell worked and failed, or is a trap for other wallets."""
+        if self.venue is None or (self.reading is not None and self.reading.inconsistent is True):
             return None
         sold = _buyer_sells(self.venue)
         straight_back = [sell for sell in sold if _straight_back(sell[0])]
         if self.reading is not None and not enough(self.reading.full, policy):
-            counted = [sell for sell in sold if _counts_later(sell[0], self.reading, policy)]
-            straight_back = counted or straight_back
-        if straight_back:
-            return max(straight_back, key=_lost_bps)
-        # Pieces are tried only where no other sell is enough.
-        return next(iter(sorted(sold, key=lambda sell: sell[0].seller != "pieces")), None)
+            straight_back = [sell for sell in sold if _counts_later(sell[0], self.reading, policy)]
+        return max(straight_back, key=_lost_bps) if straight_back else _largest(sold)
 
     def sells_all(self) -> bool:
         """True where all of it sold at once, after an hour and after a day, on a venue that was open
@@ -200,6 +196,21 @@ class ExitFinding:
 def _buyer_sells(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
     cells = [cell for cell in venue.cells if cell.probe.seller != "receiver"]
     return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
+
+
+def _largest(sold: list[tuple[Probe, Sold]]) -> tuple[Probe, Sold] | None:
+    """The sell of the largest part; of two environments the smaller part counts."""
+    smallest: dict[tuple[int, int, str], tuple[Probe, Sold]] = {}
+    for probe, outcome in sold:
+        key = probe.delay_s, probe.share_bps, probe.seller
+        if key not in smallest or part_raw(outcome) < part_raw(smallest[key][1]):
+            smallest[key] = probe, outcome
+    return max(smallest.values(), key=lambda sell: part_raw(sell[1]), default=None)
+
+
+def part_raw(sold: Sold) -> int:
+    """The part that was sold: tokens taken beyond the requested amount were not."""
+    return max(0, min(sold.sold_raw, sold.planned_raw))
 
 
 def _counts_later(probe: Probe, reading: VenueReading, policy: Policy) -> bool:
@@ -420,7 +431,7 @@ def judge_trade(
     exits: tuple[ExitFinding, ...],
     changed: WalletChanges,
     policy: Policy,
-    known_spenders: frozenset[Address] = frozenset(),
+    known_spenders: Collection[Address] = (),
 ) -> TradeOutcome:
     """In this order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
     outcome = _judge_changes(ran, exits, changed, policy)

@@ -1,5 +1,8 @@
 """The sentences of a simulation or a trade, with the figure that decided. Allowances come first."""
 
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from roundtrip.domain.base import names
@@ -33,6 +36,7 @@ from roundtrip.domain.check.verdict_text import (
 from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
+_NOBODY: Mapping[Address, str] = MappingProxyType({})
 
 _NOT_THE_TOKENS = frozenset({"WrappedError"})
 """Router reasons that a pool's hook can cause, too: they say nothing about the token."""
@@ -45,9 +49,11 @@ def sentence(
     policy: Policy,
     tokens: int = 1,
     leaving: str | None = None,
+    spenders: Mapping[Address, str] = _NOBODY,
 ) -> str:
     """The result of the calls. ``short``: why the wallet could not pay for them, if so; ``tokens``: how many
-    they bring. ``leaving``: the amounts that leave, where nothing comes back; None: not known."""
+    they bring. ``leaving``: the amounts that leave, where nothing comes back; None: not known.
+    ``spenders``: the names of those that are known."""
     if outcome.code == "tx_reverts":
         return short or _reverts(ran)
     if outcome.code == "unproven":
@@ -57,7 +63,7 @@ def sentence(
         return f"It goes through, but {leaves} and nothing comes back."
     finding = outcome.decided
     if finding is None:
-        return _without_token(outcome, ran)
+        return _without_token(outcome, ran, spenders)
     return _with_token(outcome.code, finding, policy, tokens)
 
 
@@ -78,41 +84,50 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
     return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
-def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
+def _without_token(outcome: TradeOutcome, ran: RunResult, spenders: Mapping[Address, str]) -> str:
     if outcome.lost_bps is not None:
         worth = format_percent(outcome.lost_bps)
         return f"It goes through, but what comes back is worth {worth} less than what it spends."
     if outcome.unpriced:
         return "It goes through; what it spends has no known price, so we do not know what it loses."
     if not ran.moved and ran.lowered:
-        return f"It goes through. {' '.join(map(_lowered_text, ran.lowered))}"
+        lowered = (_lowered_text(left, _name_spender(left.spender, spenders)) for left in ran.lowered)
+        return f"It goes through. {' '.join(lowered)}"
     if not ran.moved and not ran.allowances:
         return "It goes through and changes no balance and no allowance of the wallet that we read."
     return "It goes through."
 
 
-def _lowered_text(left: Allowance) -> str:
+def _lowered_text(left: Allowance, spender: str) -> str:
     if left.raw == 0:
-        return f"{left.spender} may no longer take your {left.token}."
+        return f"{spender} may no longer take your {left.token}."
     if left.is_unlimited():
-        return f"{left.spender} may still take all you hold of {left.token}."
-    return f"{left.spender} may take less of your {left.token} than before, but still some."
+        return f"{spender} may still take all you hold of {left.token}."
+    return f"{spender} may take less of your {left.token} than before, but still some."
 
 
-def opening(ran: RunResult, known_spenders: frozenset[Address]) -> str:
+def _name_spender(spender: Address, spenders: Mapping[Address, str]) -> str:
+    """``Permit2 (0x…)``; of a spender who is not known, the address alone."""
+    return f"{spenders[spender]} ({spender})" if spender in spenders else spender
+
+
+def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
     """Items of collections that leave, allowances without a limit or to a spender who is not known, and calls
-    that reach no code; the start of the text."""
+    that reach no code; the start of the text. Where nothing moves, every allowance. ``spenders``: the names
+    of those that are known."""
     sentences = [f"Items of the collection {collection} leave the wallet." for collection in ran.items]
     for allowance in ran.allowances:
-        spender, token = allowance.spender, allowance.token
+        spender, token = _name_spender(allowance.spender, spenders), allowance.token
         if allowance.via in ("all", "operator"):
             sentences.append(f"It lets {spender} take everything you hold of the collection {token}.")
         elif allowance.via == "item":
             sentences.append(f"It lets {spender} take an item of the collection {token} from you.")
         elif allowance.is_unlimited():
             sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
-        elif spender not in known_spenders:
+        elif allowance.spender not in spenders:
             sentences.append(f"It lets {spender}, an address that we do not know, take some of your {token}.")
+        elif not ran.moved:
+            sentences.append(f"It lets {spender} take some of your {token}.")
     sentences += [f"There is no contract at {target}; the data does nothing." for target in ran.without_code]
     sentences += [
         f"We could not find out whether there is a contract at {target}; if not, the data does nothing."
@@ -156,14 +171,35 @@ def below_minimum(needed_bps: int | None, most_bps: int) -> str:
     return f"{why} With a slippage of {needed} it would go through."
 
 
+def lowered_minimum(lowered_bps: int) -> str:
+    """Why the minimum of a sell is lower than its rehearsal lets expect; empty where it is not."""
+    if lowered_bps <= 0:
+        return ""
+    lowered = format_percent(lowered_bps)
+    return (
+        f"Run once more, the swap pays {lowered} less than the rehearsal brought (a hook or the token may "
+        "take more of some sells): the minimum is that much lower."
+    )
+
+
 def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
     failed = ran.calls[number]
     if failed.tokens_reason is not None:
-        return f'{which} would fail: the token says "{failed.tokens_reason}".'
-    clause = _OWN_LIMITS.get(names.reason(failed.reason or "")) or failure_clause(failed.reason)
-    return f"{which} would fail{clause}."
+        return f'{which} would fail: the token says "{failed.tokens_reason}".{_smaller(failed.tokens_reason)}'
+    reason = names.reason(failed.reason or "")
+    if reason in _OWN_LIMITS:
+        return f"{which} would fail{_OWN_LIMITS[reason]}."
+    return f"{which} would fail{failure_clause(failed.reason)}.{_smaller(reason)}"
+
+
+_LIMIT_WORDS = re.compile("max|limit|exceed", re.IGNORECASE)
+
+
+def _smaller(reason: str) -> str:
+    """What helps where a reason speaks of a limit; else empty. No smaller amount was tried."""
+    return " A smaller amount may go through." if _LIMIT_WORDS.search(reason) else ""
 
 
 _OWN_LIMITS = {

@@ -31,7 +31,7 @@ class Risk:
 
 
 def rate_insiders(bps: int | None) -> Risk:
-    """What the deployer, launch buyers and the wallets that the deployer funded hold, of the supply."""
+    """What the deployer, snipers, bundles and the wallets that the deployer funded hold, of the supply."""
     if bps is None:
         return Risk("insiders", "unknown", "insiders not read")
     level: Level = "danger" if bps >= INSIDERS_HIGH_BPS else "warn" if bps >= INSIDERS_MINDED_BPS else "ok"

@@ -139,7 +139,13 @@ def _summarize_both(
     policy: Policy,
     now_s: float,
 ) -> StoredChecks:
+    if of_holders is not None and _has_ended(of_holders, now_s):
+        of_holders = None
     return StoredChecks(*(_summarize(stored, exposed, policy, now_s) for stored in (made, of_holders)))
+
+
+def _has_ended(stored: KeptEvidence, now_s: float) -> bool:
+    return stored.ends_at is not None and stored.ends_at.timestamp() <= now_s
 
 
 def _summarize(
@@ -162,7 +168,7 @@ def _summarize(
             block=evidence.block.number,
             block_at=at(evidence.block.timestamp_s),
             is_old=age_s > OLD_S,
-            is_fresh=age_s <= FRESH_S,
+            is_fresh=age_s <= FRESH_S and not _has_ended(stored, now_s),
             holders=stored.holders,
             risks=list(
                 list_risks(evidence, judgement, policy, exposed.insiders(now_s), exposed.liquidity(now_s))

@@ -2,6 +2,7 @@
 more for a deep check."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 import structlog
 from msgspec import Struct
@@ -15,11 +16,11 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Curve, Evidence, HolderSells, LaunchRecord, PoolLaunch
+from roundtrip.domain.check.evidence import Evidence, HolderSells, LaunchRecord, PoolLaunch
 from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import snipe_left_s
+from roundtrip.domain.check.verdict_text import snipe_tax_left_s
 from roundtrip.services.runtime.check_steps import note_step
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
@@ -37,6 +38,8 @@ from .recalled import keep_recalled
 from .schema import Check, CheckParams, at, present
 
 _STORE_S = 5.0
+_UNSTATED_S = 60
+"""A verdict with a snipe tax whose end is not stated counts so long."""
 ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
 """Codes that the next block may change, since it may launch the token."""
 log = structlog.get_logger(__name__)
@@ -157,12 +160,15 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
     kept_back = node_kept_back(evidence.owner_calls) or node_kept_back(evidence.account_rights)
     if node_fault or is_partial or kept_back:
         most_ms = policy.node_fault_ttl_ms
-    launch = evidence.launch
-    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
-    if not isinstance(curve, Curve) or curve.snipe_bps == 0:
-        return most_ms
-    left_s = snipe_left_s(curve, evidence.block.timestamp_s)
-    return min(most_ms, 1000 * max(1, 1 if left_s is None else left_s))
+    left_s = snipe_tax_left_s(evidence)
+    return most_ms if left_s is None else min(most_ms, 1000 * max(1, left_s))
+
+
+def _ends_at(evidence: Evidence, code: str, now_s: float) -> datetime | None:
+    """When a stored verdict no longer counts. None: no end is known; what cannot be sold does not depend on
+    the tax."""
+    left_s = snipe_tax_left_s(evidence)
+    return None if left_s is None or code == "cannot_sell" else at(now_s + (left_s or _UNSTATED_S))
 
 
 async def _read_scam_marks(ctx: Context, evidence: Evidence) -> Mapping[Address, int]:
@@ -202,6 +208,7 @@ async def _store(
         inputs.deep,
         judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
         loss_bps,
+        _ends_at(evidence, judgement.verdict.code, now_s),
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():

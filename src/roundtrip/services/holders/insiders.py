@@ -60,7 +60,7 @@ async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
 
 
 def share_bps(held: TokenHolders) -> int | None:
-    """What the deployer, launch buyers and wallets that the deployer funded hold together, or what the
+    """What the deployer, snipers, bundles and wallets that the deployer funded hold together, or what the
     deployer's purse holds where that is more. None: not known. A small share is only known if everything was
     read, and none at all only if the deployer is known."""
     share = held.forensics.suspicious_bps

@@ -17,6 +17,7 @@ from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from .present import MOST_LISTED, common_fields, launch_answer
 from .schema import Bps, LaunchTime, OfHolders, PurseNumber
 from .text import (
+    NO_RACE,
     bundle_text,
     busy_funder_text,
     deployer_is_among,
@@ -218,6 +219,7 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
     held = "" if held_raw is None else f"; together they now have {percent(record, held_raw)}"
     among = ", its deployer among them," if deployer_is_among(record, launch_buyers(record)) else ""
     sentences.append(f"In its launch window {count}{among} bought {bought} of the supply{held}.")
+    sentences += [] if launch.is_opening else [NO_RACE]
     if summary.bundles is None:
         return [*sentences, "Which of them belong together is not known yet."], []
     if not summary.bundles:

@@ -238,7 +238,8 @@ class Holders(msgspec.Struct, frozen=True, rename="camel"):
     ]
     launch: Annotated[LaunchTime | None, says("The launch. null: not known, or there was none.")]
     snipers: Annotated[
-        SnipersAnswer | None, says("Wallets that bought in the launch window. null: not known yet.")
+        SnipersAnswer | None,
+        says("Wallets that raced to buy in the launch window. null: none, or not known yet."),
     ]
     bundle: Annotated[
         BundleAnswer | None,

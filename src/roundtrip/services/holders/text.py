@@ -32,6 +32,13 @@ WHY_TEXT: dict[Why, str] = {
 }
 
 
+NO_RACE = (
+    "Nobody raced to buy first, so there are no snipers: no liquidity had been added for "
+    f"{WINDOW_BLOCKS} blocks."
+)
+"""Of a launch that is no opening."""
+
+
 def token_text(record: HolderRecord) -> str:
     """The token in a sentence: its symbol in quotes, escaped so that it cannot end them, and its address."""
     return quote_token(Label(record.token, record.symbol, None, None, None))
@@ -276,6 +283,10 @@ def _snipers_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
         return launch_text(record)
     if not record.launch.buys:
         return [no_buyers_text(record)]
+    if not record.launch.is_opening:
+        buyers = format_count(len(record.launch.buys) + record.launch.left_out, "wallet")
+        bought = percent(record, sum(buy.bought_raw for buy in record.launch.buys))
+        return [f"{buyers} bought {bought} in its launch window.", NO_RACE]
     if summary.snipers is None:
         return ["Only its deployer bought in its launch window."]
     count = len(summary.snipers.wallets)
@@ -374,7 +385,10 @@ def _suspicious_text(record: HolderRecord, summary: HolderFindings) -> list[str]
     raw = sum(findings.balance_raw(inputs, wallet) for wallet in summary.suspicious)
     if not raw:
         return []
-    buyers = "launch buyers" if record.launch and record.launch.buys else None
+    buyers = None
+    if record.launch is not None and record.launch.buys:
+        tied = "bundled launch buyers" if summary.bundles else None
+        buyers = "launch buyers" if record.launch.is_opening else tied
     kinds = ["the deployer", buyers, "wallets funded by the deployer"] if inputs.maker else [buyers]
     *first, last = [kind for kind in kinds if kind is not None]
     subject = f"{', '.join(first)} and {last}" if first else last

@@ -12,7 +12,7 @@ from roundtrip.chain.holders.wallet_views import UNREAD, WalletToken, WalletView
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.figures import format_count, format_eth, format_percent
+from roundtrip.domain.base.figures import format_amount, format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
@@ -39,7 +39,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.support.strangers_text import WRITTEN
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued, worth_in_parts
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
@@ -47,7 +47,7 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bag_changes
 from roundtrip.store.watch.bag_changes import BagToken, DeployerSold, LiquidityLeft, StoredCheck
 
-Sells = Literal["yes", "refused", "unknown"]
+Sells = Literal["yes", "part", "refused", "unknown"]
 
 
 class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,10 +121,14 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     sells: Annotated[
         Sells,
         says(
-            "yes: a simulated sell of all of it by this wallet went through. refused: none "
-            "did. unknown: could not be found out, which is no yes."
+            "yes: a simulated sell of all of it by this wallet went through. part: of a part. "
+            "refused: none did. unknown: could not be found out, which is no yes."
         ),
     ]
+    part: Annotated[
+        str | None, says("What sells at once, in whole tokens, where sells is part. null: not known.")
+    ]
+    part_raw: Annotated[str | None, says("The same in base units. null: not known.")]
     reverts: Annotated[
         str | None, says(f"Why the sell was refused. null: it was not, or gave no reason. {WRITTEN}")
     ]
@@ -193,7 +197,7 @@ class NodeValues:
 
     head: ChainHead | None
     views: WalletViews
-    values: Mapping[int, Valued]
+    values: Mapping[int, Valued | PartValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,17 +246,34 @@ def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeVal
     return msgspec.structs.replace(answer, text=text)
 
 
-def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | None) -> _TokenValue:
-    worth_wei = (
-        valued.wei if isinstance(valued, SellValue) else 0 if isinstance(valued, RefusedCall) else None
-    )
+def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | PartValue | None) -> _TokenValue:
+    sold = _proceeds(valued)
+    worth_wei = sold.wei if sold is not None else 0 if isinstance(valued, RefusedCall) else None
     if holding.cost_wei is None or not holding.held_raw or amount_raw is None:
         return _TokenValue(worth_wei, None, None)
     # Tokens given away are neither held nor lost; tokens received as a gift have no known cost.
     kept_raw = min(holding.held_raw, amount_raw)
     cost_wei = holding.cost_wei * kept_raw // holding.held_raw
     gain_wei = None if worth_wei is None else worth_wei * kept_raw // amount_raw - cost_wei
+    if isinstance(valued, PartValue):
+        # What the rest brings in later sales is not known: it is neither worth nothing nor as much.
+        gain_wei = None
     return _TokenValue(worth_wei, cost_wei, gain_wei)
+
+
+def _proceeds(valued: Valued | PartValue | None) -> SellValue | None:
+    """The sell that went through, of all of it or of a part."""
+    if isinstance(valued, PartValue):
+        return valued.proceeds
+    return valued if isinstance(valued, SellValue) else None
+
+
+def _sells(valued: Valued | PartValue | None) -> Sells:
+    if isinstance(valued, PartValue):
+        return "part"
+    if isinstance(valued, RefusedCall):
+        return "refused"
+    return "yes" if isinstance(valued, SellValue) else "unknown"
 
 
 def _present_row(
@@ -260,14 +281,13 @@ def _present_row(
     bag: BagRecord,
     label: Label,
     view: WalletToken,
-    valued: Valued | None,
+    valued: Valued | PartValue | None,
     token_value: _TokenValue,
     policy: Policy,
 ) -> BagRow:
     decimals = view.decimals if label.decimals is None else label.decimals
-    amount = view.amount_raw
-    refused = isinstance(valued, RefusedCall)
-    sells: Sells = "yes" if isinstance(valued, SellValue) else "refused" if refused else "unknown"
+    amount, part_raw = view.amount_raw, valued.part_raw if isinstance(valued, PartValue) else None
+    sold, refused = _proceeds(valued), valued.refused if isinstance(valued, PartValue) else valued
     gain_bps = (
         token_value.gain_wei * BPS // token_value.cost_wei
         if token_value.gain_wei is not None and token_value.cost_wei
@@ -278,10 +298,12 @@ def _present_row(
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(holding.held_raw),
-        sells=sells,
-        reverts=_refusal_reason(valued) if isinstance(valued, RefusedCall) else None,
+        sells=_sells(valued),
+        part=None if part_raw is None or decimals is None else plain_decimal(part_raw, decimals),
+        part_raw=None if part_raw is None else str(part_raw),
+        reverts=_refusal_reason(refused) if isinstance(refused, RefusedCall) else None,
         worth_eth=_eth_or_none(token_value.worth_wei),
-        venue=valued.venue.kind if isinstance(valued, SellValue) else None,
+        venue=None if sold is None else sold.venue.kind,
         cost_eth=_eth_or_none(token_value.cost_wei),
         gain_eth=_eth_or_none(token_value.gain_wei),
         gain_bps=gain_bps,
@@ -347,8 +369,10 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> s
             "The chain did not answer, so we could not find out what it holds now and what that sells for."
         )
     elif answer.worth_eth is not None:
+        parts = sum(row.sells == "part" for row in rows)
+        in_part = f", of {format_count(parts, 'token')} only a part" if parts else ""
         sentences.append(
-            f"Each sold on its own in a simulation of block {answer.at_block:,}, they bring "
+            f"Each sold on its own in a simulation of block {answer.at_block:,}{in_part}, they bring "
             f"{format_eth(worth_wei)} in all."
         )
     if answer.gain_eth is not None:
@@ -376,6 +400,8 @@ def _describe_worse(row: BagRow, name: str) -> str:
     changes, worse = row.changes, list[str]()
     if row.sells == "refused":
         worse.append("you cannot sell it now")
+    if row.sells == "part":
+        worse.append(_describe_part(row))
     then, now = changes.then, changes.now
     if now is not None and (then is None or _RANK[now.level] > _RANK[then.level]) and now.level != "ok":
         note = "" if then is None else f"; the check at the first buy said {then.level} ({then.code})"
@@ -393,21 +419,36 @@ def _describe_worse(row: BagRow, name: str) -> str:
     return f"{name}: {'; '.join(worse)}." if worse else ""
 
 
+def _describe_part(row: BagRow) -> str:
+    """How much sells at once of a token that is refused as a whole, and for what."""
+    share_bps = int(row.part_raw or 0) * BPS // max(1, int(row.amount_raw or 0))
+    share = f"{share_bps / 100:g} %" if share_bps < BPS - 1 else "all but a few base units"
+    tokens = "" if row.part is None else f" ({_shorten(row.part)} tokens)"
+    brings = "" if row.worth_eth is None else f", for {_shorten(row.worth_eth)} eth"
+    return f"only a part sells at once, of those tried at most {share} of it{tokens}{brings}"
+
+
+def _shorten(text: str) -> str:
+    """A decimal number with the digits of a sentence."""
+    whole, _, fraction = text.partition(".")
+    return format_amount(int(whole + fraction), len(fraction))
+
+
 MOST_HELD = GUARD.most_held
 
 
 class BagValuation(Protocol):
-    """The signature of ``worth``."""
+    """The signature of ``worth_in_parts``."""
 
     def __call__(
         self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
-    ) -> Awaitable[list[Valued]]: ...
+    ) -> Awaitable[Sequence[Valued | PartValue]]: ...
 
 
 async def my_bag(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyBag]:
     """The tokens that the account's wallet holds by the index. Fields that the node does not answer are null,
     and the text says so. Raises ServiceFull (busy)."""
-    return await bag_of(ctx, account.wallet, worth)
+    return await bag_of(ctx, account.wallet, worth_in_parts)
 
 
 async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCaseAnswer[MyBag]:
@@ -473,7 +514,7 @@ async def _value_holdings(
     held: Sequence[BagToken],
     values: BagValuation,
     meter: Meter,
-) -> dict[int, Valued]:
+) -> dict[int, Valued | PartValue]:
     holdings = []
     for holding in held:
         token = bag.labels[holding.token_id].address
@@ -482,6 +523,7 @@ async def _value_holdings(
         holdings.append(HoldingToSell(token, amount_raw, seller=wallet))
     if not holdings:
         return {}
+    results: Sequence[Valued | PartValue]
     try:
         results = await values(ctx, head, holdings, meter)
     except (NodeFault, ServiceFull) as error:

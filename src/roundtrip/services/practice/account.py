@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
 from roundtrip.services.practice.ledger import AccountPage, now_of, read_page
-from roundtrip.services.practice.pricing import ValueHoldings, why_missing, why_refused
+from roundtrip.services.practice.pricing import ValueHoldings, value_at_ages, why_missing, why_refused
 from roundtrip.services.practice.schema import (
     PositionListed,
     PracticeAccount,
@@ -34,10 +34,15 @@ def holding_of(
     stored: StoredPosition, at: datetime, amount_raw: int, before_raw: int, slot: Slot | None
 ) -> HoldingToSell:
     """``amount_raw`` of a position to sell at time ``at``. A waiting time of the token runs from the last
-    buy."""
-    token, held_s = stored.position.token, max(0, int((at - stored.bought_at).total_seconds()))
+    buy, and a time after which it stops selling may run from the first."""
+    token = stored.position.token
+    held_s, oldest_s = _age_s(at, stored.bought_at), _age_s(at, stored.opened_at)
     balance_slot = None if slot is None else BalanceSlot(token, slot.layout, slot.base)
-    return HoldingToSell(token, amount_raw, None, balance_slot, before_raw, held_s, stored.at)
+    return HoldingToSell(token, amount_raw, None, balance_slot, before_raw, held_s, stored.at, oldest_s)
+
+
+def _age_s(at: datetime, since: datetime) -> int:
+    return max(0, int((at - since).total_seconds()))
 
 
 _DATABASE_S = 5.0
@@ -70,7 +75,7 @@ async def value_account(
         holdings = [
             holding_of(stored, at, stored.position.held_raw, 0, stored.slot) for stored in open_positions
         ]
-        values = await value_holdings(ctx, head, holdings, meter)
+        values = await value_at_ages(ctx, head, holdings, value_holdings, meter)
     positions = [
         _present_position(stored, value, read.symbols.get(stored.position.token))
         for stored, value in zip(open_positions, values, strict=True)

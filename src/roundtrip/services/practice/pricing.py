@@ -11,13 +11,14 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import cast
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.figures import format_duration, format_shortfall
+from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.refusals import ROUTER_REASONS
-from roundtrip.domain.check.venue_code import enough, stops_selling
-from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.venue_code import enough, has_stopped, stops_selling
+from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
@@ -44,7 +45,7 @@ from roundtrip.services.trade.simulate import short_check
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holding_sells import NO_SELL
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
 
@@ -276,24 +277,63 @@ async def price_sell(
     cannot be determined. Raises NodeFault."""
     check_meter, value_meter = Meter(), Meter()
     evidence, values = await at_once(
-        check_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
+        check_token(ctx, head, holding.token, check_meter),
+        value_at_ages(ctx, head, [holding], worth, value_meter),
     )
     meter.add(check_meter, value_meter)
     judgement = judge(evidence, ctx.policy)
-    verdict = judgement.verdict
-    best = judgement.best
-    stops = best is not None and stops_selling(judgement.readings[best], ctx.policy)
-    # A token that stops selling later can still be sold at this block.
-    if verdict.code == "cannot_sell" and not stops:
-        return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
-    if verdict.level == "unknown":
-        return _unsellable_for(judgement.missing or Missing("token", verdict.text))
+    unsellable = judge_holding(judgement, holding, ctx.policy)
+    if unsellable is not None:
+        return unsellable
     (value,) = values
     if isinstance(value, Missing):
         return _unsellable_for(value)
     if isinstance(value, RefusedCall):
         return Unsellable(why_refused(_with_tokens_reason(value, evidence)), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
+
+
+def judge_holding(judgement: Judgement, holding: HoldingToSell, policy: Policy) -> Unsellable | None:
+    """Why a check's verdict lets nobody sell what was bought so long ago. None: it may sell at this block,
+    which its simulated sell decides: what stops selling later still sells before. Raises NodeFault."""
+    verdict, best = judgement.verdict, judgement.best
+    if verdict.level == "unknown":
+        return _unsellable_for(judgement.missing or Missing("token", verdict.text))
+    if verdict.code != "cannot_sell":
+        return None
+    reading = None if best is None else judgement.readings[best]
+    if reading is None or not stops_selling(reading, policy):
+        return Unsellable(f"Nothing was sold. {verdict.text}", by_check=True)
+    if has_stopped(reading, holding.held_s, policy):
+        ago = format_duration(holding.held_s)
+        return Unsellable(f"Nothing was sold: you bought it {ago} ago. {verdict.text}", by_check=True)
+    if has_stopped(reading, holding.oldest_s, policy):
+        return _unsellable_for(_mixed_ages(holding))
+    return None
+
+
+def _mixed_ages(holding: HoldingToSell) -> Missing:
+    first, last = format_duration(holding.oldest_s), format_duration(holding.held_s)
+    ages = f"you bought {first} ago, and {last} ago"
+    return Missing("token", f"it stops selling some time after a buy; {ages}")
+
+
+async def value_at_ages(
+    ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], worth: ValueHoldings, meter: Meter
+) -> list[Valued]:
+    """The value of each holding. One that was bought in parts has to sell at the age of its first part, too:
+    which age counts is not known."""
+    older = [number for number, holding in enumerate(holdings) if holding.oldest_s > holding.held_s]
+    as_old = [replace(holdings[number], held_s=holdings[number].oldest_s) for number in older]
+    values = await worth(ctx, head, [*holdings, *as_old], meter)
+    firsts = dict(zip(older, values[len(holdings) :], strict=True))
+    return [_agree(value, firsts.get(number, value)) for number, value in enumerate(values[: len(holdings)])]
+
+
+def _agree(last: Valued, first: Valued) -> Valued:
+    if isinstance(last, SellValue) and not isinstance(first, SellValue):
+        return first if isinstance(first, Missing) else Missing("token", "its first part no longer sells")
+    return last
 
 
 def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall:

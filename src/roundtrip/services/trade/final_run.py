@@ -10,6 +10,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, judge_exit
@@ -26,7 +27,8 @@ from .trade_builder import TOO_LITTLE, BelowMinimum, RehearsedTrade, Side, Trade
 class FinalRun:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes only this part
     of the requested amount; ``gas_limits``: of each step; ``exit``: the sell-back of a buy; ``impact_bps``:
-    the price impact of a sell, against a small one."""
+    the price impact of a sell, against a small one. ``lowered_bps``: how far its minimum is below that of the
+    rehearsal, because the run brought less."""
 
     done: RehearsedTrade
     min_raw: int
@@ -37,6 +39,7 @@ class FinalRun:
     impact_bps: int | None
     evidence: Evidence
     judgement: Judgement
+    lowered_bps: int = 0
 
     def lost_by_node(self) -> bool:
         """True where a missing answer of the node left the verdict open."""
@@ -77,6 +80,10 @@ class FormRun:
         own_raw = self.own_raw()
         full_raw = rehearsed.came_raw if isinstance(self.ran, RehearsedTrade) else rehearsed.put_out_raw
         return None if own_raw is None else max(0, -((own_raw - full_raw) * BPS // full_raw))
+
+    def lowered_bps(self, rehearsed: RehearsedTrade) -> int:
+        """How far its minimum is below the rehearsal's, because the run that set it brought less."""
+        return max(0, loss_bps(rehearsed.came_raw, self.expected.came_raw))
 
     def is_through(self) -> bool:
         """True where it brings its own minimum."""
@@ -122,6 +129,7 @@ async def final_run(
         impact_bps=rehearsals.impact_bps(ran),
         evidence=rehearsals.evidence,
         judgement=rehearsals.judgement,
+        lowered_bps=form.lowered_bps(rehearsed),
     )
 
 

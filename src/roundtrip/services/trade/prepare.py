@@ -50,6 +50,8 @@ from roundtrip.services.trade.rehearsal import (
     rehearse,
     tradable,
     with_own_reason,
+    with_smaller_buy,
+    with_smaller_sell,
 )
 from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
@@ -220,10 +222,11 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[P
     builder = await _prepare_builder(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
     venues = tradable(builder.buy_round)
-    rehearsals = await rehearse(builder, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
+    by_venue = {venue: amounts[paid_with(venue)] for venue in venues}
+    rehearsals = await rehearse(builder, by_venue, meter)
     chosen = best_buy(builder, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
-        raise chosen
+        raise with_smaller_buy(builder, chosen, by_venue)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
@@ -244,7 +247,8 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
-        raise await with_own_reason(builder, chosen, meter)
+        fault = await with_own_reason(builder, chosen, meter)
+        raise await with_smaller_sell(builder, rehearsals, fault, amount_raw, meter)
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
@@ -420,6 +424,7 @@ def _verdict(
     sentences = [text if refused is None else f"Refused. {text}"]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
+        sentences += _cost_sentences(builder, final, checked)
         if final.cut:
             most = money_text(builder, builder.paid_in(venue), written.amount_raw)
             sentences.append(f"The venue takes at most {most} now: the trade spends only that.")
@@ -430,6 +435,16 @@ def _verdict(
         if checked.verdict.level == "danger":
             sentences.append(f"A check of the token says: {checked.verdict.text}")
     return TradeVerdict(code, level_of(code, final.exit), " ".join(sentences))  # type: ignore[arg-type]
+
+
+def _cost_sentences(builder: TradeBuilder, final: FinalRun, checked: ShortCheck) -> list[str]:
+    """What the pool, its hook or the token takes, and where that lowered the minimum."""
+    venue = final.done.written.place.venue
+    keeps = verdict_text.keeps_text(final.evidence, venue, final.judgement.readings, builder.ctx.policy)
+    if checked.verdict.level == "danger" and keeps.removesuffix(".") in checked.verdict.text:
+        # The check's own sentence follows.
+        keeps = ""
+    return [text for text in (keeps, trade_text.lowered_minimum(final.lowered_bps)) if text]
 
 
 def _gas_wei(final: FinalRun) -> int:

@@ -8,7 +8,7 @@ from roundtrip.chain.wallet import calls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.figures import format_shortfall
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
@@ -25,7 +25,18 @@ from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
 from .tokens_reason import find_pull_reason
-from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrade, pays, write
+from .trade_builder import (
+    FEW_UNITS,
+    SALE_PARTS_BPS,
+    NotEnough,
+    Pays,
+    RehearsedTrade,
+    Side,
+    TradeBuilder,
+    WrittenTrade,
+    pays,
+    write,
+)
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:
@@ -119,21 +130,14 @@ async def rehearse(builder: TradeBuilder, amounts: Amounts, meter: Meter) -> Reh
 
 async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
     """Rehearses several trades, each alone on the same block, beside one check."""
-    run, checking, trading = builder.buy_round.run, Meter(), Meter()
+    checking, trading = Meter(), Meter()
     written = [_write_trades(builder, amounts) for amounts in trades]
     every_trade = [trade for whole, small in written for trade in (*whole, *small)]
-    plans = {
-        (number, part): (trade.place, plan)
-        for number, trade in enumerate(every_trade)
-        for part, plan in zip(("before", "run"), trade_builder.rehearsal_plans(builder, trade), strict=True)
-    }
-    evidence, (_, results) = await at_once(
-        run_sell_round(builder.buy_round, checking), replace(run, meter=trading).ask({}, plans)
+    evidence, results = await at_once(
+        run_sell_round(builder.buy_round, checking), _run_trades(builder, every_trade, trading)
     )
     meter.add(checking, trading)
-    joined = iter(
-        _join_results(results[number, "before"], results[number, "run"]) for number in range(len(every_trade))
-    )
+    joined = iter(results)
     judgement = judge(evidence, builder.ctx.policy)
     return [
         Rehearsals(
@@ -144,6 +148,19 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
         )
         for whole, small in written
     ]
+
+
+async def _run_trades(
+    builder: TradeBuilder, trades: list[WrittenTrade], meter: Meter
+) -> list[Results | Missing]:
+    """Runs each trade alone on the pinned block."""
+    plans = {
+        (number, part): (trade.place, plan)
+        for number, trade in enumerate(trades)
+        for part, plan in zip(("before", "run"), trade_builder.rehearsal_plans(builder, trade), strict=True)
+    }
+    _, results = await replace(builder.buy_round.run, meter=meter).ask({}, plans)
+    return [_join_results(results[number, "before"], results[number, "run"]) for number in range(len(trades))]
 
 
 def _write_trades(builder: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
@@ -317,6 +334,57 @@ def _quote_token(fault: CallerFault, reason: str) -> CallerFault:
     return CallerFault(fault.code, f'{before}: the token says "{reason}".')
 
 
+def with_smaller_buy(builder: TradeBuilder, fault: CallerFault, amounts: Amounts) -> CallerFault:
+    """The fault of a buy, with the largest buy of less money that went through in the check."""
+    if fault.code != "would_fail" or isinstance(fault, NotEnough):
+        return fault
+    smaller_raw: dict[Pays, int] = {}
+    for trial in builder.buy_round.data.venues:
+        most_raw, size = amounts.get(trial.place.venue), trial.main_size()
+        buy = None if size is None else trial.completed_buy(size)
+        if isinstance(most_raw, int) and buy is not None and 0 < buy.paid_raw < most_raw:
+            asset = paid_with(trial.place.venue)
+            smaller_raw[asset] = max(buy.paid_raw, smaller_raw.get(asset, 0))
+    if not smaller_raw:
+        return fault
+    asset, paid_raw = next(iter(smaller_raw.items()))
+    amount = f"{plain_decimal(paid_raw, trade_builder.DECIMALS[asset])} {asset}"
+    return CallerFault(fault.code, f"{fault.message} A smaller buy, for {amount}, went through in the check.")
+
+
+async def with_smaller_sell(
+    builder: TradeBuilder, rehearsals: Rehearsals, fault: CallerFault, amount_raw: int, meter: Meter
+) -> CallerFault:
+    """The fault of a sell, with the largest part that sells, where a thousandth of it did."""
+    selling = {venue: trade for venue, trade in rehearsals.small.items() if isinstance(trade, RehearsedTrade)}
+    if fault.code != "would_fail" or builder.holdings.asset_raw < amount_raw or not selling:
+        return fault
+    parts_raw = [amount_raw - FEW_UNITS, *(amount_raw * share_bps // BPS for share_bps in SALE_PARTS_BPS)]
+    trades = [
+        _of_amount(builder, small, raw)
+        for raw in parts_raw
+        for small in selling.values()
+        if raw > small.written.amount_raw
+    ]
+    sold_raw = [small.written.amount_raw for small in selling.values()]
+    try:
+        results = await _run_trades(builder, trades, meter)
+    except NodeFault:
+        results = []
+    for trade, result in zip(trades, results, strict=False):
+        own_calls = trade_builder.wallet_calls_of(builder, trade)
+        if isinstance(trade_builder.read_rehearsal(builder, trade, own_calls, result), RehearsedTrade):
+            sold_raw.append(trade.amount_raw)
+    part = plain_decimal(max(sold_raw), builder.decimals)
+    return CallerFault(fault.code, f"{fault.message} A smaller part sells: {part} tokens went through.")
+
+
+def _of_amount(builder: TradeBuilder, small: RehearsedTrade, amount_raw: int) -> WrittenTrade:
+    """The same sell of another amount."""
+    terms = TradeTerms(0, builder.deadline_s)
+    return write(builder, small.written.place, amount_raw, terms, small.written.clear_first)
+
+
 def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
     """The trade, or would_fail where the wallet lacks the eth for it, gas included."""
     gas_wei = sum(call.gas_used for call in trade.ran.calls) * trade.ran.gas_price_wei
@@ -324,6 +392,4 @@ def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade 
     if builder.fund or builder.holdings.eth_wei >= value_wei + gas_wei:
         return trade
     has, needs = format_shortfall(builder.holdings.eth_wei, value_wei + gas_wei, ETH_DECIMALS)
-    return CallerFault(
-        "would_fail", f"The wallet holds {has} eth, and this trade needs {needs}, gas included."
-    )
+    return NotEnough(f"The wallet holds {has} eth, and this trade needs {needs}, gas included.")

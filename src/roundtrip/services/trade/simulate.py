@@ -17,7 +17,7 @@ from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ParamFault
-from roundtrip.domain.base.figures import format_amount, format_eth, format_shortfall
+from roundtrip.domain.base.figures import format_amount, format_close, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
@@ -39,6 +39,7 @@ from roundtrip.domain.trade.judge import (
     WalletChanges,
     judge_exit,
     judge_trade,
+    part_raw,
 )
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.schema import VerdictAnswer, at
@@ -163,37 +164,33 @@ def sell_back(
     venue, shown = finding.venue.venue, finding.shown_sell(policy)
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
+    sold_raw = 0 if sold is None else part_raw(sold)
     back = None
-    if sold is not None and _has_figures(finding, policy):
+    if sold is not None and sold_raw:
         asset = ZERO_ADDRESS if venue.quote == "weth" else venue.quote_address
         back = amount(sold.back_raw, asset, quote_decimals(venue.quote, evidence.market), None, contracts)
     return SellBack(
         token=finding.exit.token,
         venue=venue.kind,
         at=venue.pool or venue.pool_id,
-        sold=plain_decimal(max(0, sold.sold_raw), decimals) if sold is not None else "0",
+        sold=plain_decimal(sold_raw, decimals),
         back=back,
         round_trip_loss_bps=_loss(finding, policy),
         reverts=sell_reason_text(finding.venue, finding.reading),
-        share_bps=0 if sold is None else max(0, min(BPS, -(-sold.sold_raw * BPS // max(1, sold.held_raw)))),
-        after_s=None if probe is None else probe.delay_s,
+        share_bps=0 if sold is None else min(BPS, -(-sold_raw * BPS // max(1, sold.held_raw))),
+        after_s=probe.delay_s if probe is not None and sold_raw else None,
         price_impact_bps=finding.price_impact_bps(),
         later_loss_bps=finding.later_loss_bps(policy),
     )
 
 
-def _has_figures(finding: ExitFinding, policy: Policy) -> bool:
-    """False of what cannot be sold, unless it sells at once and not later: then the sale is shown."""
-    stops = finding.reading is not None and stops_selling(finding.reading, policy)
-    return finding.code != "cannot_sell" or stops
-
-
 def _loss(finding: ExitFinding, policy: Policy) -> int | None:
-    """The loss of the sell that is shown; None where the price paid is not known."""
+    """The loss of the sell that is shown; None where the price paid is not known, or too little sells."""
     _, sold = finding.shown_sell(policy) or (None, None)
-    if finding.code in ("no_route", "unproven") or not _has_figures(finding, policy):
+    if sold is None or sold.paid_raw <= 0 or finding.code in ("no_route", "unproven"):
         return None
-    if sold is None or sold.paid_raw <= 0:
+    stops = finding.reading is not None and stops_selling(finding.reading, policy)
+    if finding.code == "cannot_sell" and not stops:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))
     return -((sold.back_raw - cost_raw) * 10_000 // cost_raw)
@@ -238,7 +235,7 @@ class _JudgedCalls:
 async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     value_wei = sum(call.value_wei for call in case.calls)
     if value_wei > PLENTY_WEI:
-        too_much = f"It would fail: no wallet holds {format_eth(value_wei)}."
+        too_much = f"It would fail: no wallet holds {format_close(value_wei, ETH_DECIMALS)} eth."
         return _JudgedCalls(TradeOutcome("tx_reverts"), None, too_much)
     full_run = await run_calls(case)
     result, balance_wei = full_run.ran, full_run.balance_wei
@@ -484,9 +481,10 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     if result is None:
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", ""))
     leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
-    sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens, leaving)]
+    spenders, policy = _known_spenders(case, result), case.ctx.policy
+    sentences = [trade_text.sentence(outcome, result, judged.short, policy, judged.tokens, leaving, spenders)]
     if judged.short is None:
-        opening = trade_text.opening(result, _known_spenders(case, result))
+        opening = trade_text.opening(result, spenders)
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
@@ -508,21 +506,27 @@ def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
 
 
-def _known_spenders(case: WalletCase, result: RunResult) -> frozenset[Address]:
-    spenders = (allowance.spender for allowance in result.allowances)
-    return frozenset(spender for spender in spenders if _is_known(case, spender))
+def _known_spenders(case: WalletCase, result: RunResult) -> dict[Address, str]:
+    """Those of the spenders that are known, with their names in a sentence."""
+    spenders = {allowance.spender for allowance in (*result.allowances, *result.lowered)}
+    return {spender: name for spender in spenders if (name := _find_name(case, spender))}
 
 
-def _is_known(case: WalletCase, spender: Address) -> bool:
-    """True for the exchanges' contracts that need allowances, and for the launchpad's curves."""
+def _find_name(case: WalletCase, spender: Address) -> str:
+    """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
     contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
+    names_by_address = {
+        contracts.permit2: "Permit2",
+        contracts.swap_router02: "the swap router",
+        contracts.universal_router: "the Universal Router",
+        contracts.v3_position_manager: "the v3 position manager",
+        contracts.v4_position_manager: "the v4 position manager",
+        contracts.launchpad_router: "the launchpad's router",
+    }
     token = index.token_at(spender) if index is not None else None
     curves = index.venues_of(token) if index is not None and token is not None else ()
-    routers = (
-        contracts.permit2, contracts.swap_router02, contracts.universal_router,
-        contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
-    )  # fmt: skip
-    return spender in routers or any(venue.pool == spender and venue.is_curve for venue in curves)
+    is_curve = any(venue.pool == spender and venue.is_curve for venue in curves)
+    return names_by_address.get(spender) or ("the launchpad's curve" if is_curve else "")
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:

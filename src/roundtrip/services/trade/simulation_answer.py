@@ -48,15 +48,13 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     token: Annotated[str, says("Address of the token that was sold.")]
     venue: Annotated[VenueKind, says("Kind of venue that it was sold on.")]
     at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
-    sold: Annotated[str, says("Whole tokens that were sold, a decimal number; 0: none.")]
-    back: Annotated[
-        AssetAmount | None, says("What the sell brought. null: nothing was sold, or not all can be sold.")
-    ]
+    sold: Annotated[str, says("Whole tokens that were sold, a decimal number; 0: none that counts.")]
+    back: Annotated[AssetAmount | None, says("What the sold part brought. null: nothing was sold.")]
     round_trip_loss_bps: Annotated[
         int | None,
         says(
-            "Loss in hundredths of a percent of what the sold part had cost. null: nothing "
-            "was sold, or the cost is not known."
+            "Loss in hundredths of a percent of what the sold part had cost. null: not "
+            "enough was sold, or the cost is not known."
         ),
     ]
     reverts: Reverts

@@ -200,7 +200,7 @@ def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTe
     verb = "Spend" if builder.side == "buy" else "Sell"
     name = "tokens" if builder.side == "buy" else pays(venue)
     sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
-    # The verifier (``roundtrip/verify``) reads the exact minimum out of these words.
+    # The verifier (``roundtrip_verify``) reads the exact minimum out of these words.
     least = f"at least {minimum} ({terms.min_raw} base units) {name}"
     if taxed:
         return f"{sentence}; the pool pays out {least}, and the token takes its tax from them."
@@ -249,6 +249,19 @@ class RehearsedTrade:
         requested amount."""
         amount_raw = self.written.amount_raw
         return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
+
+
+SALE_PARTS_BPS = (9800, 7500, 5000, 2500, 1000, 100)
+"""The parts that are tried where a sale of all is refused and a smaller one is not."""
+FEW_UNITS = 10
+"""As much less than all, for tokens whose balances are rounded."""
+
+
+class NotEnough(CallerFault):
+    """would_fail: the wallet holds less than the trade needs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("would_fail", message)
 
 
 class BelowMinimum(CallerFault):
@@ -387,10 +400,10 @@ def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -
     on_curve = written.place.venue.is_curve
     if builder.side == "buy" and on_curve and reason == "ZeroAmount":
         return CallerFault("too_small", TOO_LITTLE)
-    return CallerFault("would_fail", _failure_text(builder, written, ran))
+    return _failure(builder, written, ran)
 
 
-def _failure_text(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
+def _failure(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     holds = builder.holdings.asset_raw
     if (
@@ -401,6 +414,6 @@ def _failure_text(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) 
         decimals = _paid_decimals(builder, written.place.venue)
         name = _paid_name(builder, written.place.venue)
         has, needs = format_shortfall(holds, written.amount_raw, decimals)
-        return f"The wallet holds {has} {name}, and this trade needs {needs}."
+        return NotEnough(f"The wallet holds {has} {name}, and this trade needs {needs}.")
     subject = "The trade" if number == len(ran.calls) - 1 else "An approval"
-    return f"{subject} would fail{failure_clause(ran.calls[number].reason)}."
+    return CallerFault("would_fail", f"{subject} would fail{failure_clause(ran.calls[number].reason)}.")

@@ -115,7 +115,8 @@ class HoldingCase:
         paid_raw = legs.size_raw("thousandth", place, setting, env)
         if isinstance(paid_raw, Missing):
             return paid_raw
-        wait_s = max(policy.later_s, min(self.held_s, policy.day_s))
+        # As long as it was held: a token may stop selling after any time.
+        wait_s = max(policy.later_s, self.held_s)
         whole_raw = self.before_raw + self.amount_raw
         return holding_plans.control_plan(place, setting, env, whole_raw, self.slot, paid_raw, wait_s)
 

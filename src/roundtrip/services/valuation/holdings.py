@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.buy_round import BuyRoundResult
@@ -19,11 +19,12 @@ from roundtrip.services.check.candidates import list_candidates
 from roundtrip.services.check.pipeline import known_venues, read_index_facts, read_known_venues, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.trade.trade_builder import pays
+from roundtrip.services.trade.trade_builder import FEW_UNITS, SALE_PARTS_BPS, pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
 from .holding_sells import (
+    NO_PLACE,
     HoldingCase,
     HoldingSells,
     build_requests,
@@ -43,7 +44,8 @@ class HoldingToSell:
     Without a slot, a wallet sells that holds that much by the index. ``before_raw``: what the same seller
     sold just before this sell, so that many partial sells bring no more than one. ``held_s``: minimum time
     since the buy; a token may make buyers wait. ``at``: the pool, curve or pool id that is the only place to
-    sell it, while any of it sells there; None: the place with the highest proceeds."""
+    sell it, while any of it sells there; None: the place with the highest proceeds. ``oldest_s``: maximum
+    time since a buy of it."""
 
     token: Address
     amount_raw: int
@@ -52,6 +54,7 @@ class HoldingToSell:
     before_raw: int = 0
     held_s: int = 0
     at: str | None = None
+    oldest_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,20 @@ class SellValue:
 
 Valued = SellValue | RefusedCall | Missing
 """RefusedCall: it cannot be sold, and why. Missing: not found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartValue:
+    """Where all of a holding is refused in one sale, and why: the largest part tried that sells at once, and
+    its proceeds."""
+
+    part_raw: int
+    proceeds: SellValue
+    refused: RefusedCall
+
+
+_MOST_IN_PARTS = 8
+"""Refused holdings of which parts are tried, the first ones."""
 
 _MOST_COUNTING = 4
 _MOST_KNOWN = 8
@@ -118,6 +135,45 @@ async def worth(
                 read_sells(cases[number], more_places[number], answers[number])
             )
     return [_value_of(case, holding_sells) for case, holding_sells in zip(cases, sells, strict=True)]
+
+
+async def worth_in_parts(
+    ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
+) -> list[Valued | PartValue]:
+    """Values each holding as ``worth`` does; where all of it is refused, the largest part that sells: all but
+    a few base units, or a share. A hundredth goes first: most of what is refused sells in no part."""
+    values: list[Valued | PartValue] = list(await worth(ctx, head, holdings, meter))
+    refused = [n for n, value in enumerate(values) if isinstance(value, RefusedCall) and value != NO_PLACE]
+    refused = refused[:_MOST_IN_PARTS]
+
+    async def find_parts(parts_raw: Mapping[int, Sequence[int]]) -> dict[int, PartValue]:
+        tried = [(n, raw) for n, parts in parts_raw.items() for raw in parts if raw > 0]
+        sold = await worth(ctx, head, [replace(holdings[n], amount_raw=raw) for n, raw in tried], meter)
+        largest: dict[int, PartValue] = {}
+        for (n, raw), value in sorted(zip(tried, sold, strict=True), key=lambda part: part[0]):
+            whole = values[n]
+            if isinstance(value, SellValue) and isinstance(whole, RefusedCall):
+                largest[n] = PartValue(raw, value, whole)
+        return largest
+
+    held_raw = {n: holdings[n].amount_raw for n in refused}
+    found = (
+        await find_parts(
+            {n: (raw * SALE_PARTS_BPS[-1] // BPS, raw - FEW_UNITS) for n, raw in held_raw.items()}
+        )
+        if refused
+        else {}
+    )
+    more = {
+        n: [held_raw[n] * share_bps // BPS for share_bps in SALE_PARTS_BPS[:-1]]
+        for n, part in found.items()
+        if part.part_raw < held_raw[n] - FEW_UNITS
+    }
+    if more:
+        found |= await find_parts(more)
+    for n, part in found.items():
+        values[n] = part
+    return values
 
 
 async def _pass_numbers(

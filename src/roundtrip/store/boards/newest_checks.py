@@ -12,7 +12,7 @@ from roundtrip.store.server.rows import Connection, fetch
 
 from .exposures import read_exposures
 
-_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps"
+_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps, one.ends_at"
 _CHECKS = f"""
 SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)
 CROSS JOIN LATERAL (
@@ -36,6 +36,7 @@ class _BoardCheckRow(NamedTuple):
     verdict_level: str
     checked_at: datetime
     loss_bps: int | None
+    ends_at: datetime | None
 
 
 class NewestCheck(NamedTuple):
@@ -51,7 +52,11 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
     rows = await fetch(connection, _BoardCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
     found = {
         (as_address(row.token), row.which): CheckedLevel(
-            row.verdict_code, row.verdict_level, row.checked_at.timestamp(), row.loss_bps
+            row.verdict_code,
+            row.verdict_level,
+            row.checked_at.timestamp(),
+            row.loss_bps,
+            None if row.ends_at is None else row.ends_at.timestamp(),
         )
         for row in rows
     }

@@ -14,7 +14,8 @@ class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
     re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
     ``holders``: real holders whose simulated sale gave a result. ``loss_bps``: of the round trip; None: not
-    measured."""
+    measured. ``ends_at``: from when on the verdict no longer counts, since its snipe tax has ended; None: no
+    end is known."""
 
     checked_at: datetime
     block_number: int
@@ -26,6 +27,7 @@ class KeptEvidence(NamedTuple):
     deep: bool = False
     holders: int = 0
     loss_bps: int | None = None
+    ends_at: datetime | None = None
 
 
 class _PastVerdictRow(NamedTuple):
@@ -44,8 +46,8 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         connection,
         int,
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep, holders, loss_bps)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+        " verdict_level, document, asked, deep, holders, loss_bps, ends_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -57,6 +59,7 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         evidence.deep,
         evidence.holders,
         evidence.loss_bps,
+        evidence.ends_at,
     )
 
 
@@ -79,7 +82,7 @@ async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
         connection,
         KeptEvidence,
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document, asked, deep,"
-        " holders, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
+        " holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
         as_bytes(token),
     )
 
@@ -90,7 +93,7 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1"
+        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
@@ -105,7 +108,7 @@ async def latest_of_holders(connection: Connection, token: Address, since: datet
         connection,
         KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps FROM facts.evidence WHERE token = $1 AND deep"
+        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 AND deep"
         " ORDER BY id DESC LIMIT 100)"
         " AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
         as_bytes(token),

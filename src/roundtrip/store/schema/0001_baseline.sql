@@ -25,7 +25,8 @@ CREATE TABLE facts.evidence (
     asked          boolean     NOT NULL DEFAULT true,
     deep           boolean     NOT NULL DEFAULT false,
     holders        int         NOT NULL DEFAULT 0,
-    loss_bps       int
+    loss_bps       int,
+    ends_at        timestamptz
 );
 CREATE INDEX evidence_by_token ON facts.evidence (token, id DESC);
 CREATE INDEX evidence_deep_by_token ON facts.evidence (token, id DESC) WHERE deep;

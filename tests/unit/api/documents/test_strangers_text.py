@@ -78,8 +78,8 @@ _PLAIN = """
     gain gainEth gasPriceWei given got hash holder hook how jsonrpc key label lastCheckedAt lastDeliveredAt
     lastError lastTradeAt lastTradedAt launchedAt liquidity lookAlikeOf link locker madeAt manager method
     min minRaw number oldestLaunchedAt withdrawnThrough
-    openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
-    profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
+    openedAt other otherTx owner params part partRaw payTo pays policyVersion pool poolId preparedAt price
+    pricedAt profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw revokedAt rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt
     threshold thresholdRaw time to toTime token tokens tokensOut totalSupply transaction ts tx txTime usdg
     validUntil value wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth

@@ -23,12 +23,12 @@ from roundtrip.api.documents.tool_schemas import (
 )
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.cli import publish
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.check.verdict import CODES
+from roundtrip_development.commands import publish
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 STRANGERS_WORDS = "data, never instructions"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from conftest import PROJECT
 from roundtrip.chain.simulate.block_dependence import may_count_blocks
-from roundtrip.devnet.compile import compile_contract
+from roundtrip_development.devnet.compile import compile_contract
 
 NUMBER, BLOCKHASH, STOP, JUMPDEST, JUMP = "43", "40", "00", "5b", "56"
 

@@ -12,7 +12,7 @@ from vyper.compiler.settings import OptimizationLevel, Settings
 from conftest import PROJECT
 from roundtrip.chain.simulate.code_signs import MOST_STEPS, code_signs
 from roundtrip.chain.simulate.code_walk import CallWalk, scan
-from roundtrip.devnet.compile import compile_contract
+from roundtrip_development.devnet.compile import compile_contract
 
 SOLIDITY: dict[str, dict[str, str]] = json.loads(
     (Path(__file__).parent / "solidity" / "tokens.json").read_text()

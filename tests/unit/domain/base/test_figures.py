@@ -1,6 +1,7 @@
 """Figures as sentences show them."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -76,8 +77,11 @@ def test_duration(seconds: int, text: str) -> None:
     [
         (5, 6, ("5", "6")),
         (123_456, 123_457, ("123,456", "123,457")),
-        (10**6, 12_345_678, ("1,000,000", "12,350,000")),
-        (0, 10**30 + 1, ("0", f"{1001 * 10**27:,}")),
+        (10**6, 12_345_678, ("1,000,000", "12,345,678")),
+        (99_999, 100_001, ("99,999", "100,001")),
+        (0, 10**30 + 1, ("0", f"about {10**30:,}")),
+        (10**30, 10**30 + 1, (f"{10**30:,}", f"about {10**30 + 1:,}")),
+        (1_234_567_890_123, 2_345_678_901_234, ("about 1,234,560,000,000", "about 2,345,670,000,000")),
     ],
 )
 def test_shortfall(has: int, needs: int, texts: tuple[str, str]) -> None:
@@ -85,8 +89,24 @@ def test_shortfall(has: int, needs: int, texts: tuple[str, str]) -> None:
 
 
 @given(has=st.integers(0, 2**256), lack=st.integers(1, 2**256), decimals=st.integers(0, 36))
-def test_a_shortfall_shows_what_suffices(has: int, lack: int, decimals: int) -> None:
-    shown_has, shown_needs = figures.format_shortfall(has, has + lack, decimals)
-    assert shown_has != shown_needs
-    assert Decimal(shown_has.replace(",", "")).scaleb(decimals) <= has
-    assert Decimal(shown_needs.replace(",", "")).scaleb(decimals) >= has + lack
+def test_a_shortfall_overstates_nothing_and_says_what_is_not_exact(
+    has: int, lack: int, decimals: int
+) -> None:
+    shown = figures.format_shortfall(has, has + lack, decimals)
+    shown_raw = [Fraction(text.removeprefix("about ").replace(",", "")) * 10**decimals for text in shown]
+    for text, figure, raw in zip(shown, shown_raw, (has, has + lack), strict=True):
+        least = raw * Fraction(99_999, 100_000) if text.startswith("about ") else raw
+        assert least <= figure <= raw
+    assert shown_raw[0] < shown_raw[1]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (100_001, "100,001"),
+        (123_456_789_012, "123,456,789,012"),
+        (1_234_567_890_123, "about 1,234,560,000,000"),
+    ],
+)
+def test_close(raw: int, text: str) -> None:
+    assert figures.format_close(raw, 0) == text

@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text, unproven
+from roundtrip.domain.check.verdict_text import buy_reason_text, keeps_text, sell_reason_text, unproven
 from unit.domain.builders import (
     ABSENT,
     DRY,
@@ -265,3 +265,23 @@ def test_the_part_that_is_told_as_the_most_is_the_most() -> None:
 )
 def test_what_the_token_prevented_reads_as_sentences(why: str, text: str) -> None:
     assert unproven(Missing("token", why)) == text
+
+
+@pytest.mark.parametrize(
+    ("loss_bps", "keep_bps", "text"),
+    [
+        (499, 60, ""),
+        (1050, 60, "Fees and taxes take 10.50 % of a round trip."),
+        (1300, 1200, "The pool keeps 12.00 % of a round trip for itself."),
+        (2000, 60, "Fees and taxes take 20.00 % of a round trip."),
+    ],
+)
+def test_what_a_venue_keeps_has_the_verdicts_words(loss_bps: int, keep_bps: int, text: str) -> None:
+    tried = venue(cells(loss_bps), fee_pips=fee_that_keeps(keep_bps))
+    found = evidence(tried)
+    judged = judge(found, POLICY)
+    assert keeps_text(found, tried.venue, judged.readings, POLICY) == text
+    if judged.verdict.code != "ok":
+        assert judged.verdict.text.startswith(text.removesuffix("."))
+    elsewhere = replace(tried.venue, fee_pips=1)
+    assert keeps_text(found, elsewhere, judged.readings, POLICY) == ""

@@ -16,6 +16,7 @@ from roundtrip.domain.holders.findings import (
     bundles,
     has_sold_out,
     snipers,
+    suspicious,
 )
 from unit.domain.holding import (
     CREATOR,
@@ -58,6 +59,18 @@ def test_snipers_are_the_launch_buyers_without_the_deployer() -> None:
 @pytest.mark.parametrize("launched", [None, launch(), launch((DEPLOYER, 5))])
 def test_nobody_sniped(launched: LaunchBuys | None) -> None:
     assert snipers(find_holders(book({}, launched))) is None
+
+
+def test_who_raced_nobody_is_no_sniper_and_no_insider_unless_bundled() -> None:
+    launched = replace(launch((DEPLOYER, 1), (A, 10), (B, 20), (C, 40), (D, 80)), is_opening=False)
+    alone = find_holders(book({A: 10, D: 80}, launched))
+    assert snipers(alone) is None
+    assert suspicious(alone, launched) == (DEPLOYER, CREATOR)
+    tied = replace(alone, wallets=paid_by(FUNDER, A, B, C), families={FUNDER: 3})
+    assert snipers(tied) is None
+    assert [one.wallets for one in bundles(tied, launched)] == [(A, B, C)]
+    assert suspicious(tied, launched) == (DEPLOYER, CREATOR, A, B, C)
+    assert suspicious(tied, replace(launched, is_opening=True)) == (DEPLOYER, CREATOR, A, B, C, D)
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,56 @@ def test_a_token_that_traded_quietly_was_launched_by_its_first_buy(
         assert again == folded(minted(), *txs)
 
 
+DUST = PART // 10 - 1
+"""Less than a thousandth: no crowd's, and no opening's."""
+
+
+@pytest.mark.parametrize(
+    ("txs", "is_opening"),
+    [
+        # In the window of the pools' opening, from the first block to the last.
+        ([put(PART, 3), buy(BOB, 1, 3)], True),
+        ([put(PART, 3), buy(BOB, LATE, 33)], True),
+        # Long after it the first buyer raced nobody, however much it bought, nor did another one beside it.
+        ([put(PART, 3), buy(BOB, 1, 34)], False),
+        ([put(PART, 3), buy(BOB, LATE, 34)], False),
+        ([put(PART, 3), buy(BOB, LATE, 900), buy(CAT, LATE, 901)], False),
+        ([put(PART, 3), buy(BOB, 5, 900), buy(CAT, LATE, 901), buy(DAN, DUST - 5, 902)], False),
+        ([put(PART, 3), buy(BOB, 1, 900), buy(CAT, 1, 901), buy(DAN, 1, 902)], False),
+        ([put(PART, 3), buy(ANN, LATE, 900), buy(CAT, LATE, 901), buy(BOB, LATE, 902)], False),
+        # A crowd that comes at once has waited for it.
+        ([put(PART, 3), *rush(900)], True),
+        ([put(PART, 3), buy(BOB, 300, 900), buy(CAT, 200, 910), buy(DAN, THIRD, 930)], True),
+        ([*slow(1), *rush(900)], True),
+        # New liquidity is an opening, too, and so is a first pool that is not full.
+        ([put(PART, 3), put(THIRD, 870), buy(BOB, LATE, 900)], True),
+        ([put(PART, 3), put(THIRD, 869), buy(BOB, LATE, 900)], False),
+        ([put(PART, 3), put(DUST, 870), buy(BOB, LATE, 900)], False),
+        ([put(PART, 3), buy(BOB, 1, 900), put(THIRD, 901)], True),
+        ([put(PART // 2, 3), buy(BOB, 1, 9)], True),
+        ([put(PART // 2, 3), buy(BOB, 1, 900)], False),
+        ([put(PART // 2, 3), put(PART // 2, 900), buy(BOB, 1, 901)], True),
+        # A sale adds tokens to a pool, and opens nothing.
+        ([put(PART, 3), sell(ANN, LATE, 899), buy(BOB, 1, 900)], False),
+    ],
+)
+def test_whether_anybody_raced_for_the_launch(txs: list[TokenTx], is_opening: bool) -> None:
+    found = folded(minted(), *txs).launch()
+    assert found is not None
+    assert found.is_opening is is_opening
+    for number in range(len(txs)):
+        again = load(dump(folded(minted(), *txs[:number])))
+        for one in txs[number:]:
+            again.fold(one, worth)
+        assert again == folded(minted(), *txs)
+
+
+def test_a_launch_that_a_launchpad_reported_is_an_opening() -> None:
+    found = folded(minted(), buy(BOB, 1, 60), beginning=replace(BEGINNING, launch_number=50)).launch()
+    assert found is not None
+    assert found.is_opening
+
+
 def test_who_the_deployer_paid_does_not_prove_that_trading_was_open() -> None:
     txs = [put(PART, 3), buy(BOB, 1, 100), buy(DAN, 2, 500), buy(CAT, LATE, 900)]
     launching = folded(minted(), *txs).launching

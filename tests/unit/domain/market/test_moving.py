@@ -55,6 +55,22 @@ def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> CheckedLe
     return CheckedLevel(code, level, NOW_S - age_s)
 
 
+@pytest.mark.parametrize("launchpad", [False, True])
+@pytest.mark.parametrize(("left_s", "counts"), [(1, True), (0, False), (-400, False)])
+def test_a_verdict_counts_until_its_snipe_tax_ends_and_is_then_due(
+    launchpad: bool, left_s: int, counts: bool
+) -> None:
+    """Also where it was deep and worse than what a plain check says now."""
+    taxed = replace(checked("heavy_fees", level="danger"), ends_s=NOW_S + left_s)
+    launched = replace(flow(1, checked=taxed, launchpad=launchpad), decided=taxed)
+    assert launched.checks.to_show(NOW_S) == (taxed if counts else None)
+    assert group(launched, NOW_S) == ("danger" if counts else "checking")
+    assert flows_to_check([launched], NOW_S) == ([] if counts else [launched])
+    after = replace(launched, checked=checked("ok", age_s=1), deep=checked("ok", age_s=1))
+    assert group(after, NOW_S) == ("danger" if counts else "listed")
+    assert flows_to_check([after], NOW_S) == []
+
+
 def wallets(
     funders: dict[int, int] | None = None, young: Iterable[int] = (), exchanges: Iterable[int] = ()
 ) -> WalletOrigins[int]:

@@ -221,8 +221,12 @@ def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
     found = judge_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
     assert found.shown_sell(POLICY) == (GRID["full_again"], sold(100))
-    later = judge_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
-    assert later.shown_sell(POLICY) == (GRID["hour"], sold(60))
+    laters = dict.fromkeys(("hour", "hour_again"), sold(60)) | dict.fromkeys(("day", "day_again"), sold(70))
+    later = judge_exit(received(way(cells=refused_grid(**laters))), POLICY)
+    assert later.shown_sell(POLICY) == (GRID["day"], sold(70))
+    # In equal blocks it sold and was refused: nothing is shown.
+    found = judge_exit(received(way(cells=refused_grid(hour=sold(60)))), POLICY)
+    assert found.shown_sell(POLICY) is None
     assert judge_exit(received(), POLICY).shown_sell(POLICY) is None
 
 

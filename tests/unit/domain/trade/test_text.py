@@ -9,19 +9,28 @@ from hypothesis import given, settings
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
-from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, judge_exit, judge_trade
+from roundtrip.domain.trade.judge import (
+    Allowance,
+    BalanceChange,
+    CallResult,
+    TradeOutcome,
+    judge_exit,
+    judge_trade,
+)
 from roundtrip.domain.trade.text import describe_reason, failure_clause, opening, sentence
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, pieces_cell, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
 from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way
+
+KNOWN = {SPENDER: "Permit2"}
 
 
 def test_an_unlimited_approval_opens_the_text() -> None:
     for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
         assert one.is_unlimited()
-        text = opening(ran(allowances=(one,)), frozenset({SPENDER}))
-        assert text == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
+        text = opening(ran(allowances=(one,)), KNOWN)
+        assert text == f"It lets Permit2 ({SPENDER}) take all you hold of {TOKEN}, now and later."
 
 
 def test_what_is_lowered_is_told_and_no_change_is_not_claimed() -> None:
@@ -33,6 +42,8 @@ def test_what_is_lowered_is_told_and_no_change_is_not_claimed() -> None:
     for raw, text in answer.items():
         calls = replace(ran(), lowered=(Allowance(TOKEN, SPENDER, raw, "erc20"),))
         assert sentence(TradeOutcome("ok"), calls, None, POLICY) == text
+        named = text.replace(SPENDER, f"Permit2 ({SPENDER})")
+        assert sentence(TradeOutcome("ok"), calls, None, POLICY, spenders=KNOWN) == named
 
 
 def test_an_unlimited_approval_that_is_given_again_is_as_good_as_new() -> None:
@@ -46,16 +57,17 @@ def test_an_unlimited_approval_that_is_given_again_is_as_good_as_new() -> None:
 def test_an_approval_for_all_is_unlimited() -> None:
     one = Allowance(TOKEN, SPENDER, None, "all")
     assert one.is_unlimited()
-    assert f"everything you hold of the collection {TOKEN}" in opening(
-        ran(allowances=(one,)), frozenset({SPENDER})
-    )
+    assert f"everything you hold of the collection {TOKEN}" in opening(ran(allowances=(one,)), KNOWN)
 
 
 def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
     one = Allowance(TOKEN, SPENDER, 10**18, "permit2")
-    assert opening(ran(allowances=(one,)), frozenset({SPENDER})) == ""
-    assert SPENDER in opening(ran(allowances=(one,)), frozenset({OTHER}))
-    assert opening(ran(allowances=(one,)), frozenset()) == (
+    trade = replace(ran(allowances=(one,)), moved=(BalanceChange(OTHER, 5, 0, ()),))
+    assert opening(trade, KNOWN) == ""
+    # Where the calls only approve, also of a known one.
+    assert opening(ran(allowances=(one,)), KNOWN) == f"It lets Permit2 ({SPENDER}) take some of your {TOKEN}."
+    assert SPENDER in opening(ran(allowances=(one,)), {OTHER: "Permit2"})
+    assert opening(ran(allowances=(one,)), {}) == (
         f"It lets {SPENDER}, an address that we do not know, take some of your {TOKEN}."
     )
 
@@ -66,14 +78,14 @@ def test_every_approval_that_matters_is_told() -> None:
         Allowance(OTHER, SPENDER, 2**256 - 1, "erc20"),
         Allowance(TOKEN, OTHER, None, "all"),
     )
-    text = opening(ran(allowances=several), frozenset())
+    text = opening(ran(allowances=several), {})
     assert text.count("It lets ") == 3
 
 
 def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
     one = Allowance(TOKEN, SPENDER, 2**256 - 1, "erc20")
     calls = replace(ran(allowances=(one,)), without_code=(OTHER,), code_unread=(SPENDER,))
-    assert opening(calls, frozenset()) == (
+    assert opening(calls, {}) == (
         f"It lets {SPENDER} take all you hold of {TOKEN}, now and later. "
         f"There is no contract at {OTHER}; the data does nothing. "
         f"We could not find out whether there is a contract at {SPENDER}; if not, the data does nothing."
@@ -189,7 +201,7 @@ def test_no_sentence_ever_says_safe(seed: int) -> None:
     )
     calls = ran(*(DONE,) * rng.randint(1, 6), allowances=allowed)
     outcome = judge_trade(calls, (found,), TRADED, POLICY)
-    text = opening(calls, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
+    text = opening(calls, {OTHER: "Permit2"}) + sentence(outcome, calls, None, POLICY)
     assert "safe" not in text.lower()
     assert text.endswith(".")
 
@@ -223,3 +235,19 @@ def test_a_refused_transfer_is_no_word_of_the_token() -> None:
     assert failure_clause("STF") == ": the token refused the transfer, and the router gave no reason for it"
     assert failure_clause("paused") == ' with "paused"'
     assert [failure_clause(given) for given in (None, "", "WrappedError")] == ["; it gives no reason"] * 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "hints"),
+    [
+        ("max transaction", True),
+        ("Transfer limit", True),
+        ("amountExceedsCap", True),
+        ("paused", False),
+        ("", False),
+    ],
+)
+def test_a_reason_that_speaks_of_a_limit_hints_at_a_smaller_amount(reason: str, hints: bool) -> None:
+    for failed in (CallResult(False, 1, reason), CallResult(False, 1, "TF", reason or "no")):
+        text = sentence(TradeOutcome("tx_reverts"), ran(failed), None, POLICY)
+        assert text.endswith(" A smaller amount may go through.") is hints

@@ -1,5 +1,7 @@
 """What is said of who holds a token in plain sentences."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -115,6 +117,20 @@ def test_a_later_large_buy_is_told_of_with_the_launch() -> None:
         assert text in present(record).text
         assert text in present_launch_bundle(record).text
     assert "large buy" not in present(gathered()).text
+
+
+def test_who_bought_first_long_after_the_pools_opened_is_called_no_sniper() -> None:
+    late = gathered(launch=replace(launch((A, SUPPLY_RAW // 100)), is_opening=False))
+    answer, launched = present(late), present_launch_bundle(late)
+    said = "Nobody raced to buy first, so there are no snipers: no liquidity had been added for 30 blocks."
+    assert f"1 wallet bought 1.00 % in its launch window. {said}" in answer.text
+    assert said in launched.text
+    assert said not in present(gathered()).text
+    assert answer.snipers is None
+    assert "launch buyers and" not in answer.text
+    assert launched.buyers == 1
+    assert "sniper" not in launched.others[0].tags
+    assert answer.forensics.suspicious_bps < present(gathered()).forensics.suspicious_bps  # type: ignore[operator]
 
 
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import Curve, LaunchRecord, Missing, OwnerCalls
-from roundtrip.services.check.handler import _ttl_ms
+from roundtrip.services.check.handler import _ends_at, _ttl_ms
 from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state
 from unit.domain.owners import call
@@ -36,6 +36,18 @@ def test_the_policy_has_what_is_promised() -> None:
 )  # fmt: skip
 def test_an_answer_ends_with_the_tax_it_speaks_of(left_s: int | None, ms: int) -> None:
     assert shared_ms(taxed(left_s)) == ms
+
+
+@pytest.mark.parametrize(
+    ("curve", "code", "ends_s"),
+    [(taxed(9), "heavy_fees", 9), (taxed(9), "ok", 9), (taxed(None), "high_fees", 60),
+     (taxed(9), "cannot_sell", None), (state(), "ok", None), (None, "ok", None)],
+)  # fmt: skip
+def test_a_stored_verdict_ends_with_the_tax_it_speaks_of(
+    curve: Curve | None, code: str, ends_s: int | None
+) -> None:
+    ends_at = _ends_at(launched(launch(curve)), code, 1_000.0)
+    assert (None if ends_at is None else ends_at.timestamp() - 1_000) == ends_s
 
 
 @pytest.mark.parametrize(("left_s", "ms"), [(0, 1000), (1, 1000), (2, 2000), (3, 2000), (None, 1000)])

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.trade.text import lowered_minimum
 from roundtrip.services.trade.final_run import FormRun, choose_form
 from roundtrip.services.trade.trade_builder import BelowMinimum, RehearsedTrade, Side
 
@@ -49,7 +50,8 @@ async def test_a_trade_that_brings_what_it_did_runs_once() -> None:
     for side in sides:
         for out in (9_900, 10_000, 10_100):
             venue = Venue(out)
-            assert (await chosen(venue, side=side)).min_raw == 9_900
+            form = await chosen(venue, side=side)
+            assert (form.min_raw, form.lowered_bps(trade(10_000))) == (9_900, 0)
             assert venue.put_out_raw == []
 
 
@@ -57,6 +59,8 @@ async def test_a_sell_that_brings_less_has_its_own_minimum() -> None:
     venue = Venue(9_000, 9_000)
     form = await chosen(venue)
     assert (form.min_raw, form.expected.came_raw, venue.minimums) == (8_910, 9_000, [9_900, 8_910])
+    assert form.lowered_bps(trade(10_000)) == 1_000
+    assert "the swap pays 10.00 % less than the rehearsal brought" in lowered_minimum(1_000)
 
 
 async def test_what_reaches_the_seller_beside_the_swap_is_not_its_minimum() -> None:
@@ -67,7 +71,8 @@ async def test_what_reaches_the_seller_beside_the_swap_is_not_its_minimum() -> N
 
 async def test_a_sell_that_brings_more_is_protected_as_well() -> None:
     form = await chosen(Venue(12_000, 12_000))
-    assert form.min_raw == 11_880
+    assert (form.min_raw, form.lowered_bps(trade(10_000))) == (11_880, 0)
+    assert lowered_minimum(0) == ""
 
 
 async def test_a_sell_that_alternates_is_written_with_the_lower_minimum() -> None:

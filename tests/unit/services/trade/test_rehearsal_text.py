@@ -8,8 +8,8 @@ import pytest
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.trade.rehearsal import _with_tokens_reason
-from roundtrip.services.trade.trade_builder import Side
+from roundtrip.services.trade.rehearsal import _with_tokens_reason, with_smaller_buy
+from roundtrip.services.trade.trade_builder import NotEnough, Side
 
 PAUSED = RefusedCall("sell", "paused", 0)
 
@@ -43,3 +43,29 @@ def test_a_reason_of_its_own_stays() -> None:
 def test_a_reason_that_looks_like_our_words_stays_quoted() -> None:
     forged = "x: the token refused the transfer, and the router gave no reason for it"
     assert message("buy", forged, PAUSED) == f'The trade would fail with "{forged}".'
+
+
+@pytest.mark.parametrize(
+    ("asked_raw", "fault", "added"),
+    [
+        (10**18, CallerFault("would_fail", "No."), " A smaller buy, for 0.1 eth, went through in the check."),
+        (10**17, CallerFault("would_fail", "No."), ""),
+        (10**18, CallerFault("too_small", "No."), ""),
+        (10**18, NotEnough("No."), ""),
+        (CallerFault("bad_input", ""), CallerFault("would_fail", "No."), ""),
+    ],
+)
+def test_a_buy_that_fails_names_the_smaller_one_that_went_through(
+    asked_raw: int | CallerFault, fault: CallerFault, added: str
+) -> None:
+    venue = cast(Any, SimpleNamespace(quote="weth"))
+    trial = SimpleNamespace(
+        place=SimpleNamespace(venue=venue),
+        main_size=lambda: "probe",
+        completed_buy=lambda size: SimpleNamespace(paid_raw=10**17),
+    )
+    data = SimpleNamespace(venues=[trial])
+    builder = cast(Any, SimpleNamespace(buy_round=SimpleNamespace(data=data)))
+    # A venue is a key: this one by its identity.
+    amounts = cast(Any, SimpleNamespace(get=lambda found: asked_raw if found is venue else None))
+    assert with_smaller_buy(builder, fault, amounts).message == f"No.{added}"

@@ -1,19 +1,21 @@
 """The figures of a sell-back: one of them is what decided the code."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import assume, given, settings
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.check.evidence import CellOutcome
-from roundtrip.domain.trade.judge import Exit, code_of_loss, judge_exit
+from roundtrip.domain.trade.judge import Exit, WalletChanges, code_of_loss, judge_exit, judge_trade
+from roundtrip.domain.trade.text import sentence
 from roundtrip.services.trade.simulate import sell_back
 from roundtrip.services.trade.simulation_answer import SellBack
-from unit.domain.builders import NO_MONEY, NODE, evidence, pieces_cell, sold
+from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, evidence, pieces_cell, sold
 from unit.domain.judged_trades import Seeds
-from unit.domain.trades import GRID, grid, received, refused_grid, some_exit, way
+from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way
 from unit.venues.network import CONTRACTS
 
 
@@ -79,6 +81,35 @@ def test_a_code_that_no_loss_decides_has_none(one: Exit) -> None:
     code, answer = figures_of(one)
     assert code in ("cannot_sell", "no_route", "unproven")
     assert (answer.round_trip_loss_bps, answer.price_impact_bps, answer.later_loss_bps) == (None, None, None)
+
+
+def test_what_was_taken_beyond_the_request_is_not_shown_as_sold() -> None:
+    """A token that shows ten times the balance: one of ten sales goes through, and all of it is gone."""
+    lying = replace(sold(60, planned_bps=1000), sold_raw=BOUGHT_RAW)
+    code, answer = figures_of(received(way(cells=(*refused_grid(), pieces_cell(lying)))))
+    assert (code, answer.share_bps, answer.after_s) == ("cannot_sell", 1000, POLICY.day_s)
+    assert (answer.sold, answer.round_trip_loss_bps) == (plain_decimal(BOUGHT_RAW // 10, 18), None)
+    assert answer.back is not None
+    assert answer.back.raw == str(lying.back_raw)
+
+
+def test_where_too_little_sells_the_largest_part_is_shown() -> None:
+    parts = refused_grid(full=sold(60, 300, BPS), full_again=sold(60, 200, BPS), sliver=sold(60, 100))
+    one = received(way(cells=(*parts, pieces_cell(sold(60, 1500)))))
+    code, answer = figures_of(one)
+    assert (code, answer.share_bps) == ("cannot_sell", 1500)
+    assert answer.back is not None
+    outcome = judge_trade(ran(), (judge_exit(one, POLICY),), WalletChanges(True, True), POLICY)
+    assert "at most 15.00 %" in sentence(outcome, ran(), None, POLICY)
+    code, answer = figures_of(received(way(cells=parts)))
+    # Of two environments the one that sold less.
+    assert (code, answer.share_bps, answer.after_s) == ("cannot_sell", 200, POLICY.later_s)
+
+
+def test_nothing_counts_as_sold_where_the_same_sell_also_failed() -> None:
+    code, answer = figures_of(received(way(cells=grid(60, full_again=NO_MONEY))))
+    assert (code, answer.sold, answer.share_bps, answer.back) == ("cannot_sell", "0", 0, None)
+    assert (answer.after_s, answer.reverts is None) == (None, False)
 
 
 def test_in_pieces_no_later_loss_is_known() -> None:

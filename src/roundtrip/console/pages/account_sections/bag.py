@@ -21,6 +21,8 @@ def list_warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     changes, warnings = row["changes"], list[tuple[str, str]]()
     if row["sells"] == "refused":
         warnings.append(("danger", "You cannot sell it now."))
+    elif row["sells"] == "part":
+        warnings.append(("warn", "You can sell only a part of it at once."))
     elif row["sells"] == "unknown":
         warnings.append(("unknown", "We could not find out whether you can sell it. This is not a pass."))
     at_buy, latest = changes["then"], changes["now"]
