@@ -27,9 +27,10 @@ from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.boards import winners as winners_store
 from roundtrip.store.index import cursor, deployers, tokens
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import traders
+from support.hex_columns import as_address
 
 HEAVY = 20
 """Of each kind the so many heaviest."""

@@ -25,10 +25,10 @@ from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.index.addresses import addresses_of
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult, read_happenings, replay_rule
+from support.hex_columns import as_address
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from urllib.parse import quote
 
-from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS
-from roundtrip.devnet.demo.crowd import CrowdTokens, DemoCrowd, visitor
-from roundtrip.devnet.demo.wallet import DemoWallet
-from roundtrip.devnet.trading import actor_address
+from roundtrip_development.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS
+from roundtrip_development.devnet.demo.crowd import CrowdTokens, DemoCrowd, visitor
+from roundtrip_development.devnet.demo.wallet import DemoWallet
+from roundtrip_development.devnet.trading import actor_address
 
 from .witness_service import BEFORE_S, Witness
 

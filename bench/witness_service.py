@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from roundtrip.devnet import world
-from roundtrip.devnet.deploy import COINBASE
-from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
-from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet import world
+from roundtrip_development.devnet.deploy import COINBASE
+from roundtrip_development.devnet.node import NodeOptions, find_anvil, free_port, running
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from .watched import started
 

@@ -16,12 +16,12 @@ from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.jobs.alerts.loop import AlertParts
-from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.happenings import IndexedBlock
 from roundtrip.store.watch.watches import WatchChange
 from roundtrip.venues.base import Contracts
+from support.hex_columns import as_address, as_text
 
 MADE_AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
 

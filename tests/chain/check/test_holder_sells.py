@@ -30,12 +30,13 @@ from roundtrip.services.check.holder_sells import UNREAD
 from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet import deploy as chain
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import closed_database, context_for, no_database
+from support.hex_columns import as_address
 
 NET = """
 SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) AS net FROM facts.trade

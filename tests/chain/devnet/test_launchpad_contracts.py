@@ -116,7 +116,9 @@ class Pad:
         return self.deployer.receipt(launchpad.curve_buy(self.deployer, made, quote_in, recipient))
 
     def swap(self, made: CurveToken, buy: bool, amount: int) -> dict[str, Any]:
-        return self.deployer.receipt(launchpad.pool_swap(self.deployer, self.contracts, made, buy, amount))
+        key = launchpad.pool_key(self.contracts, made.token, made.quote)
+        source = made.quote if buy else made.token
+        return self.deployer.receipt(launchpad.v4_swap(self.deployer, self.contracts, key, source, amount))
 
     def do(self, to: str, signature: str, *values: object, value_wei: int = 0) -> dict[str, Any]:
         return self.deployer.receipt(self.deployer.send(to, calldata(signature, *values), value_wei))

@@ -6,8 +6,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor, deployers
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_address
 from roundtrip_development.devnet.world import Built
+from support.hex_columns import as_address
 
 MOST = 256
 

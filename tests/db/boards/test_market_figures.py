@@ -10,8 +10,8 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Addre
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine
-from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection
+from support.hex_columns import as_address
 from support.tables import appended, begun
 from support.told_blocks import (
     V3_POSITIONS,
@@ -142,7 +142,7 @@ async def test_what_lies_in_a_curve_is_the_launchpads_and_who_sold_out_holds_not
     chain.block(sent(sold(CURVE, BOB, BOB, 400, 300)))
     depth = await depth_of(index, chain)
     raised = await index.fetchval("SELECT raised_raw FROM facts.curve")
-    assert depth == MarketDepth(as_bytes(ZERO_ADDRESS), int(raised), BPS, 1, False)
+    assert depth == MarketDepth(ZERO_ADDRESS, int(raised), BPS, 1, False)
 
 
 def pool(holder: Address, second: Address = BOB) -> Chain:

@@ -17,8 +17,8 @@ from roundtrip.store.boards import moving
 from roundtrip.store.check import evidence
 from roundtrip.store.index import cursor, vitals
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
+from support.hex_columns import as_address
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH

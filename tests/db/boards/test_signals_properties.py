@@ -18,9 +18,9 @@ from roundtrip.services.boards.signals import MOST_SHOWN, Signal, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support.busy_blocks import Busy
+from support.hex_columns import as_address
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain
 from unit.venues.logs import NETWORK

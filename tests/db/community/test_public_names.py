@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import OLD, WalletMark, name_key, public_marks
+from roundtrip.domain.community.marks import OLD, name_key
 from roundtrip.domain.market.fairness import Fairness, WalletOrigin, WalletOrigins
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.names import EVERY_S
@@ -17,11 +17,12 @@ from roundtrip.store.boards.moving import read_origins
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
 from support.flagged import OTHER, Ground
+from support.hex_columns import as_address
 from support.marking import STRANGERS, all_say, marked, read_names
+from support.marks_rules import WalletMark, public_marks
 from support.told_winners import BUYERS, buys
 from unit.venues.network import address
 

@@ -5,16 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.index.origins import (
-    OlderOrigin,
-    StoredOrigin,
-    keep_older,
-    older,
-    origin,
-    origins_of,
-    read_origin,
-)
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older, older, origin, origins_of
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch_row
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
@@ -43,6 +36,18 @@ async def meet(connection: Connection, funded: bool = True) -> None:
         wallet,
         *funding,
         funder,
+    )
+
+
+async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
+    """What the sync stored of the wallet."""
+    return await fetch_row(
+        connection,
+        StoredOrigin,
+        "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
+        " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
+        " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
+        as_bytes(wallet),
     )
 
 

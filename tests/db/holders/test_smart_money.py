@@ -16,9 +16,9 @@ from roundtrip.store.holders import smart_money
 from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.index.deployers import MOST_LAUNCHES, LaunchSpot
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
+from support.hex_columns import as_address
 from support.tables import appended, begun, own_database
 from support.told_winners import (
     BEST,

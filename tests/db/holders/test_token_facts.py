@@ -75,7 +75,7 @@ async def test_an_address_has_one_number(connection: Connection) -> None:
 async def test_a_pool_reads_back(connection: Connection, ids: Ids) -> None:
     again = Ids()
     assert await cursor.pools_at(connection, [PLACE, "0x" + "77" * 20], again) == {
-        PLACE: POOL._replace(spot=SPOT._replace(tx_hash=TxHash("")))
+        PLACE: POOL._replace(spot=SPOT._replace(tx_hash=TxHash("0x")))
     }
     assert again.pools == ids.pools
 

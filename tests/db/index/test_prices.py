@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.store.index.prices import STALE_S, TradedWorth, past_prices, traded_worths
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
+from support.hex_columns import as_address
 from support.tables import appended, begun
 from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
 from unit.sync.priced import at_usd, swap

@@ -22,7 +22,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.wallets import look_alikes
+from roundtrip.store.wallets import look_up
 from support.made_index import MadeIndex, number_address
 from support.told_blocks import START_S
 from unit.venues.network import CONTRACTS as NETWORK
@@ -145,7 +145,7 @@ async def test_a_token_that_the_index_does_not_know_is_the_youngest(looks: LookA
 async def test_clones_do_not_hide_the_original(looks: LookAlikeGround) -> None:
     """Of hundreds of clones those launched first are compared."""
     await looks.token(OLD, "PEPE", 100, LEAST_TRADERS)
-    for number in range(3 * look_alikes.MOST_LAUNCHED):
+    for number in range(3 * look_up.MOST_LAUNCHED):
         await looks.token(number_address(0x9000 + number), "PEPE", 200 + number, 0)
     found = await looks.ask(NEW, "PEPE")
     assert found is not None

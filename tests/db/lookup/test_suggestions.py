@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.store.index import facts, tokens
 from roundtrip.store.index.cursor import Ids
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.wallets.suggestions import find_by_address, find_by_text
+from roundtrip.store.wallets.look_up import find_by_address, find_by_text
 from unit.venues.network import address
 
 AT_S = 1_760_000_000

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.fairness import Fairness
 from roundtrip.domain.practice import league as rules
-from roundtrip.domain.practice.league import CountedSell, Who
+from roundtrip.domain.practice.league import Who
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
+from support import league_rules
+from support.hex_columns import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_account
 from support.made_index import number_address
 from support.won import Facts, block, facts, strewn
@@ -154,9 +155,9 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     for token in tokens.values():
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
         await made.index.launch(token, number_address(0xDE), number_address(0xE), at=b"\x0c")
-    result: dict[tuple[int, int], list[CountedSell]] = {}
+    result: dict[tuple[int, int], list[league_rules.CountedSell]] = {}
     for n, token_number, profit_wei, at_s in sells:
-        sold = CountedSell(accounts[n].id, tokens[token_number], profit_wei, at_s)
+        sold = league_rules.CountedSell(accounts[n].id, tokens[token_number], profit_wei, at_s)
         now = datetime.fromtimestamp(at_s, UTC)
         at = BlockRef(1, "0x", at_s)
         counted = await league.count_sell(
@@ -167,10 +168,12 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     names = {one.id: one.designation for one in accounts}
     for week in (WEEK_S - LENGTH_S, WEEK_S, WEEK_S + LENGTH_S, WEEK_S + 2 * LENGTH_S):
         entries = [
-            rules.build_entry(own, is_agent=n in agents) for (of, n), own in result.items() if of == week
+            league_rules.build_entry(own, is_agent=n in agents)
+            for (of, n), own in result.items()
+            if of == week
         ]
         for who in get_args(Who):
-            slow = rules.board(entries, who)
+            slow = league_rules.board(entries, who)
             found = await league.board(index, week, who, 100)
             assert [
                 (one.designation, one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
@@ -180,6 +183,6 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
                  one.best_profit_wei) for one in slow
             ]  # fmt: skip
             assert list(found[:2]) == list(await league.board(index, week, who, 2))
-            fewer = len(rules.filter_entries(entries, who)) - len(slow)
+            fewer = len(league_rules.filter_entries(entries, who)) - len(slow)
             assert await league.count_entered(index, week, who) == LeagueCounts(len(slow), fewer)
     await undone.rollback()

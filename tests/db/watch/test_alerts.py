@@ -16,7 +16,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
 from roundtrip.jobs.alerts import drafts
-from roundtrip.store.index import queue_stats
+from roundtrip.store.index import vitals
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
@@ -290,7 +290,7 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
     await ground.block(after_s=DAY_S - 1)
     await ground.read()
     await alert_cursor.forget(ground.index)
-    rows = await queue_stats.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
+    rows = await vitals.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
     assert [(one.to_number, one.blocks) for one in rows] == [(100, 1)]
     await ground.block(after_s=2)
     await ground.read()

@@ -17,13 +17,13 @@ from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Ver
 from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index import tokens
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happening_moves, happening_rows, happening_trades, happenings
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.databases import needs_one_server
+from support.hex_columns import as_address, as_text
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
 from unit.sync.telling import BOB, HIGH

@@ -218,15 +218,6 @@ def graduate(deployer: ContractDeployer, contracts: dict[str, str], token: str) 
     return next(str(log["topics"][1]) for log in receipt["logs"] if log["topics"][0] == registered)
 
 
-def pool_swap(
-    deployer: ContractDeployer, contracts: dict[str, str], launched: CurveToken, buy: bool, amount_in_raw: int
-) -> str:
-    """Swaps an exact input in a graduated token's pool; returns the hash. ``contracts`` as for
-    ``v4_swap``."""
-    key = pool_key(contracts, launched.token, launched.quote)
-    return v4_swap(deployer, contracts, key, launched.quote if buy else launched.token, amount_in_raw)
-
-
 def v4_swap(
     deployer: ContractDeployer,
     contracts: dict[str, str],

@@ -6,7 +6,7 @@ the trader. Named tuples, because one block can make ten thousand of them.
 
 from typing import Literal, NamedTuple
 
-from .types import Address, TxHash
+from .types import Address, HexBytes, Numeric, TxHash
 from .venue import VenueKind
 
 # --- read off one log ------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class PoolPlace(NamedTuple):
     quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not money, and the two
     sides are in the order of their addresses."""
 
-    at: str
+    at: HexBytes
     kind: VenueKind
     token: Address
     quote: Address
@@ -282,7 +282,7 @@ class ActiveDepth(NamedTuple):
     """A pool's tick, and its liquidity in range of it."""
 
     tick: int
-    liquidity: int
+    liquidity: Numeric
 
 
 class Transfer(NamedTuple):
@@ -314,9 +314,9 @@ class Price(NamedTuple):
     quote: Address
     block_number: int
     at_s: int
-    at: str
-    usdg_raw: int
-    depth_raw: int
+    at: HexBytes
+    usdg_raw: Numeric
+    depth_raw: Numeric
 
 
 class WalletMet(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
-from .types import Address
+from .types import Address, HexBytes
 
 VenueKind = Literal["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]
 
@@ -88,7 +88,7 @@ class OtherPool:
 
     wire: ClassVar[str] = "OtherPool"
 
-    at: str
+    at: HexBytes
     against: Address
 
 

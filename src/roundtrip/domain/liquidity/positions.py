@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.check import ticks
 
 
@@ -15,10 +15,10 @@ class Position(NamedTuple):
     known."""
 
     owner: Address
-    number: int
+    number: Numeric
     tick_lower: int
     tick_upper: int
-    liquidity: int
+    liquidity: Numeric
     holder: Address | None
     given_by: Address | None = None
     """Who sent the NFT to its holder; None: nobody did, or it is not known."""

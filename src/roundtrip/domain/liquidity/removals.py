@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, HexBytes
 
 LARGE_BPS, LARGE_BY_DEPLOYER_BPS = 1_000, 100
 """Shares of a pool's active liquidity; a removal above them is large."""
@@ -17,7 +17,7 @@ class Removal(NamedTuple):
 
     spot: Spot
     token: Address
-    pool: str
+    pool: HexBytes
     wallet: Address
     by_deployer: bool
     share_bps: int

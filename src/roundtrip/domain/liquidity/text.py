@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_count, format_percent
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.types import BPS, Address
 
 from .depth import HeldPosition, Lock, Party, TokenDepth
@@ -164,13 +164,3 @@ def format_time(at_s: int) -> str:
 
 _LAST_S = 253_402_300_799
 """The last second of the year 9999, which dates end with."""
-
-
-def count_positions(depth: TokenDepth) -> str:
-    """How many positions were read, and how many were not."""
-    read, left_out = (
-        sum(len(pool.positions) for pool in depth.pools),
-        sum(pool.left_out for pool in depth.pools),
-    )
-    rest = f", and {left_out:,} smaller ones that we did not read" if left_out else ""
-    return f"{format_count(read, 'position')}{rest}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.types import BPS, Numeric, plain_decimal
 
 PRICE_DECIMALS = 36
 PRICE_ONE = 10**PRICE_DECIMALS
@@ -26,11 +26,11 @@ class TradeBucket:
     blocks, since within a block a price can be moved and moved back at no risk; None: no trade set one."""
 
     from_s: int
-    open_raw: int | None
-    high_raw: int | None
-    low_raw: int | None
-    close_raw: int | None
-    volume_raw: int
+    open_raw: Numeric | None
+    high_raw: Numeric | None
+    low_raw: Numeric | None
+    close_raw: Numeric | None
+    volume_raw: Numeric
     buys: int
     sells: int
 

@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Numeric
 
 DUST = 1000
 """A round ends when at most this part of the most it ever held is left. The total of its buys would be the
@@ -65,32 +66,25 @@ class WalletPosition(NamedTuple):
     first and its newest trade.
     """
 
-    bought_raw: int
-    sold_raw: int
-    held_raw: int
-    cost_wei: int
-    spent_wei: int
-    got_wei: int
-    profit_wei: int
-    spent_micro_usd: int | None
+    bought_raw: Numeric
+    sold_raw: Numeric
+    held_raw: Numeric
+    cost_wei: Numeric
+    spent_wei: Numeric
+    got_wei: Numeric
+    profit_wei: Numeric
+    spent_micro_usd: Numeric | None
     buys: int
     sells: int
     unpriced: int
     closed: int
-    round_spent_wei: int
-    round_got_wei: int
-    round_most_raw: int
+    round_spent_wei: Numeric
+    round_got_wei: Numeric
+    round_most_raw: Numeric
     round_unpriced: int
     round_number: int
     first_s: int
     last_s: int
-
-    @property
-    def taken_wei(self) -> int | None:
-        """The profit so far of the open round's sales, over the cost of the sold tokens; None: unknown."""
-        if self.round_unpriced:
-            return None
-        return self.round_got_wei - (self.round_spent_wei - self.cost_wei)
 
 
 EMPTY = WalletPosition(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Numeric
 
 SUPPLY_BPS = 100
 """One percent of the supply: on a launch's curve such a sell moves the price by several percent, and few
@@ -40,7 +40,7 @@ class Turnover:
     """What was traded in one place: the number of trades, and their value as far as it is known."""
 
     trades: int = 0
-    wei: int = 0
+    wei: Numeric = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 A sell counts where its token is fair and the seller is independent of its deployer, as in
 ``domain/market/winners.py``: what a deployer could arrange alone counts for nothing. Losses count as gains
 do. A sell counts where it was priced in a place that the seller cannot set up. Weeks are those of
-``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` computes the same in SQL; tests
-compare both.
+``domain/practice/practice.py``, by our clock. The most profit comes first; of equal profit fewer sells, then
+the earlier last sell, then the older account. ``store/practice/league.py`` computes it; tests compare it with
+the same in Python.
 """
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 LEAST_SELLS = 3
 """The fewest counted sells of an entry; of one position or of several."""
@@ -24,60 +24,3 @@ FEW = "as far as we know, fewer than twenty people bought the token"
 ELSEWHERE = "its pool is not of the token's launch, and has not been where it trades most for at least a day"
 KIN = "your wallet is linked to the token's deployer"
 NO_TIME = "we could not find out in time who bought the token"
-
-
-class CountedSell(NamedTuple):
-    """A sell that counts. ``profit_wei`` negative: a loss."""
-
-    account_id: int
-    token: str
-    profit_wei: int
-    at_s: int
-
-
-class LeagueWeek(NamedTuple):
-    """An account's week. ``won``: sells with a profit. ``best_token``: of the sell with the most profit; of
-    equal ones the first."""
-
-    account_id: int
-    is_agent: bool
-    profit_wei: int
-    sells: int
-    won: int
-    best_token: str
-    best_profit_wei: int
-    last_s: int
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether the entry is on the board."""
-        return self.sells >= LEAST_SELLS
-
-
-def build_entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:
-    """The entry of one account's sells in one week, in order; at least one."""
-    all_sells = list(sells)
-    best = max(all_sells, key=lambda sell: sell.profit_wei)
-    return LeagueWeek(
-        account_id=best.account_id,
-        is_agent=is_agent,
-        profit_wei=sum(sell.profit_wei for sell in all_sells),
-        sells=len(all_sells),
-        won=sum(sell.profit_wei > 0 for sell in all_sells),
-        best_token=best.token,
-        best_profit_wei=best.profit_wei,
-        last_s=max(sell.at_s for sell in all_sells),
-    )
-
-
-def filter_entries(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
-    """The entries that a board is of."""
-    return [entry for entry in entries if who == "all" or entry.is_agent == (who == "agents")]
-
-
-def board(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
-    """The board of a week: the most profit first; of equal profit fewer sells, then the earlier last sell,
-    then the older account."""
-    ranked = [entry for entry in filter_entries(entries, who) if entry.is_ranked]
-    ranked.sort(key=lambda entry: (-entry.profit_wei, entry.sells, entry.last_s, entry.account_id))
-    return ranked

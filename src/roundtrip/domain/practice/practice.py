@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from roundtrip.domain.base.types import WEI_PER_ETH, Address
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, Numeric
 
 START_WEI = WEI_PER_ETH
 """The starting balance."""
@@ -56,8 +56,8 @@ class PracticePosition:
 
     token: Address
     state: State = "closed"
-    held_raw: int = 0
-    cost_wei: int = 0
+    held_raw: Numeric = 0
+    cost_wei: Numeric = 0
     is_stuck: bool = False
 
 
@@ -67,10 +67,10 @@ class PracticePurse:
     seconds since 1970, up to which gifts were handled. ``apart_wei``: gains of sells that do not count, which
     are never spent."""
 
-    eth_wei: int
-    given_wei: int
+    eth_wei: Numeric
+    given_wei: Numeric
     week_s: int
-    apart_wei: int = 0
+    apart_wei: Numeric = 0
 
 
 @dataclass(frozen=True, slots=True)

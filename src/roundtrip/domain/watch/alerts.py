@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, Numeric, TxHash
 
 Kind = Literal["rule", "follow", "bag_guard", "unlock", "service", "test"]
 MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS, MOST_WATCHED = 50, 200, 5, 50
@@ -34,8 +34,8 @@ class Draft:
     who: str | None = None
     wallet: Address | None = None
     token: Address | None = None
-    eth_wei: int | None = None
-    micro_usd: int | None = None
+    eth_wei: Numeric | None = None
+    micro_usd: Numeric | None = None
     share_ppm: int | None = None
     tx_hash: TxHash | None = None
     block_number: int | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.base.types import Address, Numeric, plain_decimal
 from roundtrip.domain.liquidity.removals import is_large
 
 Verb = Literal["buying", "selling", "launching", "graduating", "moving", "draining", "removing"]
@@ -35,10 +35,10 @@ class Happening(NamedTuple):
     spot: Spot
     wallet: Address
     token: Address
-    eth_wei: int | None
-    micro_usd: int | None
-    part_raw: int | None
-    whole_raw: int | None
+    eth_wei: Numeric | None
+    micro_usd: Numeric | None
+    part_raw: Numeric | None
+    whole_raw: Numeric | None
     by_deployer: bool = False
 
     def share_ppm(self) -> int | None:
@@ -88,7 +88,7 @@ class Over:
     """More than ``raw``, in the units of ``DECIMALS``."""
 
     unit: Unit
-    raw: int
+    raw: Numeric
 
     def text(self) -> str:
         """As written in a rule."""

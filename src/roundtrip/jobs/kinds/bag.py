@@ -31,7 +31,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.watch import alerts, bags, token_watches
+from roundtrip.store.watch import alerts, bags, watches
 
 EVERY_S, SOON_S = 30, 15
 """The interval between runs; the shorter one while a change waits for the check that confirms it."""
@@ -52,10 +52,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        holdings = [
-            *await bags.held_by_accounts(connection),
-            *await token_watches.watched_by_accounts(connection),
-        ]
+        holdings = [*await bags.held_by_accounts(connection), *await watches.watched_by_accounts(connection)]
         tokens = sorted({holding.token for holding in holdings})
         before = await bags.standings(connection, tokens)
         standings, turns = await _apply_checks(connection, tokens, before)
@@ -117,7 +114,7 @@ async def _drafts(
 ) -> list[Draft]:
     """One row for each changed token and each account that holds it now or watches it."""
     holders = await bags.holders_now(connection, list(turns))
-    watchers = await token_watches.watchers(connection, list(turns))
+    watchers = await watches.watchers(connection, list(turns))
     drafts = []
     for token in sorted(turns):
         numbers = {holder.account_id: holder.token_number for holder in holders.get(token, ())}

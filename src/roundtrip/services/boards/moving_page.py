@@ -29,7 +29,6 @@ from roundtrip.store.index import prices, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.prices import PastPrices
 from roundtrip.store.index.tokens import Label, labels
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 
 from .shown_verdict import SHARED_MS, ShownVerdict, present_verdict
@@ -156,7 +155,7 @@ async def _read_money(
     ctx: Context, connection: Connection, cursor: Cursor, depths: Sequence[MarketDepth]
 ) -> _Money:
     number = cursor.block.number + 1
-    quotes = {ZERO_ADDRESS, *(as_address(depth.quote) for depth in depths)}
+    quotes = {ZERO_ADDRESS, *(depth.quote for depth in depths)}
     blocks = {number: cursor.block.timestamp_s}
     return _Money(await prices.past_prices(connection, ctx.contracts, quotes, blocks), number)
 
@@ -172,7 +171,7 @@ def _present_row(
     now_s: float,
     newest_s: int,
 ) -> MovingRow:
-    eth_usd, quote = money.eth_usd(), as_address(depth.quote)
+    eth_usd, quote = money.eth_usd(), depth.quote
     price_eth, cap_wei = _price_eth(line.newest, label), _cap_wei(line.newest, label)
     volume_wei = flow.in_wei + flow.out_wei
     liquidity_wei = None if depth.quote_raw is None else money.wei(quote, depth.quote_raw)

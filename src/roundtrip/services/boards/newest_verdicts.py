@@ -11,7 +11,6 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
 from roundtrip.store.boards import newest_checks
 from roundtrip.store.index.tokens import labels_of
-from roundtrip.store.server.hex import as_address
 
 from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
 
@@ -49,8 +48,7 @@ async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[Newest
         newest = await newest_checks.read_newest(connection, _LOOKED_AT)
         # Each token once, at its newest check: a dict keeps the place of a key that comes again.
         asked = dict.fromkeys(check.token for check in newest if check.asked)
-        tokens = [as_address(token) for token in asked | dict.fromkeys(check.token for check in newest)]
-        tokens = tokens[:_MOST_TOKENS]
+        tokens = list(asked | dict.fromkeys(check.token for check in newest))[:_MOST_TOKENS]
         checks = await newest_checks.read_shown_checks(connection, tokens)
         names = await labels_of(connection, tokens)
     now_s = ctx.now_s()

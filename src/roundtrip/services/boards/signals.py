@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.base.events import Price
+from roundtrip.domain.base.events import Price, Spot
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
@@ -38,14 +38,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.boards import signals as store
-from roundtrip.store.boards.signals import (
-    MOST_DEEDS,
-    ChainSpot,
-    DeedSum,
-    LaunchedAgain,
-    PoolWithdrawal,
-    SignalDeed,
-)
+from roundtrip.store.boards.signals import MOST_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
 from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.addresses import addresses_of, ids_of
 from roundtrip.store.index.cursor import Cursor, newest_prices
@@ -128,7 +121,7 @@ class _PossibleSignal:
     token_id: int
     wallet_id: int
     facts: SignalFacts
-    evidence: ChainSpot | None = None
+    evidence: Spot | None = None
     launches: int = 0
     recipients: int = 0
     most_id: int | None = None

@@ -11,8 +11,8 @@ from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed, eth, present_token, when
-from roundtrip.store.community import my_flags as store
-from roundtrip.store.community.my_flags import OwnFlag
+from roundtrip.store.community import flags as store
+from roundtrip.store.community.flags import OwnFlag
 from roundtrip.store.index.tokens import Label
 
 from .proven_flags import ProvenParams
@@ -57,8 +57,8 @@ async def own_flags(ctx: Context, params: ProvenParams, account: Account) -> Use
     token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
-        waiting = await store.waiting(connection, account.id)
-        settled = await store.list_settled(connection, account.id, token, SHOWN)
+        waiting = await store.list_own_waiting(connection, account.id)
+        settled = await store.list_own_settled(connection, account.id, token, SHOWN)
         made_today = await store.made_since(connection, account.id, day)
     return UseCaseAnswer(
         OwnFlags(

@@ -16,7 +16,7 @@ from roundtrip.services.support.index_reader import TokenNamed, looking, present
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import cursor, tokens
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.wallets.look_alikes import read_namesakes
+from roundtrip.store.wallets.look_up import read_namesakes
 from roundtrip.venues.base import quote_name
 
 OriginalKind = Literal["money", "stock_token", "quote", "older"]

@@ -11,7 +11,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
 from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
-from roundtrip.store.wallets.suggestions import find_by_address, find_by_text
+from roundtrip.store.wallets.look_up import find_by_address, find_by_text
 
 from .look_up_answer import MOST_CHARACTERS
 

@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.chain_stats import BEHIND_S, DAY_S, is_node_behind
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, looking, when
-from roundtrip.store.index import queue_stats as backlog
+from roundtrip.store.index import vitals as backlog
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection
 

@@ -19,7 +19,6 @@ from roundtrip.services.watch.alert_rows import rows as alert_rows
 from roundtrip.store.accounts import accounts as account_store
 from roundtrip.store.liquidity.removals import read_removals_between
 from roundtrip.store.server.errors import DATABASE_FAULTS
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.verdicts import news as news_store
 from roundtrip.store.verdicts.news import AlertNews, CheckNews
@@ -240,18 +239,17 @@ _AHEAD_S = 10
 
 
 def _check_event(check: CheckNews, position: StreamPosition) -> NewsEvent:
-    token = as_address(check.token)
-    before, text = None, f"The first check of {token} found {check.code} ({check.level})."
+    before, text = None, f"The first check of {check.token} found {check.code} ({check.level})."
     if check.code_before is not None and check.level_before is not None:
         before = VerdictState(check.code_before, check.level_before, check.loss_before_bps)
         went = f"from {before.code} ({before.level}) to {check.code} ({check.level})"
-        text = f"The verdict of {token} went {went}."
+        text = f"The verdict of {check.token} went {went}."
     verdict = VerdictState(check.code, check.level, check.loss_bps)
     at = check.checked_at.astimezone(UTC)
     data = StreamEvent(
-        "verdict", text, at, token=token, block=check.block_number, verdict=verdict, before=before
+        "verdict", text, at, token=check.token, block=check.block_number, verdict=verdict, before=before
     )
-    return NewsEvent(position, "verdict", token, None, msgspec.json.encode(data))
+    return NewsEvent(position, "verdict", check.token, None, msgspec.json.encode(data))
 
 
 def _chain_event(happening: Happening, position: StreamPosition) -> NewsEvent:

@@ -13,7 +13,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels
-from roundtrip.store.index.launches import newest_launch
+from roundtrip.store.index.vitals import newest_launch
 from roundtrip.store.watch import watches
 
 from .rule_parser import parse

@@ -15,7 +15,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.watch import token_watches
+from roundtrip.store.watch import watches
 from roundtrip.store.watch.watches import TooManyWatches
 
 from .token_states import TokenState, read_states
@@ -47,7 +47,7 @@ async def watch_token(ctx: Context, params: WalletParams, account: Account) -> U
     token, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         try:
-            await token_watches.add_token(connection, account.id, token, now)
+            await watches.add_token(connection, account.id, token, now)
         except TooManyWatches as error:
             raise CallerFault(
                 "bad_input",
@@ -63,7 +63,7 @@ async def unwatch_token(ctx: Context, params: WalletParams, account: Account) ->
     """Ends watching a token. Raises CallerFault (bad_address), ServiceFull."""
     token = params.wallet()
     async with accounts(ctx) as connection:
-        await token_watches.remove_token(connection, account.id, token)
+        await watches.remove_token(connection, account.id, token)
         rows = await _rows(ctx, connection, account)
     return UseCaseAnswer(WatchedTokens(f"You no longer watch {token}.", rows))
 
@@ -72,7 +72,7 @@ _NONE = "You watch no token."
 
 
 async def _rows(ctx: Context, connection: Connection, account: Account) -> list[WatchedTokenRow]:
-    watched = await token_watches.list_tokens(connection, account.id)
+    watched = await watches.list_tokens(connection, account.id)
     states = await read_states(connection, [one.token for one in watched], ctx.now_s())
     return [
         WatchedTokenRow(states[one.token].token, states[one.token].verdict, one.made_at) for one in watched

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
     fetch,
@@ -47,41 +47,6 @@ class Key:
     wallet: Address
 
 
-class _AccountRow(NamedTuple):
-    id: int
-    designation: str
-    wallet: bytes
-    is_agent: bool
-    agent_name: str | None
-
-
-class _AccountRecordRow(NamedTuple):
-    id: int
-    designation: str
-    wallet: bytes
-    is_agent: bool
-    agent_name: str | None
-    keys_made: int
-    made_at: datetime
-
-
-class _KeyRow(NamedTuple):
-    id: int
-    kind: KeyKind
-    start: str
-    label: str
-    made_at: datetime
-    revoked_at: datetime | None
-    expires_at: datetime | None
-    designation: str
-    wallet: bytes
-
-
-class _DayCallsRow(NamedTuple):
-    day: date
-    calls: int
-
-
 async def secret(connection: Connection, name: str, drawn: bytes) -> bytes:
     """The secret of this name, set to ``drawn`` (32 random bytes) if there is none. Processes that draw at
     the same time all get the same secret."""
@@ -105,6 +70,7 @@ async def keys_made(connection: Connection, wallet: Address) -> int:
 
 
 _ACCOUNT = "account.id, account.designation, account.wallet, account.is_agent, account.agent_name"
+_RECORD = f"SELECT {_ACCOUNT}, account.keys_made, account.made_at, false AS is_new"
 
 
 async def lock_account(
@@ -146,26 +112,18 @@ async def made_from(connection: Connection, address_hash: bytes, day: date) -> i
 
 
 async def _lock(connection: Connection, wallet: Address) -> AccountRecord | None:
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _AccountRecordRow,
-        f"SELECT {_ACCOUNT}, account.keys_made, account.made_at FROM accounts.account AS account"  # noqa: S608
-        " WHERE wallet = $1 FOR UPDATE",
+        AccountRecord,
+        f"{_RECORD} FROM accounts.account AS account WHERE wallet = $1 FOR UPDATE",
         as_bytes(wallet),
     )
-    return None if row is None else AccountRecord(_account(row), row.keys_made, row.made_at)
 
 
 async def read_account(connection: Connection, account_id: int) -> AccountRecord:
     """An account. Raises LookupError: there is none of this id."""
-    row = await fetch_one(
-        connection,
-        _AccountRecordRow,
-        f"SELECT {_ACCOUNT}, account.keys_made, account.made_at"  # noqa: S608
-        " FROM accounts.account AS account WHERE id = $1",
-        account_id,
-    )
-    return AccountRecord(_account(row), row.keys_made, row.made_at)
+    query = f"{_RECORD} FROM accounts.account AS account WHERE id = $1"
+    return await fetch_one(connection, AccountRecord, query, account_id)
 
 
 async def add_key(
@@ -197,31 +155,25 @@ async def add_key(
 
 async def tag_agent(connection: Connection, account_id: int, name: str | None) -> Account:
     """Marks the account as an agent's; a ``name`` of None keeps the name it has."""
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _AccountRow,
+        Account,
         "UPDATE accounts.account AS account SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
         f" WHERE id = $1 RETURNING {_ACCOUNT}",
         account_id,
         name,
     )
-    return _account(row)
 
 
 async def untag_agent(connection: Connection, account_id: int) -> Account:
     """Removes the agent mark and the agent's name."""
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _AccountRow,
+        Account,
         "UPDATE accounts.account AS account SET is_agent = false, agent_name = NULL"  # noqa: S608
         f" WHERE id = $1 RETURNING {_ACCOUNT}",
         account_id,
     )
-    return _account(row)
-
-
-def _account(row: _AccountRow | _AccountRecordRow) -> Account:
-    return Account(row.id, row.designation, as_address(row.wallet), row.is_agent, row.agent_name)
 
 
 async def live_count(connection: Connection, account_id: int) -> int:
@@ -295,20 +247,7 @@ async def keys_like(
 
 
 async def _keys(connection: Connection, where: str, *arguments: object) -> list[Key]:
-    return [
-        Key(
-            row.id,
-            row.kind,
-            row.start,
-            row.label,
-            row.made_at,
-            row.revoked_at,
-            row.expires_at,
-            row.designation,
-            as_address(row.wallet),
-        )
-        for row in await fetch(connection, _KeyRow, f"{_KEYS} WHERE {where}", *arguments)
-    ]
+    return await fetch(connection, Key, f"{_KEYS} WHERE {where}", *arguments)
 
 
 async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
@@ -360,7 +299,7 @@ async def calls_by_day(
     """The same for each of the ``days`` days up to ``last``, the oldest first; 0 on days without a call."""
     rows = await fetch(
         connection,
-        _DayCallsRow,
+        tuple[date, int],
         """
         SELECT day, greatest(0, calls - leased) AS calls FROM accounts.day
         WHERE account_id = $1 AND day > $2 AND day <= $3
@@ -369,6 +308,6 @@ async def calls_by_day(
         last - timedelta(days=days),
         last,
     )
-    calls = {row.day: row.calls for row in rows}
+    calls = dict(rows)
     shown = [last - timedelta(days=ago) for ago in reversed(range(days))]
     return [(day, calls.get(day, 0)) for day in shown]

@@ -7,12 +7,10 @@ has left. A key that was revoked before the statement began is not live.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch, read
 
 KEPT_MS = 120_000
@@ -50,23 +48,6 @@ class LiveKey:
     account: Account
     has_room: bool
     may_pay: bool = False
-
-
-class _LiveKeyRow(NamedTuple):
-    place: int
-    has_room: bool
-    id: int
-    designation: str
-    wallet: bytes
-    is_agent: bool
-    agent_name: str | None
-    may_pay: bool
-
-
-class _RecentCallsRow(NamedTuple):
-    caller: str
-    taken_ms: int
-    calls: int
 
 
 # live: calls whose key is live. turn: the call's number among its account's calls. counted: the days, in one
@@ -113,8 +94,8 @@ WITH asked AS MATERIALIZED (
     UNION ALL
     SELECT back.caller, back.taken_ms, -1 FROM back WHERE back.caller IS NOT NULL
 )
-SELECT told.place, told.has_room, account.id, account.designation, account.wallet, account.is_agent,
-    account.agent_name,
+SELECT told.place, account.id, account.designation, account.wallet, account.is_agent, account.agent_name,
+    told.has_room,
     CASE WHEN told.has_room THEN false
         ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.account_id = told.account_id)
     END AS may_pay
@@ -140,9 +121,8 @@ async def write(
         [refund.day for refund in refunds],
     )
     live_keys: list[LiveKey | None] = [None] * len(calls)
-    for row in read(records, _LiveKeyRow):
-        account = Account(row.id, row.designation, as_address(row.wallet), row.is_agent, row.agent_name)
-        live_keys[row.place - 1] = LiveKey(account, row.has_room, row.may_pay)
+    for place, live_key in read(records, tuple[int, LiveKey]):
+        live_keys[place - 1] = live_key
     return live_keys
 
 
@@ -153,7 +133,7 @@ async def recent(
     the oldest first; of more than ``limit`` entries the newest."""
     rows = await fetch(
         connection,
-        _RecentCallsRow,
+        tuple[str, int, int],
         """
         SELECT caller, taken_ms, sum(calls)::int AS calls FROM accounts.call
         WHERE taken_ms > $1 AND taken_ms <= $2
@@ -163,7 +143,7 @@ async def recent(
         up_to_ms,
         limit,
     )
-    return [(row.caller, row.taken_ms, row.calls) for row in reversed(rows)]
+    return rows[::-1]
 
 
 async def forget(connection: Connection, before_ms: int) -> None:

@@ -3,11 +3,10 @@ transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
 
 GRACE_BLOCKS = 36_000
@@ -34,12 +33,6 @@ class PayToSpan:
         return None if self.to_block is None else self.to_block + GRACE_BLOCKS
 
 
-class _PayToRow(NamedTuple):
-    address: bytes
-    from_block: int
-    to_block: int | None
-
-
 async def open_pay_to(connection: Connection, pay_to: Address, head_number: int) -> None:
     """Makes ``pay_to`` the only address for payments from the next block on. An address that is open keeps
     its first block; one that was closed is open again, without a gap. Needs a transaction."""
@@ -62,10 +55,9 @@ async def open_pay_to(connection: Connection, pay_to: Address, head_number: int)
 
 async def paid_to(connection: Connection) -> list[PayToSpan]:
     """Every address that was ever used for payments, sorted by address."""
-    rows = await fetch(
-        connection, _PayToRow, "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
+    return await fetch(
+        connection, PayToSpan, "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
     )
-    return [PayToSpan(as_address(row.address), row.from_block, row.to_block) for row in rows]
 
 
 async def is_counted(connection: Connection, tx_hash: TxHash, account_id: int | None) -> bool:

@@ -8,7 +8,6 @@ without asking, and a release that knows no leases takes them for calls that wer
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
 
 from roundtrip.store.server.rows import Connection, fetch
 
@@ -31,13 +30,6 @@ class LeaseChange:
     def key(self) -> AccountDay:
         """Which lease it is of."""
         return self.account_id, self.day
-
-
-class _LentRow(NamedTuple):
-    account_id: int
-    day: date
-    lent: int
-    durable: str | None
 
 
 # A lease gets at most a 256th of what the day has left: near the limit calls are counted one by one.
@@ -80,7 +72,7 @@ async def move(
     since 1970). Returns how many calls each change got."""
     rows = await fetch(
         connection,
-        _LentRow,
+        tuple[AccountDay, int, str | None],
         _MOVE,
         [change.account_id for change in changes],
         [change.day for change in changes],
@@ -92,4 +84,4 @@ async def move(
         [taken_ms for _, taken_ms in minutes],
         list(minutes.values()),
     )
-    return {(row.account_id, row.day): row.lent for row in rows}
+    return {key: lent for key, lent, _ in rows}

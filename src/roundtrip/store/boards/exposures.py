@@ -3,23 +3,13 @@ ends no transaction."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 KEPT_FOR = timedelta(days=1)
-
-
-class _ExposureRow(NamedTuple):
-    token: bytes
-    insiders_bps: int | None
-    insiders_at: datetime | None
-    free_bps: int | None
-    unproven_bps: int | None
-    liquidity_at: datetime | None
 
 
 async def put_insiders(connection: Connection, token: Address, bps: int | None, at: datetime) -> None:
@@ -55,12 +45,13 @@ async def read_exposures(connection: Connection, tokens: Collection[Address]) ->
     """The last reading of each of these tokens."""
     rows = await fetch(
         connection,
-        _ExposureRow,
-        "SELECT token, insiders_bps, insiders_at, free_bps, unproven_bps, liquidity_at FROM facts.exposure"
+        tuple[Address, TokenExposure],
+        "SELECT token, insiders_bps, extract(epoch FROM insiders_at)::float8 AS insiders_at_s, free_bps,"
+        " unproven_bps, extract(epoch FROM liquidity_at)::float8 AS liquidity_at_s FROM facts.exposure"
         " WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in set(tokens)],
     )
-    known = {as_address(row.token): _read(row) for row in rows}
+    known = dict(rows)
     return {token: known.get(token, NEVER_READ) for token in tokens}
 
 
@@ -68,16 +59,4 @@ async def forget(connection: Connection, before: datetime) -> None:
     """Deletes readings before ``before``."""
     await connection.execute(
         "DELETE FROM facts.exposure WHERE greatest(insiders_at, liquidity_at) < $1", before
-    )
-
-
-def _read(row: _ExposureRow) -> TokenExposure:
-    leaving = None
-    if row.free_bps is not None and row.unproven_bps is not None:
-        leaving = LeavingLiquidity(row.free_bps, row.unproven_bps)
-    return TokenExposure(
-        row.insiders_bps,
-        None if row.insiders_at is None else row.insiders_at.timestamp(),
-        leaving,
-        None if row.liquidity_at is None else row.liquidity_at.timestamp(),
     )

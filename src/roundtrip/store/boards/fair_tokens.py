@@ -89,10 +89,6 @@ _FOUND_CLOSED = _fair_sql("""
 _FOUND_ONE = _fair_sql("SELECT $7::int AS token_id")
 
 
-class _FairTokenRow(NamedTuple):
-    token_id: int
-
-
 async def find_fair_closed(
     connection: Connection,
     from_s: int,
@@ -109,7 +105,7 @@ async def find_fair_closed(
     for limit, least_positions in _rounds(fairness, looked_at):
         arguments = *_fairness_arguments(at_s, fairness), limit, least_positions, from_s, token_ids
         records = await connection.fetch(_FOUND_CLOSED, *arguments, timeout=timeout_s)
-        token_ids += [row.token_id for row in read(records, _FairTokenRow)]
+        token_ids += [token_id for (token_id,) in read(records, tuple[int])]
     return token_ids
 
 

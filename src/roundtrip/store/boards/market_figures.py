@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind, is_curve
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.domain.market.profit import DUST
-from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes, ids_of
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -146,24 +145,18 @@ class MarketDepth:
     than they sold, among ``MOST_TRADERS``; ``more_hold``: there are more traders. Transfers are not
     counted."""
 
-    quote: bytes
+    quote: Address
     quote_raw: int | None
     kept_bps: int | None
     holders: int
     more_hold: bool
 
 
-class _PriceRow(NamedTuple):
-    token_id: int
-    n: int
-    price: Decimal
-
-
 class _DepthRow(NamedTuple):
     token_id: int
     kind: VenueKind
-    quote: bytes
-    raised_raw: Decimal | None
+    quote: Address
+    raised_raw: Numeric | None
     quote_raw: float | None
     active: Decimal | None
     kept: Decimal | None
@@ -185,7 +178,7 @@ async def read_prices(
     from_s = [max(flow.opened_s, followed_s, now_s - SPANS_S[-1]) for flow in flows]
     rows = await fetch(
         connection,
-        _PriceRow,
+        tuple[tuple[int, int], Numeric],
         _PRICES,
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
@@ -193,12 +186,12 @@ async def read_prices(
         now_s,
         POINTS,
         list(SPANS_S),
-        [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)],
-        Decimal(least_wei),
+        eth_quotes(contracts),
+        least_wei,
         _SEARCHED_S,
         now_s - SPANS_S[-1] - _SEARCHED_S,
     )
-    known = {(row.token_id, row.n): int(row.price) for row in rows}
+    known = dict(rows)
     return {flow.token_id: _read_line(flow.token_id, known) for flow in flows}
 
 
@@ -233,8 +226,7 @@ async def read_depths(
 def _read_depth(row: _DepthRow) -> MarketDepth:
     owned = row.holders, row.traders >= MOST_TRADERS
     if is_curve(row.kind):
-        raised = None if row.raised_raw is None else int(row.raised_raw)
-        return MarketDepth(row.quote, raised, BPS, *owned)
+        return MarketDepth(row.quote, row.raised_raw, BPS, *owned)
     # Where the index lacks a change, positions may be missing, or have less.
     if not row.is_whole or row.quote_raw is None:
         return MarketDepth(row.quote, None, None, *owned)

@@ -6,12 +6,12 @@ worth is not known do not count."""
 from collections.abc import Collection
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import MoneyFlow, TokenChecks
-from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.domain.market.moving import MoneyFlow
+from roundtrip.store.index.addresses import eth_quotes
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .newest_checks import read_checks
@@ -90,16 +90,16 @@ Window = tuple[int, int]
 
 class _MoneyFlowRow(NamedTuple):
     token_id: int
-    address: bytes
+    address: Address
     launched_s: int | None
     opened_s: int
     kind: VenueKind
-    in_wei: str
-    out_wei: str
-    in_micro_usd: str | None
+    in_wei: Numeric
+    out_wei: Numeric
+    in_micro_usd: Numeric | None
     buys: int
     sells: int
-    buyers: list[int]
+    buyers: tuple[int, ...]
     sellers: int
     pool_id: int
 
@@ -117,9 +117,12 @@ async def flows(
 ) -> list[MoneyFlow]:
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""
-    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
-    checks = await read_checks(connection, [as_address(row.address) for row in rows])
-    return [_read_flow(row, checks[as_address(row.address)]) for row in rows]
+    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, eth_quotes(contracts), least_buyers, limit)
+    checks = await read_checks(connection, [row.address for row in rows])
+    return [
+        MoneyFlow(*row[:-1], its.checked, its.deep, its.decided, row.pool_id)
+        for row, its in ((row, checks[row.address]) for row in rows)
+    ]
 
 
 async def read_origins(
@@ -136,28 +139,3 @@ async def read_origins(
         if row.paid is not None:
             funded[row.wallet_id] = row.paid
     return WalletOrigins(origins, funded, fairness)
-
-
-def _read_flow(row: _MoneyFlowRow, checks: TokenChecks) -> MoneyFlow:
-    return MoneyFlow(
-        row.token_id,
-        as_address(row.address),
-        row.launched_s,
-        row.opened_s,
-        row.kind,
-        int(row.in_wei),
-        int(row.out_wei),
-        optional_int(row.in_micro_usd),
-        row.buys,
-        row.sells,
-        tuple(row.buyers),
-        row.sellers,
-        checks.checked,
-        checks.deep,
-        checks.decided,
-        row.pool_id,
-    )
-
-
-def _in_eth(contracts: Contracts) -> list[bytes]:
-    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

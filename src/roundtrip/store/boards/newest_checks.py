@@ -2,17 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 from .exposures import read_exposures
 
-_COLUMNS = "one.verdict_code, one.verdict_level, one.checked_at, one.loss_bps, one.ends_at"
+_COLUMNS = (
+    "one.verdict_code AS code, one.verdict_level AS level,"
+    " extract(epoch FROM one.checked_at)::float8 AS at_s, one.loss_bps,"
+    " extract(epoch FROM one.ends_at)::float8 AS ends_s"
+)
 _CHECKS = f"""
 SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)
 CROSS JOIN LATERAL (
@@ -29,37 +32,24 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 
-class _BoardCheckRow(NamedTuple):
-    token: bytes
-    which: Literal["newest", "deep", "decided"]
-    verdict_code: str
-    verdict_level: str
-    checked_at: datetime
-    loss_bps: int | None
-    ends_at: datetime | None
-
-
 class NewestCheck(NamedTuple):
     """A check. ``asked``: a user requested it."""
 
-    token: bytes
+    token: Address
     block_number: int
     asked: bool
 
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
     """The newest checks of each of the tokens."""
-    rows = await fetch(connection, _BoardCheckRow, _CHECKS, [as_bytes(token) for token in set(tokens)])
-    found = {
-        (as_address(row.token), row.which): CheckedLevel(
-            row.verdict_code,
-            row.verdict_level,
-            row.checked_at.timestamp(),
-            row.loss_bps,
-            None if row.ends_at is None else row.ends_at.timestamp(),
+    found = dict(
+        await fetch(
+            connection,
+            tuple[tuple[Address, str], CheckedLevel],
+            _CHECKS,
+            [as_bytes(token) for token in set(tokens)],
         )
-        for row in rows
-    }
+    )
     return {
         token: TokenChecks(
             found.get((token, "newest")), found.get((token, "decided")), found.get((token, "deep"))

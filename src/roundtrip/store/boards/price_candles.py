@@ -4,12 +4,11 @@ the transaction."""
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.candles import LEAST_RAW, PRICE_DECIMALS, TradeBucket
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_address, as_optional_address, as_text
-from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .reference_pools import most_used, own_pools
@@ -30,18 +29,10 @@ class MainPool(NamedTuple):
     ``opened_s``: seconds since 1970."""
 
     id: int
-    at: str
+    at: HexBytes
     kind: VenueKind
     quote_id: int
     opened_s: int
-
-
-class _MainPoolRow(NamedTuple):
-    id: int
-    at: bytes
-    kind: VenueKind
-    quote_id: int
-    at_s: int
 
 
 async def main_pools(
@@ -54,19 +45,16 @@ async def main_pools(
     if not ids:
         used = await most_used(connection, token_id, newest_s, contracts)
         ids = [used.pool_id] if used is not None else []
-    rows = await fetch(
-        connection,
-        _MainPoolRow,
-        "SELECT id, at, kind, quote_id, at_s FROM facts.pool WHERE id = ANY($1::int[]) ORDER BY id"
-        if ids
-        else _TRADED_LAST,
-        ids or token_id,
+    query = (
+        "SELECT id, at, kind, quote_id, at_s AS opened_s FROM facts.pool"
+        " WHERE id = ANY($1::int[]) ORDER BY id"
     )
-    return [MainPool(row.id, as_text(row.at), row.kind, row.quote_id, row.at_s) for row in rows[-MOST_POOLS:]]
+    rows = await fetch(connection, MainPool, query if ids else _TRADED_LAST, ids or token_id)
+    return rows[-MOST_POOLS:]
 
 
 _TRADED_LAST = f"""
-SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s FROM (
+SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s AS opened_s FROM (
     SELECT * FROM facts.pool AS one WHERE one.token_id = $1 AND one.in_money_from IS NOT NULL
     ORDER BY one.id LIMIT {_MOST_PLACES}
 ) AS pool CROSS JOIN LATERAL facts.trades_by_second(pool.id, 0, {partitions.LAST_S}, 1) AS last
@@ -115,18 +103,6 @@ FROM ended GROUP BY 1 ORDER BY 1
 """  # noqa: S608
 
 
-class _BucketRow(NamedTuple):
-    from_s: int
-    open_raw: str | None
-    high_raw: str | None
-    low_raw: str | None
-    close_raw: str | None
-    volume_raw: str
-    buys: int
-    sells: int
-    trades: int
-
-
 async def read_buckets(
     connection: Connection,
     pool_ids: Sequence[int],
@@ -140,21 +116,11 @@ async def read_buckets(
     there were more than ``limit`` trades; then the buckets are of the newest, and the one that is not whole
     is left out."""
     pools = [*pool_ids, *[None] * (MOST_POOLS - len(pool_ids))]
-    rows = await fetch(connection, _BucketRow, _CANDLES, *pools, from_s - 1, to_s, limit + 1, span_s)
-    is_cut = bool(rows) and rows[0].trades > limit
-    buckets = [
-        TradeBucket(
-            row.from_s,
-            optional_int(row.open_raw),
-            optional_int(row.high_raw),
-            optional_int(row.low_raw),
-            optional_int(row.close_raw),
-            int(row.volume_raw),
-            row.buys,
-            row.sells,
-        )
-        for row in rows
-    ]
+    rows = await fetch(
+        connection, tuple[TradeBucket, int], _CANDLES, *pools, from_s - 1, to_s, limit + 1, span_s
+    )
+    buckets = [bucket for bucket, _ in rows]
+    is_cut = bool(rows) and rows[0][1] > limit
     return buckets[1:] if is_cut else buckets, is_cut
 
 
@@ -178,21 +144,15 @@ class PastPrice(NamedTuple):
 
     asked_s: int
     at_s: int
-    price_raw: int
-
-
-class _BlockPriceRow(NamedTuple):
-    asked_s: int
-    at_s: int
-    price_raw: str
+    price_raw: Numeric
 
 
 async def read_prices(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int]
 ) -> dict[int, PastPrice]:
     """The prices at the end of these seconds. A price that is not known is missing."""
-    rows = await fetch(connection, _BlockPriceRow, _PRICES, list(pool_ids), list(times_s))
-    return {row.asked_s: PastPrice(row.asked_s, row.at_s, int(row.price_raw)) for row in rows}
+    prices = await fetch(connection, PastPrice, _PRICES, list(pool_ids), list(times_s))
+    return {price.asked_s: price for price in prices}
 
 
 MarkKind = Literal["launch", "graduation", "deployer_sold", "insider_sold"]
@@ -220,33 +180,13 @@ class LaunchMark(NamedTuple):
     at_s: int
     tx_hash: TxHash
     wallet: Address | None
-    token_raw: int | None
-    eth_wei: int | None
-
-
-class _MarkRow(NamedTuple):
-    kind: MarkKind
-    at_s: int
-    tx_hash: bytes
-    wallet: bytes | None
-    token_raw: str | None
-    eth_wei: str | None
+    token_raw: Numeric | None
+    eth_wei: Numeric | None
 
 
 async def read_launch_marks(connection: Connection, token_id: int) -> list[LaunchMark]:
     """The launch, its graduation, and what its insiders sold in the last days, in no order."""
-    rows = await fetch(connection, _MarkRow, _MARKS, token_id, MOST_SALES)
-    return [
-        LaunchMark(
-            row.kind,
-            row.at_s,
-            TxHash(as_text(row.tx_hash)),
-            as_optional_address(row.wallet),
-            optional_int(row.token_raw),
-            optional_int(row.eth_wei),
-        )
-        for row in rows
-    ]
+    return await fetch(connection, LaunchMark, _MARKS, token_id, MOST_SALES)
 
 
 _TRADES = f"""
@@ -270,44 +210,14 @@ class NewestTrade(NamedTuple):
     log_index: int
     trader_id: int
     buys: bool
-    token_raw: int
-    quote_raw: int
+    token_raw: Numeric
+    quote_raw: Numeric
     micro_usd: int | None
-    price_raw: int | None
+    price_raw: Numeric | None
     tx_hash: TxHash
     wallet: Address
 
 
-class _NewestTradeRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    trader_id: int
-    buys: bool
-    token_raw: str
-    quote_raw: str
-    micro_usd: int | None
-    price_raw: str | None
-    tx_hash: bytes
-    wallet: bytes
-
-
 async def newest_trades(connection: Connection, pool_ids: Sequence[int], limit: int) -> list[NewestTrade]:
     """The newest trades in the pools, the newest first."""
-    rows = await fetch(connection, _NewestTradeRow, _TRADES, list(pool_ids), limit)
-    return [
-        NewestTrade(
-            row.at_s,
-            row.block_number,
-            row.log_index,
-            row.trader_id,
-            row.buys,
-            int(row.token_raw),
-            int(row.quote_raw),
-            row.micro_usd,
-            optional_int(row.price_raw),
-            TxHash(as_text(row.tx_hash)),
-            as_address(row.wallet),
-        )
-        for row in rows
-    ]
+    return await fetch(connection, NewestTrade, _TRADES, list(pool_ids), limit)

@@ -1,12 +1,11 @@
 """The places where a token is traded, and which of them one person alone could not have made."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS, HexBytes
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch_one, fetch_optional, fetch_value, fetch_values
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
@@ -23,7 +22,7 @@ class PoolUse:
     """A pool or curve, and when it was opened. ``at``: its address, or the id of a v4 pool."""
 
     pool_id: int
-    at: str
+    at: HexBytes
     kind: VenueKind
     block_number: int
     at_s: int
@@ -35,14 +34,6 @@ class PoolAge:
 
     at_s: int
     newest_s: int
-
-
-class _PoolUseRow(NamedTuple):
-    id: int
-    at: bytes
-    kind: VenueKind
-    block_number: int
-    at_s: int
 
 
 async def most_used(
@@ -66,13 +57,12 @@ async def most_used(
     ]
     if not used:
         return None
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _PoolUseRow,
-        "SELECT id, at, kind, block_number, at_s FROM facts.pool WHERE id = $1",
+        PoolUse,
+        "SELECT id AS pool_id, at, kind, block_number, at_s FROM facts.pool WHERE id = $1",
         max(used)[-1],
     )
-    return PoolUse(row.id, as_text(row.at), row.kind, row.block_number, row.at_s)
 
 
 async def in_eth(connection: Connection, contracts: Contracts) -> list[int]:
@@ -154,5 +144,4 @@ async def current_place(connection: Connection, token_id: int, at: str) -> str |
     )
     if not has_become:
         return at
-    pool = await fetch_optional(connection, bytes, f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)
-    return None if pool is None else as_text(pool)
+    return await fetch_optional(connection, HexBytes, f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)

@@ -3,12 +3,12 @@ transaction."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
-from roundtrip.store.server.hex import as_text
-from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.store.server.rows import Connection, fetch
 
 MOST_DEEDS = 700
 """Deeds of each kind that are read, those of most worth and share; and as many of a kind that cannot be
@@ -29,16 +29,6 @@ matter."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChainSpot:
-    """A position on the chain."""
-
-    tx_hash: str
-    block_number: int
-    log_index: int
-    at_s: int
-
-
-@dataclass(frozen=True, slots=True)
 class SignalDeed:
     """A wallet sold, moved or burned a token."""
 
@@ -52,19 +42,19 @@ class DeedSum:
     """The amounts of a deed. ``eth_wei`` None: what some of it brought is not known."""
 
     doing: SignalDeed
-    token_raw: int
-    eth_wei: int | None
-    supply_raw: int | None
+    token_raw: Numeric
+    eth_wei: Numeric | None
+    supply_raw: Numeric | None
 
 
 @dataclass(frozen=True, slots=True)
 class TracedDeed:
     """The largest transaction of a deed, the number of recipients, and the one that received most."""
 
-    evidence: ChainSpot
+    evidence: Spot
     recipients: int
     most_id: int | None
-    most_raw: int
+    most_raw: Numeric
 
 
 _DEEDS = """
@@ -100,27 +90,9 @@ async def set_plan_mode(connection: Connection) -> None:
     )
 
 
-class _DeedRow(NamedTuple):
-    what: str
-    token_id: int
-    wallet_id: int
-    token_raw: str
-    eth_wei: str | None
-    supply_raw: str | None
-
-
 async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei: int) -> list[DeedSum]:
     """The deeds of at least so much of the supply or of eth, and those of unknown size; in no order."""
-    rows = await fetch(connection, _DeedRow, _DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
-    return [
-        DeedSum(
-            SignalDeed(row.what, row.token_id, row.wallet_id),
-            int(row.token_raw),
-            optional_int(row.eth_wei),
-            optional_int(row.supply_raw),
-        )
-        for row in rows
-    ]
+    return await fetch(connection, DeedSum, _DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
 
 
 _TRACED = """
@@ -140,23 +112,10 @@ WITH own AS MATERIALIZED (
         FROM own GROUP BY what, token_id, wallet_id, other_id
     ) AS per_other ORDER BY what, token_id, wallet_id, token_raw DESC, other_id
 )
-SELECT what, token_id, wallet_id, largest.tx_hash, largest.block_number, largest.log_index, largest.at_s,
-    most.other_id, most.recipients, most.token_raw::text AS most_raw
+SELECT what, token_id, wallet_id, largest.block_number, largest.log_index, largest.at_s, largest.tx_hash,
+    most.recipients, most.other_id AS most_id, most.token_raw::text AS most_raw
 FROM largest JOIN most USING (what, token_id, wallet_id)
 """
-
-
-class _TracedDeedRow(NamedTuple):
-    what: str
-    token_id: int
-    wallet_id: int
-    tx_hash: bytes
-    block_number: int
-    log_index: int
-    at_s: int
-    other_id: int | None
-    recipients: int
-    most_raw: str
 
 
 async def trace_deeds(
@@ -165,22 +124,14 @@ async def trace_deeds(
     """The largest transaction and the recipients of each of these deeds, since ``after_s``."""
     rows = await fetch(
         connection,
-        _TracedDeedRow,
+        tuple[SignalDeed, TracedDeed],
         _TRACED,
         after_s,
         [doing.what for doing in doings],
         [doing.token_id for doing in doings],
         [doing.wallet_id for doing in doings],
     )
-    return {
-        SignalDeed(row.what, row.token_id, row.wallet_id): TracedDeed(
-            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
-            row.recipients,
-            row.other_id,
-            int(row.most_raw),
-        )
-        for row in rows
-    }
+    return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +145,11 @@ class PoolWithdrawal:
     token_id: int
     quote_id: int
     wallet_id: int
-    token_raw: int | None
-    quote_raw: int | None
-    weight: int
-    before: int | None
-    evidence: ChainSpot
+    token_raw: Numeric | None
+    quote_raw: Numeric | None
+    weight: Numeric
+    before: Numeric | None
+    evidence: Spot
 
 
 _LEFT = """
@@ -236,10 +187,10 @@ WITH recent AS MATERIALIZED (
     ORDER BY pool_id, sender_id, recent.weight, recent.block_number, log_index
 )
 SELECT pool_id, chosen.is_own, chosen.token_id, chosen.quote_id, sender_id AS wallet_id,
-    chosen.token_raw::text, chosen.quote_raw::text, chosen.weight::text, largest.tx_hash,
-    largest.block_number, largest.log_index, largest.at_s,
+    chosen.token_raw::text, chosen.quote_raw::text, chosen.weight::text,
     CASE WHEN earlier.changes <= $6 AND pool.block_number >= $3 AND pool.at_s > $4
-        THEN earlier.weight END::text AS before
+        THEN earlier.weight END::text AS before,
+    largest.block_number, largest.log_index, largest.at_s, largest.tx_hash
 FROM chosen JOIN largest USING (pool_id, sender_id)
 JOIN facts.pool AS pool ON pool.id = pool_id
 CROSS JOIN LATERAL (
@@ -251,22 +202,6 @@ CROSS JOIN LATERAL (
     ) AS some_changes
 ) AS earlier
 """
-
-
-class _WithdrawalRow(NamedTuple):
-    pool_id: int
-    is_own: bool
-    token_id: int
-    quote_id: int
-    wallet_id: int
-    token_raw: str | None
-    quote_raw: str | None
-    weight: str
-    tx_hash: bytes
-    block_number: int
-    log_index: int
-    at_s: int
-    before: str | None
 
 
 async def liquidity_left(
@@ -282,9 +217,9 @@ async def liquidity_left(
     change is known of an older pool. ``most_ticks``: wider ranges count no more. ``wei_each``: the worth of a
     base unit of each quote, to find the largest. Where that is not known, a pool without a trade for a day
     does not count."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _WithdrawalRow,
+        PoolWithdrawal,
         _LEFT,
         after_s,
         most_ticks,
@@ -298,21 +233,6 @@ async def liquidity_left(
         now_s,
         [*LAUNCHPAD_POOLS],
     )
-    return [
-        PoolWithdrawal(
-            row.pool_id,
-            row.is_own,
-            row.token_id,
-            row.quote_id,
-            row.wallet_id,
-            optional_int(row.token_raw),
-            optional_int(row.quote_raw),
-            int(row.weight),
-            optional_int(row.before),
-            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
-        )
-        for row in rows
-    ]
 
 
 _TURNOVERS = """
@@ -332,13 +252,6 @@ SELECT token_id, id AS pool_id, traded.* FROM place CROSS JOIN LATERAL (
 """
 
 
-class _TurnoverRow(NamedTuple):
-    token_id: int
-    pool_id: int
-    trades: int
-    wei: str
-
-
 async def turnovers(
     connection: Connection, pools: Collection[tuple[int, int]], now_s: int, in_eth: Collection[int]
 ) -> dict[int, dict[int, Turnover]]:
@@ -347,7 +260,7 @@ async def turnovers(
     token_ids, pool_ids = {token_id for token_id, _ in pools}, [pool_id for _, pool_id in pools]
     rows = await fetch(
         connection,
-        _TurnoverRow,
+        tuple[int, int, Turnover],
         _TURNOVERS,
         list(token_ids),
         pool_ids,
@@ -358,8 +271,8 @@ async def turnovers(
         list(in_eth),
     )
     by_token: dict[int, dict[int, Turnover]] = {token_id: {} for token_id in token_ids}
-    for row in rows:
-        by_token[row.token_id][row.pool_id] = Turnover(row.trades, int(row.wei))
+    for token_id, pool_id, turnover in rows:
+        by_token[token_id][pool_id] = turnover
     return by_token
 
 
@@ -370,11 +283,11 @@ class LaunchedAgain:
     token_id: int
     deployer_id: int
     launches: int
-    evidence: ChainSpot
+    evidence: Spot
 
 
 _LAUNCHERS = """
-SELECT deployer_id, token_id, tx_hash, block_number, log_index, at_s, launches FROM (
+SELECT token_id, deployer_id, launches, block_number, log_index, at_s, tx_hash FROM (
     SELECT DISTINCT ON (deployer_id) deployer_id, token_id, tx_hash, block_number, log_index, at_s,
         count(*) OVER (PARTITION BY deployer_id) AS launches
     FROM facts.launch WHERE at_s > $1 AND generation <> 1
@@ -383,26 +296,7 @@ SELECT deployer_id, token_id, tx_hash, block_number, log_index, at_s, launches F
 """
 
 
-class _LauncherRow(NamedTuple):
-    deployer_id: int
-    token_id: int
-    tx_hash: bytes
-    block_number: int
-    log_index: int
-    at_s: int
-    launches: int
-
-
 async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]:
     """The wallets that launched since ``after_s``, the newest first. Launches into a pool have no record and
     are left out."""
-    rows = await fetch(connection, _LauncherRow, _LAUNCHERS, after_s, MOST_LAUNCHERS)
-    return [
-        LaunchedAgain(
-            row.token_id,
-            row.deployer_id,
-            row.launches,
-            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
-        )
-        for row in rows
-    ]
+    return await fetch(connection, LaunchedAgain, _LAUNCHERS, after_s, MOST_LAUNCHERS)

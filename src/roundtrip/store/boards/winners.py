@@ -1,15 +1,13 @@
 """Boards of winners, counted from closings as ``domain/market/winners.py`` defines, and stored whole."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, read
 
 from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
@@ -29,13 +27,13 @@ class RankedClosings:
 
     wallet_id: int
     wallet: Address
-    profit_wei: int
-    spent_wei: int
+    profit_wei: Numeric
+    spent_wei: Numeric
     closed: int
     won: int
     best_token_id: int
-    best_spent_wei: int
-    best_got_wei: int
+    best_spent_wei: Numeric
+    best_got_wei: Numeric
     best_s: int
 
 
@@ -96,7 +94,7 @@ WITH fair AS MATERIALIZED (
     FROM counted WHERE wallet_id IN (SELECT wallet_id FROM first)
     ORDER BY wallet_id, profit_wei DESC, block_number, log_index
 )
-SELECT first.wallet_id, first.address, first.profit_wei, first.spent_wei, first.closed, first.won,
+SELECT first.wallet_id, first.address AS wallet, first.profit_wei, first.spent_wei, first.closed, first.won,
     best.token_id AS best_token_id, best.spent_wei AS best_spent_wei, best.got_wei AS best_got_wei,
     best.at_s AS best_s
 FROM first JOIN best ON best.wallet_id = first.wallet_id
@@ -116,34 +114,6 @@ FROM closed
 LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
 LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
 """  # noqa: S608
-
-
-class _WinnerRow(NamedTuple):
-    wallet_id: int
-    address: bytes
-    profit_wei: Decimal
-    spent_wei: Decimal
-    closed: int
-    won: int
-    best_token_id: int
-    best_spent_wei: Decimal
-    best_got_wei: Decimal
-    best_s: int
-
-
-class _CursorStateRow(NamedTuple):
-    hash: bytes
-    rewinds: int
-
-
-class _BoardBlockRow(NamedTuple):
-    block_number: int
-    at_s: int
-
-
-class _SpanBlockRow(NamedTuple):
-    span: str
-    block_number: int
 
 
 async def count_board(
@@ -167,7 +137,7 @@ async def count_board(
     records = await connection.fetch(
         _RANKED, from_s, fair_ids, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
-    ranks = _read_ranks(read(records, _WinnerRow))
+    ranks = tuple(read(records, RankedClosings))
     return WinnersBoard(span, at.number, at.timestamp_s, ranks, tuple(sorted(fair_ids)))
 
 
@@ -178,10 +148,11 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     at = counted_at.block
     # The lock holds off a reorganisation, which deletes what was counted above it, until the board is stored.
     records = await connection.fetch("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    cursor_rows = read(records, _CursorStateRow)
-    if not cursor_rows:
+    states = read(records, tuple[bytes, int])
+    if not states:
         return False
-    still_there = cursor_rows[0].rewinds == counted_at.rewinds or cursor_rows[0].hash == as_bytes(at.hash)
+    [(newest_hash, rewinds)] = states
+    still_there = rewinds == counted_at.rewinds or newest_hash == as_bytes(at.hash)
     if not still_there and not await fetch_value(
         connection,
         bool,
@@ -194,8 +165,12 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     await connection.executemany(
         "INSERT INTO facts.winner (span, rank, wallet_id, profit_wei, spent_wei, closed, won, best_token_id,"
         " best_spent_wei, best_got_wei, best_s) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-        [(board.span, rank, *_values(row)) for rank, row in enumerate(board.rows, 1)],
-    )
+        [
+            (board.span, rank, row.wallet_id, row.profit_wei, row.spent_wei, row.closed, row.won,
+             row.best_token_id, row.best_spent_wei, row.best_got_wei, row.best_s)
+            for rank, row in enumerate(board.rows, 1)
+        ],
+    )  # fmt: skip
     await connection.execute(
         "INSERT INTO facts.winners_counted (span, block_number, at_s) VALUES ($1, $2, $3) ON CONFLICT (span)"
         " DO UPDATE SET block_number = excluded.block_number, at_s = excluded.at_s",
@@ -211,7 +186,7 @@ async def load_board(connection: Connection, span: str, limit: int = MOST_WINNER
     """The first ``limit`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
     counted = await fetch_row(
         connection,
-        _BoardBlockRow,
+        tuple[int, int],
         "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1",
         span,
     )
@@ -219,21 +194,22 @@ async def load_board(connection: Connection, span: str, limit: int = MOST_WINNER
         return None
     rows = await fetch(
         connection,
-        _WinnerRow,
-        "SELECT winner.wallet_id, address.address, winner.profit_wei, winner.spent_wei, winner.closed,"
-        " winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei, winner.best_s"
-        " FROM facts.winner AS winner JOIN facts.address AS address ON address.id = winner.wallet_id"
+        RankedClosings,
+        "SELECT winner.wallet_id, address.address AS wallet, winner.profit_wei, winner.spent_wei,"
+        " winner.closed, winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei,"
+        " winner.best_s FROM facts.winner AS winner"
+        " JOIN facts.address AS address ON address.id = winner.wallet_id"
         " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
         span,
         limit,
     )
-    return WinnersBoard(span, counted.block_number, counted.at_s, _read_ranks(rows))
+    return WinnersBoard(span, *counted, tuple(rows))
 
 
 async def counted_to(connection: Connection) -> dict[str, int]:
     """The block up to which each span was counted; a span that was not counted is missing."""
-    rows = await fetch(connection, _SpanBlockRow, "SELECT span, block_number FROM facts.winners_counted")
-    return {row.span: row.block_number for row in rows}
+    query = "SELECT span, block_number FROM facts.winners_counted"
+    return dict(await fetch(connection, tuple[str, int], query))
 
 
 async def closings(
@@ -249,37 +225,4 @@ async def closings(
         -1 if seconds is None else at_s - seconds,
         at_s,
         fairness.young_s,
-    )
-
-
-def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
-    """The columns of facts.winner from wallet_id on."""
-    return (
-        row.wallet_id,
-        Decimal(row.profit_wei),
-        Decimal(row.spent_wei),
-        row.closed,
-        row.won,
-        row.best_token_id,
-        Decimal(row.best_spent_wei),
-        Decimal(row.best_got_wei),
-        row.best_s,
-    )
-
-
-def _read_ranks(rows: Sequence[_WinnerRow]) -> tuple[RankedClosings, ...]:
-    return tuple(
-        RankedClosings(
-            wallet_id=row.wallet_id,
-            wallet=as_address(row.address),
-            profit_wei=int(row.profit_wei),
-            spent_wei=int(row.spent_wei),
-            closed=row.closed,
-            won=row.won,
-            best_token_id=row.best_token_id,
-            best_spent_wei=int(row.best_spent_wei),
-            best_got_wei=int(row.best_got_wei),
-            best_s=row.best_s,
-        )
-        for row in rows
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import PastVerdict
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
 
@@ -28,16 +28,6 @@ class KeptEvidence(NamedTuple):
     holders: int = 0
     loss_bps: int | None = None
     ends_at: datetime | None = None
-
-
-class _PastVerdictRow(NamedTuple):
-    checked_at: datetime
-    block_number: int
-    policy_version: str
-    verdict_code: str
-    verdict_level: str
-    deep: bool
-    loss_bps: int | None
 
 
 async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
@@ -65,15 +55,15 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
 
 async def past_verdicts(connection: Connection, token: Address, limit: int) -> list[PastVerdict]:
     """What the token's newest ``limit`` checks found, the newest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PastVerdictRow,
-        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, deep, loss_bps"
+        PastVerdict,
+        "SELECT checked_at, block_number AS block, policy_version, verdict_code AS code,"
+        " verdict_level AS level, deep AS is_deep, loss_bps"
         " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
         as_bytes(token),
         limit,
     )
-    return [PastVerdict(*row) for row in rows]
 
 
 async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
@@ -122,7 +112,7 @@ async def checked_since(
     """Those of the tokens that a user checked at ``since`` or later."""
     checked = await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
         " ORDER BY id DESC LIMIT 1)"
@@ -130,7 +120,7 @@ async def checked_since(
         [as_bytes(token) for token in tokens],
         since,
     )
-    return frozenset(as_address(token) for token in checked)
+    return frozenset(checked)
 
 
 class KeptProof(NamedTuple):

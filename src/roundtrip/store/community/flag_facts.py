@@ -1,17 +1,15 @@
 """What facts show of a flagged token. Addresses are the index's numbers."""
 
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, Numeric, TxHash
 from roundtrip.domain.base.venue import is_curve
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.venues.base import Contracts
@@ -46,22 +44,11 @@ SELECT shuffled.token_id, shuffled.address FROM (
 """  # noqa: S608
 
 
-class _DrawnTokenRow(NamedTuple):
-    token_id: int
-    address: bytes
-
-
-class _DeployerHoldingRow(NamedTuple):
-    deployer_id: int
-    held_raw: str | None
-
-
 async def draw_tokens(
     connection: Connection, seed: bytes, newest_s: int, limit: int
 ) -> list[tuple[int, Address]]:
     """Random tokens that count and were traded within a day. ``seed``: 32 bytes."""
-    rows = await fetch(connection, _DrawnTokenRow, _DRAWN, seed, newest_s - _DAY_S, limit)
-    return [(row.token_id, as_address(row.address)) for row in rows]
+    return await fetch(connection, tuple[int, Address], _DRAWN, seed, newest_s - _DAY_S, limit)
 
 
 async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None, int]:
@@ -69,14 +56,14 @@ async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None
     units."""
     row = await fetch_row(
         connection,
-        _DeployerHoldingRow,
+        tuple[int, Numeric],
         "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
         " FROM facts.launch AS launch"
         " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
         " WHERE launch.token_id = $1",
         token_id,
     )
-    return (None, 0) if row is None else (row.deployer_id, int(row.held_raw or 0))
+    return row or (None, 0)
 
 
 async def traded_by(connection: Connection, token_id: int, from_s: int) -> set[int] | None:
@@ -98,12 +85,12 @@ class Trader:
     """What a wallet paid for a token and got for it, in wei, as far as that is known."""
 
     wallet_id: int
-    bought_wei: int
-    sold_wei: int
+    bought_wei: Numeric
+    sold_wei: Numeric
 
 
 _SINCE = """
-SELECT trade.trader_id, coalesce(sum(told.wei) FILTER (WHERE trade.buys), 0)::text AS bought_wei,
+SELECT trade.trader_id AS wallet_id, coalesce(sum(told.wei) FILTER (WHERE trade.buys), 0)::text AS bought_wei,
     coalesce(sum(told.wei) FILTER (WHERE NOT trade.buys), 0)::text AS sold_wei
 FROM facts.pool AS pool JOIN facts.trade AS trade ON trade.pool_id = pool.id AND trade.at_s >= $2
 CROSS JOIN LATERAL (SELECT coalesce(
@@ -114,19 +101,12 @@ GROUP BY trade.trader_id ORDER BY sum(told.wei) DESC NULLS LAST LIMIT $5
 """
 
 
-class _TokenTraderRow(NamedTuple):
-    trader_id: int
-    bought_wei: str
-    sold_wei: str
-
-
 async def traders_since(
     connection: Connection, token_id: int, at_s: int, number: int, contracts: Contracts
 ) -> list[Trader]:
     """The wallets that traded the token after block ``number``, whose time is ``at_s``."""
     eth_ids = await in_eth(connection, contracts)
-    rows = await fetch(connection, _TokenTraderRow, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
-    return [Trader(row.trader_id, int(row.bought_wei), int(row.sold_wei)) for row in rows]
+    return await fetch(connection, Trader, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
 
 
 # --- liquidity and the deployer --------------------------------------------------------------------
@@ -139,11 +119,6 @@ class PoolLiquidity:
 
     at: str
     of_wallets: dict[int, int]
-
-
-class _LiquidityWeightRow(NamedTuple):
-    sender_id: int
-    weight: Decimal
 
 
 async def main_pool(
@@ -159,7 +134,7 @@ async def main_pool(
         return None
     changes = await fetch(
         connection,
-        _LiquidityWeightRow,
+        tuple[int, Numeric],
         "SELECT sender_id, liquidity_delta * least(tick_upper - tick_lower, $2) AS weight"
         " FROM facts.liquidity WHERE pool_id = $1 LIMIT $3",
         pool.pool_id,
@@ -169,8 +144,8 @@ async def main_pool(
     if len(changes) > MOST_CHANGES:
         return None
     of_wallets: dict[int, int] = {}
-    for change in changes:
-        of_wallets[change.sender_id] = of_wallets.get(change.sender_id, 0) + int(change.weight)
+    for sender_id, weight in changes:
+        of_wallets[sender_id] = of_wallets.get(sender_id, 0) + weight
     return PoolLiquidity(pool.at, of_wallets)
 
 
@@ -180,9 +155,9 @@ class RemovedLiquidity:
     to the settled block and up to now; and the largest settled transaction."""
 
     wallet_id: int
-    settled: int
-    now: int
-    largest: int
+    settled: Numeric
+    now: Numeric
+    largest: Numeric
     tx_hash: TxHash
     block_number: int
     at_s: int
@@ -215,41 +190,17 @@ _SOLD = _GONE.format(
 )
 
 
-class _RemovedLiquidityRow(NamedTuple):
-    wallet_id: int
-    settled: str
-    now: str
-    largest: str
-    tx_hash: bytes
-    block_number: int
-    at_s: int
-
-
 async def liquidity_gone(
     connection: Connection, pool: str, at_s: int, number: int, settled_s: int
 ) -> list[RemovedLiquidity]:
     """Per wallet that changed a pool's liquidity after block ``number``, whose time is ``at_s``."""
-    rows = await fetch(
-        connection, _RemovedLiquidityRow, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
+    return await fetch(
+        connection, RemovedLiquidity, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
     )
-    return [_read_removed(row) for row in rows]
 
 
 async def deployer_sold(
     connection: Connection, token_id: int, at_s: int, number: int, settled_s: int
 ) -> RemovedLiquidity | None:
     """What the token's deployer sold of it since then; None: he traded none."""
-    row = await fetch_row(connection, _RemovedLiquidityRow, _SOLD, token_id, at_s, number, settled_s)
-    return None if row is None else _read_removed(row)
-
-
-def _read_removed(row: _RemovedLiquidityRow) -> RemovedLiquidity:
-    return RemovedLiquidity(
-        row.wallet_id,
-        int(row.settled),
-        int(row.now),
-        int(row.largest),
-        TxHash(as_text(row.tx_hash)),
-        row.block_number,
-        row.at_s,
-    )
+    return await fetch_row(connection, RemovedLiquidity, _SOLD, token_id, at_s, number, settled_s)

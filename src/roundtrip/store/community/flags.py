@@ -4,10 +4,9 @@ end the transaction."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.community.flag_calls import (
     MOST_A_DAY,
     MOST_OPEN,
@@ -18,8 +17,8 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
     State,
 )
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,11 @@ class FlagBasis:
     balances (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve where it was traded
     most, and the liquidity there; what its deployer held. None: not of its kind, or there is none."""
 
-    held_raw: int | None = None
-    slot: tuple[str, int] | None = None
-    pool: str | None = None
-    liquidity: int | None = None
-    deployer_raw: int | None = None
+    held_raw: Numeric | None = None
+    slot: tuple[str, Numeric] | None = None
+    pool: HexBytes | None = None
+    liquidity: Numeric | None = None
+    deployer_raw: Numeric | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class FlagProof:
     block_number: int
     at_s: int
     tx_hash: TxHash | None = None
-    wei: int | None = None
+    wei: Numeric | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +95,14 @@ class TooManyFlags(Exception):
         self.why = why
 
 
-class _FlagRoomRow(NamedTuple):
-    open: int
-    today: int
-    same: int
-
-
 async def check_room(
     connection: Connection, account_id: int, token: Address, kind: Kind, day: datetime
 ) -> None:
     """Raises TooManyFlags where the account may not flag the token now. ``day``: the start of the day of
     UTC."""
-    counts = await fetch_one(
+    open_flags, today, same = await fetch_one(
         connection,
-        _FlagRoomRow,
+        tuple[int, int, int],
         "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open,"
         " count(*) FILTER (WHERE made_at >= $2) AS today,"
         " count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS same"
@@ -119,11 +112,11 @@ async def check_room(
         as_bytes(token),
         kind,
     )
-    if counts.same:
+    if same:
         raise TooManyFlags("same")
-    if counts.open >= MOST_OPEN:
+    if open_flags >= MOST_OPEN:
         raise TooManyFlags("open")
-    if counts.today >= MOST_A_DAY:
+    if today >= MOST_A_DAY:
         raise TooManyFlags("day")
 
 
@@ -163,69 +156,26 @@ async def _insert(
         new.at_s,
         new.block_number,
         new.ends_s,
-        _decimal(basis.held_raw),
+        basis.held_raw,
         None if slot is None else slot[0],
-        None if slot is None else Decimal(slot[1]),
+        None if slot is None else slot[1],
         None if basis.pool is None else as_bytes(basis.pool),
-        _decimal(basis.liquidity),
-        _decimal(basis.deployer_raw),
+        basis.liquidity,
+        basis.deployer_raw,
     )
-
-
-class _WaitingFlagRow(NamedTuple):
-    id: int
-    wallet: bytes | None
-    token: bytes
-    kind: Kind
-    state: State
-    block_number: int
-    at_s: int
-    ends_s: int
-    answered_s: int | None
-    held_raw: Decimal | None
-    slot_layout: str | None
-    slot_base: Decimal | None
-    pool: bytes | None
-    liquidity: Decimal | None
-    deployer_raw: Decimal | None
-    seen_s: int | None
 
 
 async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls included, those whose last review is longest ago first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _WaitingFlagRow,
-        "SELECT flag.id, account.wallet, flag.token, flag.kind, flag.state, flag.block_number, flag.at_s,"
-        " flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base, flag.pool,"
-        " flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
+        WaitingFlag,
+        "SELECT flag.id, account.wallet AS by, flag.token, flag.kind, flag.state, flag.block_number,"
+        " flag.at_s, flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base,"
+        " flag.pool, flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
         " LEFT JOIN accounts.account AS account ON account.id = flag.account_id"
         " WHERE flag.state IN ('open', 'seen') ORDER BY flag.looked_at NULLS FIRST, flag.id LIMIT $1",
         limit,
-    )
-    return [_read_waiting(row) for row in rows]
-
-
-def _read_waiting(row: _WaitingFlagRow) -> WaitingFlag:
-    slot = None
-    if row.slot_layout is not None and row.slot_base is not None:
-        slot = row.slot_layout, int(row.slot_base)
-    return WaitingFlag(
-        row.id,
-        as_optional_address(row.wallet),
-        as_address(row.token),
-        row.kind,
-        row.state,
-        row.block_number,
-        FlagWeek(row.at_s, row.ends_s, row.answered_s),
-        FlagBasis(
-            optional_int(row.held_raw),
-            slot,
-            None if row.pool is None else as_text(row.pool),
-            optional_int(row.liquidity),
-            optional_int(row.deployer_raw),
-        ),
-        row.seen_s,
     )
 
 
@@ -252,13 +202,13 @@ async def write_reviews(
             review.answered_s,
             None if review.seen is None else review.seen.at_s,
             None if review.seen is None else review.seen.block_number,
-            None if review.seen is None else Decimal(review.seen.pays_wei),
+            None if review.seen is None else review.seen.pays_wei,
             is_settled,
             (newest_s if proof is None else proof.at_s) if is_settled else None,
             None if proof is None else proof.block_number,
             None if proof is None or proof.tx_hash is None else as_bytes(proof.tx_hash),
             None if proof is None else proof.by,
-            None if proof is None else _decimal(proof.wei),
+            None if proof is None else proof.wei,
         )
         written += status != "UPDATE 0"
     return written
@@ -283,34 +233,15 @@ class PublicFlag:
     at_s: int
     ends_s: int
     proof: FlagProof | None
-    seen_wei: int | None
-    held_raw: int | None
-
-
-class _PublicFlagRow(NamedTuple):
-    token: bytes
-    symbol: str | None
-    name: str | None
-    kind: Kind
-    account_id: int
-    designation: str
-    is_agent: bool
-    made_at: datetime
-    at_s: int
-    ends_s: int
-    settled_by: By | None
-    settled_block: int | None
-    settled_s: int | None
-    settled_tx: bytes | None
-    settled_wei: Decimal | None
-    seen_wei: Decimal | None
-    held_raw: Decimal | None
+    seen_wei: Numeric | None
+    held_raw: Numeric | None
 
 
 _SHOWN = """
 SELECT flag.token, token.symbol, token.name, flag.kind, flag.account_id, account.designation,
-    account.is_agent, flag.made_at, flag.at_s, flag.ends_s, flag.settled_by, flag.settled_block,
-    flag.settled_s, flag.settled_tx, flag.settled_wei, flag.seen_wei, flag.held_raw
+    account.is_agent, flag.made_at, flag.at_s, flag.ends_s, flag.settled_by AS by,
+    flag.settled_block AS block_number, flag.settled_s AS at_s, flag.settled_tx AS tx_hash,
+    flag.settled_wei AS wei, flag.seen_wei, flag.held_raw
 FROM accounts.flag AS flag JOIN accounts.account AS account ON account.id = flag.account_id
 LEFT JOIN facts.token AS token ON token.token = flag.token
 """
@@ -318,51 +249,25 @@ LEFT JOIN facts.token AS token ON token.token = flag.token
 
 async def list_proved(connection: Connection, token: Address | None, limit: int) -> list[PublicFlag]:
     """Proved flags, of a token or (None) of all, the latest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PublicFlagRow,
+        PublicFlag,
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $2",
         None if token is None else as_bytes(token),
         limit,
     )
-    return [_read_shown(row) for row in rows]
 
 
 async def list_waiting(connection: Connection, token: Address, limit: int) -> list[PublicFlag]:
     """A token's flags that are not settled, the latest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PublicFlagRow,
+        PublicFlag,
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
         " ORDER BY flag.made_at DESC, flag.id DESC LIMIT $2",
         as_bytes(token),
         limit,
-    )
-    return [_read_shown(row) for row in rows]
-
-
-def _read_shown(row: _PublicFlagRow) -> PublicFlag:
-    proof = None
-    if row.settled_by is not None and row.settled_block is not None and row.settled_s is not None:
-        tx_hash = None if row.settled_tx is None else TxHash(as_text(row.settled_tx))
-        proof = FlagProof(
-            row.settled_by, row.settled_block, row.settled_s, tx_hash, optional_int(row.settled_wei)
-        )
-    return PublicFlag(
-        as_address(row.token),
-        row.symbol,
-        row.name,
-        row.kind,
-        row.account_id,
-        row.designation,
-        row.is_agent,
-        row.made_at,
-        row.at_s,
-        row.ends_s,
-        proof,
-        optional_int(row.seen_wei),
-        optional_int(row.held_raw),
     )
 
 
@@ -398,20 +303,13 @@ class _FlagScoreRow(NamedTuple):
     kinds: list[str] | None
 
 
-class _KindChanceRow(NamedTuple):
-    kind: str
-    proved: int
-    decided: int
-
-
 async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
     """The scores of these accounts; an account without flags has an empty one."""
     scores_by_account = dict.fromkeys(account_ids, FlagScore())
     rows = await fetch(connection, _FlagScoreRow, _SCORES, list(account_ids))
     by_kind: dict[str, tuple[int, int]] = {}
     if any(row.drawn is None and row.decided for row in rows):
-        chances = await fetch(connection, _KindChanceRow, _CHANCE)
-        by_kind = {chance.kind: (chance.proved, chance.decided) for chance in chances}
+        by_kind = dict(await fetch(connection, tuple[str, tuple[int, int]], _CHANCE))
     for row in rows:
         by_chance, drawn = row.by_chance, row.drawn
         if by_chance is None or drawn is None:
@@ -422,5 +320,68 @@ async def scores(connection: Connection, account_ids: Collection[int]) -> dict[i
     return scores_by_account
 
 
-def _decimal(value: int | None) -> Decimal | None:
-    return None if value is None else Decimal(value)
+# --- an account's own flags ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFlag:
+    """A flag as its account sees it. ``symbol``, ``name``: untrusted text of the token. ``at_s``, ``ends_s``
+    and ``settled_s`` are of the chain's clock. ``by``, ``tx_hash``, ``wei``: the proof, as in
+    ``FlagProof``."""
+
+    id: int
+    token: Address
+    symbol: str | None
+    name: str | None
+    kind: Kind
+    state: State
+    at_s: int
+    ends_s: int
+    settled_s: int | None
+    by: By | None
+    tx_hash: TxHash | None
+    wei: Numeric | None
+
+
+_OWN = """
+SELECT flag.id, flag.token, token.symbol, token.name, flag.kind, flag.state, flag.at_s, flag.ends_s,
+    flag.settled_s, flag.settled_by AS by, flag.settled_tx AS tx_hash, flag.settled_wei AS wei
+FROM accounts.flag AS flag LEFT JOIN facts.token AS token ON token.token = flag.token
+WHERE flag.account_id = $1
+"""
+
+
+async def list_own_waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
+    """Flags that are not settled, the latest first: an account has few."""
+    return await fetch(
+        connection,
+        OwnFlag,
+        f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
+        account_id,
+    )
+
+
+async def list_own_settled(
+    connection: Connection, account_id: int, token: Address | None, limit: int
+) -> list[OwnFlag]:
+    """Settled flags, of a token or (None) of all, the last settled first."""
+    return await fetch(
+        connection,
+        OwnFlag,
+        f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
+        " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
+        account_id,
+        None if token is None else as_bytes(token),
+        limit,
+    )
+
+
+async def made_since(connection: Connection, account_id: int, day: datetime) -> int:
+    """How many flags the account has made since ``day``."""
+    return await fetch_value(
+        connection,
+        int,
+        "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2",
+        account_id,
+        day,
+    )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import MOST_MARKS, Mark, name_key
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
 
@@ -82,20 +82,13 @@ class StoredMark:
     made_at: datetime
 
 
-class _StoredMarkRow(NamedTuple):
-    wallet: bytes
-    name: str | None
-    mark: Mark | None
-    made_at: datetime
-
-
 async def of_account(
     connection: Connection, account_id: int, wallet: Address | None, limit: int
 ) -> list[StoredMark]:
     """The account's marks of one wallet, or (None) of all, the latest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _StoredMarkRow,
+        StoredMark,
         "SELECT wallet, name, mark, made_at FROM accounts.mark"
         " WHERE account_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
         " ORDER BY made_at DESC, wallet LIMIT $3",
@@ -103,6 +96,3 @@ async def of_account(
         None if wallet is None else as_bytes(wallet),
         limit,
     )
-    return [
-        StoredMark(as_address(row.wallet), OwnWalletMark(row.name, row.mark), row.made_at) for row in rows
-    ]

@@ -1,5 +1,5 @@
-"""PublicMarks names and marks of wallets: those that enough people give. Counted as
-``domain/community/marks.py`` defines, stored whole, and read by a key. Tests compare the two."""
+"""Public names and marks of wallets: those that enough people give (``domain/community/marks.py``). Counted
+by the database, stored whole, and read by a key. Tests compare them with the same count in Python."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import PEOPLE, MarkCount, PublicMarks
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, read
 
 COUNTING_S = 120.0
@@ -85,15 +85,6 @@ WHERE (kept.said, kept.people, kept.is_first) <> (excluded.said, excluded.people
 """
 
 
-class _CountedRow(NamedTuple):
-    wallet: bytes
-    what: str
-    key: str
-    said: str
-    people: int
-    is_first: bool
-
-
 async def count(
     connection: Connection,
     made_before: datetime,
@@ -112,14 +103,14 @@ async def count(
         await connection.fetch(
             _COUNT, made_before, at_s, fairness.young_s, fairness.most_funded, PEOPLE, timeout=timeout_s
         ),
-        _CountedRow,
+        tuple[bytes, str, str, str, int, bool],
     )
-    columns = [[row[n] for row in counted] for n in range(len(_CountedRow._fields))]
+    columns = [[row[n] for row in counted] for n in range(6)]
     await connection.execute(_STORE, *columns, timeout=timeout_s)
 
 
 class _PublicNameRow(NamedTuple):
-    wallet: bytes
+    wallet: Address
     what: str
     said: str
     people: int
@@ -141,15 +132,13 @@ async def first(connection: Connection, limit: int) -> list[PublicMarks]:
     )
     wallets = dict.fromkeys(row.wallet for row in rows)
     names = [
-        PublicMarks(
-            as_address(wallet), _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark")
-        )
+        PublicMarks(wallet, _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark"))
         for wallet in wallets
     ]
     return sorted(names, key=lambda public: (-public.people, public.wallet))
 
 
-def _mark_counts(rows: Iterable[_PublicNameRow], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
+def _mark_counts(rows: Iterable[_PublicNameRow], wallet: Address, what: str) -> tuple[MarkCount, ...]:
     return tuple(MarkCount(row.said, row.people) for row in rows if row.wallet == wallet and row.what == what)
 
 
@@ -161,35 +150,29 @@ class Bearer:
     people: int
 
 
-class _NamedWalletRow(NamedTuple):
-    wallet: bytes
-    people: int
-
-
 async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
     """The wallets with a public name, those first that most people call by it; ``key``: the name as it is
     compared."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _NamedWalletRow,
+        Bearer,
         "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
         " ORDER BY people DESC, wallet LIMIT $2",
         key,
         limit,
     )
-    return [Bearer(as_address(row.wallet), row.people) for row in rows]
 
 
 async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Address, int]:
     """How many people mark each of these wallets as a scam; a wallet that too few people mark is missing."""
     rows = await fetch(
         connection,
-        _NamedWalletRow,
+        tuple[Address, int],
         "SELECT wallet, people FROM accounts.public_name"
         " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
         [as_bytes(wallet) for wallet in set(wallets)],
     )
-    return {as_address(row.wallet): row.people for row in rows}
+    return dict(rows)
 
 
 async def of_wallet(connection: Connection, wallet: Address) -> PublicMarks:
@@ -202,6 +185,4 @@ async def of_wallet(connection: Connection, wallet: Address) -> PublicMarks:
         as_bytes(wallet),
         MOST_SAID,
     )
-    return PublicMarks(
-        wallet, _mark_counts(rows, as_bytes(wallet), "name"), _mark_counts(rows, as_bytes(wallet), "mark")
-    )
+    return PublicMarks(wallet, _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark"))

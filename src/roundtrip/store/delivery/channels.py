@@ -78,11 +78,6 @@ _CHANNEL = (
 )
 
 
-class _HostMinuteRow(NamedTuple):
-    began_at: datetime
-    rows: int
-
-
 async def of_account(connection: Connection, account_id: int) -> list[Channel]:
     """An account's channels that are not removed, the oldest first."""
     return await fetch(
@@ -172,8 +167,8 @@ async def reserve_rows(
 ) -> tuple[int, datetime]:
     """Reserves room at the host for messages with ``sizes`` rows, from the first on. Returns how many fit
     now, and when there is room again."""
-    minute = await fetch_one(
-        connection, _HostMinuteRow,
+    began_at, rows = await fetch_one(
+        connection, tuple[datetime, int],
         "INSERT INTO accounts.host_minute AS minute (host, began_at, rows) VALUES ($1, $2, 0)"
         " ON CONFLICT (host) DO UPDATE SET"
         " began_at = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
@@ -182,12 +177,12 @@ async def reserve_rows(
         "  THEN minute.rows ELSE 0 END RETURNING began_at, rows",
         host, now, HOST_WINDOW,
     )  # fmt: skip
-    fit = rows_that_fit(sizes, HOST_ROWS - minute.rows)
+    fit = rows_that_fit(sizes, HOST_ROWS - rows)
     if fit:
         await connection.execute(
             "UPDATE accounts.host_minute SET rows = rows + $2 WHERE host = $1", host, sum(sizes[:fit])
         )
-    return fit, minute.began_at + HOST_WINDOW
+    return fit, began_at + HOST_WINDOW
 
 
 async def mark_failed(

@@ -104,17 +104,6 @@ class LockedDelivery(NamedTuple):
     channel_state: State
 
 
-class _ActiveChannelRow(NamedTuple):
-    id: int
-    account_id: int
-    kind: ChannelKind
-
-
-class _ResendRow(NamedTuple):
-    state: DeliveryState
-    channel_id: int
-
-
 async def enqueue(
     connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
@@ -138,18 +127,18 @@ async def enqueue_and_run(
         groups.setdefault((alert.draft.account_id, alert.draft.kind), []).append(alert.id)
     channels = await fetch(
         connection,
-        _ActiveChannelRow,
+        tuple[int, int, ChannelKind],
         "SELECT id, account_id, kind FROM accounts.channel WHERE account_id = ANY ($1) AND state = ANY ($2)"
         " ORDER BY id",
         sorted({account_id for account_id, _ in groups}),
         list(ACTIVE),
     )
     messages = [
-        (channel.id, webhook_id(channel.id, ids[part.start], retracted), kind, ids[part.start : part.stop])
-        for channel in channels
+        (channel_id, webhook_id(channel_id, ids[part.start], retracted), kind, ids[part.start : part.stop])
+        for channel_id, owner_id, channel_kind in channels
         for (account_id, kind), ids in groups.items()
-        if account_id == channel.account_id
-        for part in split_messages(len(ids), MOST_ROWS[channel.kind])
+        if account_id == owner_id
+        for part in split_messages(len(ids), MOST_ROWS[channel_kind])
     ]
     await connection.executemany(
         "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
@@ -301,7 +290,7 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
     this. Raises IllegalChannelMove where it waits already."""
     row = await fetch_row(
         connection,
-        _ResendRow,
+        tuple[DeliveryState, int],
         "SELECT delivery.state, channel_id FROM accounts.delivery"
         " JOIN accounts.channel ON channel.id = channel_id"
         " WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to"
@@ -311,12 +300,13 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
     )
     if row is None:
         return None
+    state, channel_id = row
     await connection.execute(
         "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
-        delivery_id, next_delivery_state(row.state, "resent"), now,
+        delivery_id, next_delivery_state(state, "resent"), now,
     )  # fmt: skip
-    await jobs.enqueue(connection, JOB, str(row.channel_id), run_at=now)
-    return row.state
+    await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
+    return state
 
 
 async def log(connection: Connection, channel_id: int, limit: int) -> list[ChannelDelivery]:

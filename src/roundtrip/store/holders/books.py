@@ -3,11 +3,10 @@ reorged out."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
-from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch_optional, fetch_row, fetch_value
 
 KEPT_FOR = timedelta(days=7)
@@ -52,77 +51,29 @@ class StoredBook:
     read_at: datetime
 
 
-class _HeadRow(NamedTuple):
-    state: State
-    block_number: int
-    block_hash: bytes
-    at_s: int
-    transfers: int
-    first_number: int
-    pruned: bool
-    book_bytes: int
-    asked_at: datetime
-    read_at: datetime
-
-
-class _BookRow(NamedTuple):
-    state: State
-    block_number: int
-    block_hash: bytes
-    at_s: int
-    transfers: int
-    first_number: int
-    pruned: bool
-    book: bytes
-    asked_at: datetime
-    read_at: datetime
-
-
-_COLUMNS = "state, block_number, block_hash, at_s, transfers, first_number, pruned"
+_COLUMNS = (
+    "state, block_number AS number, block_hash AS hash, at_s AS timestamp_s, transfers, first_number, pruned"
+)
 
 
 async def load_book(connection: Connection, token: Address) -> StoredBook | None:
     """The stored book; None: there is none. The caller checks that its block is on the chain."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _BookRow,
+        StoredBook,
         f"SELECT {_COLUMNS}, book, asked_at, read_at FROM facts.holder_read WHERE token = $1",  # noqa: S608
         as_bytes(token),
-    )
-    if row is None:
-        return None
-    return StoredBook(
-        row.state,
-        _block(row),
-        row.transfers,
-        row.first_number,
-        row.pruned,
-        row.book,
-        row.asked_at,
-        row.read_at,
     )
 
 
 async def load_head(connection: Connection, token: Address) -> BookHead | None:
     """As ``load_book``, without the book itself, which may be tens of megabytes."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _HeadRow,
+        BookHead,
         f"SELECT {_COLUMNS}, length(book) AS book_bytes, asked_at, read_at"  # noqa: S608
         " FROM facts.holder_read WHERE token = $1",
         as_bytes(token),
-    )
-    if row is None:
-        return None
-    return BookHead(
-        row.state,
-        _block(row),
-        row.transfers,
-        row.first_number,
-        row.pruned,
-        row.book_bytes,
-        row.asked_at,
-        row.read_at,
     )
 
 
@@ -207,7 +158,3 @@ async def prune_to(connection: Connection, most_bytes: int = MOST_BYTES) -> int:
     """Deletes the books requested longest ago until the rest fits into ``most_bytes``, at most
     ``PRUNE_BATCH`` at once, and returns how many."""
     return await fetch_value(connection, int, _DELETE.format(which=_OVERSIZED), most_bytes, PRUNE_BATCH)
-
-
-def _block(row: _BookRow | _HeadRow) -> BlockRef:
-    return BlockRef(row.block_number, as_text(row.block_hash), row.at_s)

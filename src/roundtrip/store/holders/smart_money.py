@@ -3,16 +3,14 @@ deployer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.deployers import MOST_LAUNCHES
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_values
 
 MOST_CLOSINGS = 4000
@@ -29,7 +27,7 @@ class BoardRow:
     wallet: Address
     span: str
     rank: int
-    profit_wei: int
+    profit_wei: Numeric
     closed: int
     won: int
 
@@ -42,8 +40,8 @@ class WinningClose:
 
     token: Address
     symbol: str | None
-    spent_wei: int
-    got_wei: int
+    spent_wei: Numeric
+    got_wei: Numeric
     at_s: int
 
     @property
@@ -62,42 +60,19 @@ class SmartCrowd:
     launches_by_wallet: Mapping[Address, int] = field(default_factory=dict)
 
 
-class _BoardColumns(NamedTuple):
-    address: bytes
-    span: str
-    rank: int
-    profit_wei: Decimal
-    closed: int
-    won: int
-
-
 async def load_winners(connection: Connection) -> dict[Address, BoardRow]:
     """Every wallet on a board, at most four hundred, with its row on the nearest one: the shortest span in
     which it ranks. A ranked wallet is in profit."""
     rows = await fetch(
         connection,
-        _BoardColumns,
-        "SELECT DISTINCT ON (winner.wallet_id) address.address, winner.span, winner.rank, winner.profit_wei,"
-        " winner.closed, winner.won FROM facts.winner AS winner"
+        BoardRow,
+        "SELECT DISTINCT ON (winner.wallet_id) address.address AS wallet, winner.span, winner.rank,"
+        " winner.profit_wei, winner.closed, winner.won FROM facts.winner AS winner"
         " JOIN facts.address AS address ON address.id = winner.wallet_id WHERE winner.profit_wei > 0"
         " ORDER BY winner.wallet_id, array_position($1::text[], winner.span)",
         list(SPANS),
     )
-    return {
-        (wallet := as_address(row.address)): BoardRow(
-            wallet, row.span, row.rank, int(row.profit_wei), row.closed, row.won
-        )
-        for row in rows
-    }
-
-
-class _WinRow(NamedTuple):
-    wallet_id: int
-    token: bytes
-    symbol: str | None
-    spent_wei: Decimal
-    got_wei: Decimal
-    at_s: int
+    return {row.wallet: row for row in rows}
 
 
 # $1 wallets, $2 number of newest closings, $3 number of best ones of these, $4 young_s, $5 most_funded
@@ -152,7 +127,7 @@ async def load_biggest_wins(
     wallet_by_id = {number: wallet for wallet, number in ids.items()}
     rows = await fetch(
         connection,
-        _WinRow,
+        tuple[int, WinningClose],
         _WINS,
         list(wallet_by_id),
         MOST_CLOSINGS,
@@ -160,12 +135,7 @@ async def load_biggest_wins(
         fairness.young_s,
         fairness.most_funded,
     )
-    return {
-        wallet_by_id[row.wallet_id]: WinningClose(
-            as_address(row.token), row.symbol, int(row.spent_wei), int(row.got_wei), row.at_s
-        )
-        for row in rows
-    }
+    return {wallet_by_id[wallet_id]: win for wallet_id, win in rows}
 
 
 _LAUNCHED = """
@@ -183,11 +153,6 @@ GROUP BY address.address
 """
 
 
-class _BuyerRow(NamedTuple):
-    address: bytes
-    launches: int
-
-
 async def load_repeat_buyers(
     connection: Connection, deployer: Address, token: Address, wallets: Collection[Address]
 ) -> SmartCrowd:
@@ -200,7 +165,5 @@ async def load_repeat_buyers(
     launches = await fetch_values(connection, int, _LAUNCHED, deployer_id, MOST_LAUNCHES + 1)
     other_launches = [launch_id for launch_id in launches if launch_id != token_id][:MOST_LAUNCHES]
     buyers = [as_bytes(wallet) for wallet in set(wallets) if wallet != deployer]
-    rows = await fetch(connection, _BuyerRow, _BOUGHT, buyers, other_launches)
-    return SmartCrowd(
-        min(len(launches), MOST_LAUNCHES), {as_address(row.address): row.launches for row in rows}
-    )
+    rows = await fetch(connection, tuple[Address, int], _BOUGHT, buyers, other_launches)
+    return SmartCrowd(min(len(launches), MOST_LAUNCHES), dict(rows))

@@ -1,18 +1,11 @@
 """Interned addresses, for readers."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional
-
-
-class InternedAddressRow(NamedTuple):
-    """A row of ``facts.address``."""
-
-    id: int
-    address: bytes
+from roundtrip.venues.base import Contracts
 
 
 async def id_of(connection: Connection, address: Address) -> int | None:
@@ -26,19 +19,24 @@ async def ids_of(connection: Connection, addresses: Collection[Address]) -> dict
     """The numbers of those that a fact refers to."""
     rows = await fetch(
         connection,
-        InternedAddressRow,
-        "SELECT id, address FROM facts.address WHERE address = ANY($1::bytea[])",
+        tuple[Address, int],
+        "SELECT address, id FROM facts.address WHERE address = ANY($1::bytea[])",
         [as_bytes(address) for address in addresses],
     )
-    return {as_address(row.address): row.id for row in rows}
+    return dict(rows)
 
 
 async def addresses_of(connection: Connection, ids: Collection[int]) -> dict[int, Address]:
     """The addresses with these numbers."""
     rows = await fetch(
         connection,
-        InternedAddressRow,
+        tuple[int, Address],
         "SELECT id, address FROM facts.address WHERE id = ANY($1::int[])",
         list(set(ids)),
     )
-    return {row.id: as_address(row.address) for row in rows}
+    return dict(rows)
+
+
+def eth_quotes(contracts: Contracts) -> list[bytes]:
+    """The quotes that are eth: eth itself and weth."""
+    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

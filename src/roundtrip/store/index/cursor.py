@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import NamedTuple
 
-from roundtrip.domain.base.events import PoolPlace, Price, Spot
-from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.domain.base.venue import OtherPool, VenueKind
+from roundtrip.domain.base.events import PoolPlace, Price
+from roundtrip.domain.base.types import Address, BlockRef, HexBytes
+from roundtrip.domain.base.venue import OtherPool
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
     fetch,
@@ -38,7 +36,7 @@ class Cursor:
     block: BlockRef
     older_number: int = 0
     trades_from_s: int = field(default=0, compare=False)
-    first_hash: str = field(default="0x", compare=False)
+    first_hash: HexBytes = field(default="0x", compare=False)
     is_local: bool = field(default=False, compare=False)
     rewinds: int = field(default=0, compare=False)
 
@@ -66,74 +64,16 @@ class Ids:
                 ids.clear()
 
 
-class _CursorRow(NamedTuple):
-    start_number: int
-    older_number: int
-    number: int
-    hash: bytes
-    at_s: int
-    trades_from_s: int
-    first_hash: bytes
-    is_local: bool
-    rewinds: int
-
-
-class _BlockRow(NamedTuple):
-    number: int
-    hash: bytes
-    at_s: int
-
-
-class _UnpaidPlaceRow(NamedTuple):
-    at: bytes
-    against: bytes
-
-
-class _PoolPlaceRow(NamedTuple):
-    id: int
-    at: bytes
-    kind: VenueKind
-    token: bytes
-    quote: bytes
-    in_money_from: int | None
-    fee_pips: int
-    tick_spacing: int
-    hook: bytes | None
-    block_number: int
-    log_index: int
-    at_s: int
-
-
-class _NewestPriceRow(NamedTuple):
-    address: bytes
-    block_number: int
-    at_s: int
-    at: bytes
-    usdg_raw: Decimal
-    depth_raw: Decimal
-
-
 # --- the cursor ------------------------------------------------------------------------------------
 
 
 async def cursor(connection: Connection) -> Cursor | None:
     """The sync's cursor; None: the sync never started."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _CursorRow,
-        "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local,"
-        " rewinds FROM facts.cursor",
-    )
-    if row is None:
-        return None
-    return Cursor(
-        row.start_number,
-        BlockRef(row.number, as_text(row.hash), row.at_s),
-        row.older_number,
-        row.trades_from_s,
-        as_text(row.first_hash),
-        row.is_local,
-        row.rewinds,
+        Cursor,
+        "SELECT start_number, number, hash, at_s AS timestamp_s, older_number, trades_from_s, first_hash,"
+        " is_local, rewinds FROM facts.cursor",
     )
 
 
@@ -252,16 +192,16 @@ async def keep_blocks(connection: Connection, blocks: Sequence[BlockRef]) -> Non
 
 async def blocks_kept(connection: Connection) -> list[BlockRef]:
     """The stored blocks, which serve to find a fork, oldest first."""
-    rows = await fetch(connection, _BlockRow, "SELECT number, hash, at_s FROM facts.block ORDER BY number")
-    return [BlockRef(row.number, as_text(row.hash), row.at_s) for row in rows]
+    query = "SELECT number, hash, at_s AS timestamp_s FROM facts.block ORDER BY number"
+    return await fetch(connection, BlockRef, query)
 
 
 # --- pools, launches and prices --------------------------------------------------------------------
 
 _POOL = (
     "SELECT pool.id, pool.at, pool.kind, token.address AS token, quote.address AS quote, pool.in_money_from,"
-    " pool.fee_pips, pool.tick_spacing, hook.address AS hook, pool.block_number, pool.log_index, pool.at_s"
-    " FROM facts.pool AS pool JOIN facts.address AS token ON token.id = pool.token_id"
+    " pool.fee_pips, pool.tick_spacing, hook.address AS hook, pool.block_number, pool.log_index, pool.at_s,"
+    " '\\x'::bytea AS tx_hash FROM facts.pool AS pool JOIN facts.address AS token ON token.id = pool.token_id"
     " JOIN facts.address AS quote ON quote.id = pool.quote_id"
     " LEFT JOIN facts.address AS hook ON hook.id = pool.hook_id"
 )
@@ -271,11 +211,12 @@ async def pools_at(connection: Connection, places: Iterable[str], ids: Ids) -> d
     """The indexed pools at these places, by place. Adds their ids to ``ids``."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.at = ANY($1::bytea[])",
         [as_bytes(at) for at in places],
     )
-    return {pool.at: pool for pool in _read_pools(rows, ids)}
+    ids.pools.update((pool.at, pool_id) for pool_id, pool in rows)
+    return {pool.at: pool for _, pool in rows}
 
 
 async def unpaid_pools_of(
@@ -284,26 +225,27 @@ async def unpaid_pools_of(
     """The pools with one of these on a side, and money on neither, by place. Adds their ids to ``ids``."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.in_money_from IS NULL AND (token.address = ANY($1::bytea[])"
         " OR quote.address = ANY($1::bytea[]))",
         [as_bytes(quote) for quote in quotes],
     )
-    return {pool.at: pool for pool in _read_pools(rows, ids)}
+    ids.pools.update((pool.at, pool_id) for pool_id, pool in rows)
+    return {pool.at: pool for _, pool in rows}
 
 
 async def pools_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
     """At most ``most`` places where ``token`` trades for money, the oldest first."""
     rows = await fetch(
         connection,
-        _PoolPlaceRow,
+        tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
         " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
         as_bytes(token),
         most,
     )
-    return _read_pools(rows, Ids())
+    return [pool for _, pool in rows]
 
 
 LAUNCH_PLACES = """
@@ -342,8 +284,8 @@ async def venues_of(connection: Connection, token: Address, most: int) -> list[P
     """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's
     own places first, then those where it is the token side, for money, then the oldest. If ``most`` are
     returned there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
-    rows = await fetch(connection, _PoolPlaceRow, _VENUES, as_bytes(token), most)
-    return _read_pools(rows, Ids())
+    rows = await fetch(connection, tuple[int, PoolPlace], _VENUES, as_bytes(token), most)
+    return [pool for _, pool in rows]
 
 
 # $1 the token, $2 places, $3 the limit for each side
@@ -377,9 +319,9 @@ async def may_trade_beyond(connection: Connection, token: Address, places: Itera
 
 async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[OtherPool]:
     """At most ``most`` pools of ``token`` against a currency that is not money, or where it is the money."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _UnpaidPlaceRow,
+        OtherPool,
         "SELECT pool.at, against.address AS against FROM facts.pool AS pool"
         " JOIN facts.address AS token ON token.address = $1"
         " JOIN facts.address AS against"
@@ -389,49 +331,29 @@ async def unpaid_places_of(connection: Connection, token: Address, most: int) ->
         as_bytes(token),
         most,
     )
-    return [OtherPool(as_text(row.at), as_address(row.against)) for row in rows]
-
-
-def _read_pools(rows: Iterable[_PoolPlaceRow], ids: Ids) -> list[PoolPlace]:
-    pools = []
-    for row in rows:
-        pool = PoolPlace(
-            as_text(row.at),
-            row.kind,
-            as_address(row.token),
-            as_address(row.quote),
-            row.in_money_from,
-            row.fee_pips,
-            row.tick_spacing,
-            as_optional_address(row.hook),
-            Spot(row.block_number, row.log_index, row.at_s, TxHash("")),
-        )
-        ids.pools[pool.at] = row.id
-        pools.append(pool)
-    return pools
 
 
 async def launched_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
     """Those of the tokens that a launchpad launched."""
     launched = await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address"
         " ON address.id = launch.token_id WHERE address.address = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(token) for token in launched}
+    return set(launched)
 
 
 async def launch_quotes(connection: Connection) -> set[Address]:
     """The quotes that launches were made against, without eth, weth and usdg."""
     quotes = await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT address.address FROM facts.launch_quote AS quote"
         " JOIN facts.address AS address ON address.id = quote.quote_id",
     )
-    return {as_address(quote) for quote in quotes}
+    return set(quotes)
 
 
 async def newest_prices(connection: Connection) -> dict[Address, Price]:
@@ -439,19 +361,14 @@ async def newest_prices(connection: Connection) -> dict[Address, Price]:
     # Steps along the key from quote to quote: the table has a row for nearly every block.
     rows = await fetch(
         connection,
-        _NewestPriceRow,
+        Price,
         "WITH RECURSIVE newest AS ("
         "(SELECT * FROM facts.price ORDER BY quote_id DESC, block_number DESC LIMIT 1)"
         " UNION ALL SELECT lower.* FROM newest, LATERAL (SELECT * FROM facts.price"
         " WHERE price.quote_id < newest.quote_id ORDER BY quote_id DESC, block_number DESC LIMIT 1) AS lower"
-        ") SELECT quote.address, newest.block_number, newest.at_s, pool.at, newest.usdg_raw, newest.depth_raw"
-        " FROM newest JOIN facts.address AS quote ON quote.id = newest.quote_id"
+        ") SELECT quote.address AS quote, newest.block_number, newest.at_s, pool.at,"
+        " newest.usdg_raw, newest.depth_raw FROM newest"
+        " JOIN facts.address AS quote ON quote.id = newest.quote_id"
         " JOIN facts.pool AS pool ON pool.id = newest.pool_id",
     )
-    prices = {}
-    for row in rows:
-        quote = as_address(row.address)
-        prices[quote] = Price(
-            quote, row.block_number, row.at_s, as_text(row.at), int(row.usdg_raw), int(row.depth_raw)
-        )
-    return prices
+    return {price.quote: price for price in rows}

@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from roundtrip.domain.base.events import Buyback, LaunchEvent, TradeEvent
-from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.domain.base.types import Address, BlockRef, Numeric
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 from .cursor import Ids
@@ -110,12 +109,6 @@ WHERE curve.pool_id = given.pool_id
 """
 
 
-class _GoneRow(NamedTuple):
-    pool_id: int
-    moved_raw: str
-    last_s: int
-
-
 async def take_away(connection: Connection, to: BlockRef) -> None:
     """Reverts the blocks above ``to``, whose rows must still be there, and deletes curves that they
     launched."""
@@ -124,13 +117,8 @@ async def take_away(connection: Connection, to: BlockRef) -> None:
         " WHERE pool.id = curve.pool_id AND pool.block_number > $1",
         to.number,
     )
-    gone = await fetch(connection, _GoneRow, _GONE, to.timestamp_s, to.number)
-    await connection.execute(
-        _TAKE_BACK,
-        [row.pool_id for row in gone],
-        [row.moved_raw for row in gone],
-        [row.last_s for row in gone],
-    )
+    gone = await fetch(connection, tuple[int, str, int], _GONE, to.timestamp_s, to.number)
+    await connection.execute(_TAKE_BACK, *([row[n] for row in gone] for n in range(3)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +131,10 @@ class CurveProgress:
     token_id: int
     deployer_id: int
     quote_id: int
-    raised_raw: int
-    threshold_raw: int
+    raised_raw: Numeric
+    threshold_raw: Numeric
     launched_s: int
     last_s: int
-
-
-class _OpenCurveRow(NamedTuple):
-    pool_id: int
-    at: bytes
-    token_id: int
-    deployer_id: int
-    quote_id: int
-    raised_raw: str
-    threshold_raw: str
-    launched_s: int
-    last_s: int
-
-
-class _CurveBuysRow(NamedTuple):
-    pool_id: int
-    buys: int
-    buyers: int
-
-
-class _SoldPositionRow(NamedTuple):
-    wallet_id: int
-    token_id: int
 
 
 _FULLEST = """
@@ -179,7 +144,7 @@ WITH fullest AS MATERIALIZED (
         AND NOT EXISTS (SELECT FROM facts.launch_step AS step WHERE step.token_id = curve.token_id)
     ORDER BY fill DESC, curve.last_s DESC, curve.pool_id LIMIT $2
 )
-SELECT fullest.pool_id, launch.at, launch.token_id, launch.deployer_id, launch.quote_id,
+SELECT fullest.pool_id, launch.at AS curve, launch.token_id, launch.deployer_id, launch.quote_id,
     fullest.raised_raw::text AS raised_raw, fullest.threshold_raw::text AS threshold_raw,
     launch.at_s AS launched_s, fullest.last_s
 FROM fullest JOIN facts.launch AS launch ON launch.token_id = fullest.token_id
@@ -190,20 +155,7 @@ ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
 async def fullest(connection: Connection, after_s: int, most: int) -> list[CurveProgress]:
     """At most ``most`` open curves that were launched or traded after ``after_s``, the fullest first, then
     the one traded last."""
-    return [
-        CurveProgress(
-            row.pool_id,
-            as_address(row.at),
-            row.token_id,
-            row.deployer_id,
-            row.quote_id,
-            int(row.raised_raw),
-            int(row.threshold_raw),
-            row.launched_s,
-            row.last_s,
-        )
-        for row in await fetch(connection, _OpenCurveRow, _FULLEST, after_s, most)
-    ]
+    return await fetch(connection, CurveProgress, _FULLEST, after_s, most)
 
 
 _BUYS = """
@@ -218,19 +170,18 @@ async def buys_since(
     connection: Connection, pool_ids: Collection[int], after_s: int
 ) -> dict[int, tuple[int, int]]:
     """Buys, and wallets that bought, after ``after_s`` by pool; without pools that had no buy."""
-    rows = await fetch(connection, _CurveBuysRow, _BUYS, list(pool_ids), after_s)
-    return {row.pool_id: (row.buys, row.buyers) for row in rows}
+    return dict(await fetch(connection, tuple[int, tuple[int, int]], _BUYS, list(pool_ids), after_s))
 
 
 async def sold_half(connection: Connection, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
     """Those of these pairs of a wallet and a token where the wallet sold half or more of what it bought."""
     rows = await fetch(
         connection,
-        _SoldPositionRow,
+        tuple[int, int],
         "SELECT wallet_id, token_id FROM facts.position JOIN unnest($1::int[], $2::int[])"
         " AS given (wallet, token) ON wallet_id = given.wallet AND token_id = given.token"
         " WHERE sold_raw > 0 AND 2 * sold_raw >= bought_raw",
         [wallet for wallet, _ in pairs],
         [token for _, token in pairs],
     )
-    return {(row.wallet_id, row.token_id) for row in rows}
+    return set(rows)

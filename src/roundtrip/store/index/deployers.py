@@ -2,11 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, optional_int
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, HexBytes, Numeric, TxHash
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
 MOST_LAUNCHES = 200
 """How many of a deployer's newest launches are counted."""
@@ -56,33 +55,20 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 """
 
 
-class _DeployerRecordRow(NamedTuple):
-    wallet_id: int
-    launches: int
-    graduated: int
-    sold_own: int
-
-
-class _GraduationCountRow(NamedTuple):
-    wallet_id: int
-    launches: int
-    graduated: int
-
-
 async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
     """The record of each wallet; ``NOTHING`` for one without launches."""
-    by_wallet = dict.fromkeys(wallet_ids, NOTHING)
-    for row in await fetch(connection, _DeployerRecordRow, _RECORDS, list(by_wallet), MOST_LAUNCHES):
-        by_wallet[row.wallet_id] = DeployerLaunches(row.launches, row.graduated, row.sold_own)
-    return by_wallet
+    found = await fetch(
+        connection, tuple[int, DeployerLaunches], _RECORDS, list(set(wallet_ids)), MOST_LAUNCHES
+    )
+    return dict.fromkeys(wallet_ids, NOTHING) | dict(found)
 
 
 async def graduations(connection: Connection, wallet_ids: Collection[int]) -> dict[int, tuple[int, int]]:
     """Launches, and how many of them graduated, of each wallet. Cheaper than ``records``, for many."""
-    by_wallet = dict.fromkeys(wallet_ids, (0, 0))
-    for row in await fetch(connection, _GraduationCountRow, _GRADUATIONS, list(by_wallet), MOST_LAUNCHES):
-        by_wallet[row.wallet_id] = row.launches, row.graduated
-    return by_wallet
+    found = await fetch(
+        connection, tuple[int, tuple[int, int]], _GRADUATIONS, list(set(wallet_ids)), MOST_LAUNCHES
+    )
+    return dict.fromkeys(wallet_ids, (0, 0)) | dict(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,45 +83,22 @@ class LaunchSpot:
     sender: Address | None
     generation: int
     quote: Address
-    at: str
-
-
-class _LaunchSpotRow(NamedTuple):
-    block_number: int
-    at_s: int
-    tx_hash: bytes
-    deployer: bytes
-    sender: bytes
-    generation: int
-    quote: bytes
-    at: bytes
+    at: HexBytes
 
 
 async def launch_of(connection: Connection, token: Address) -> LaunchSpot | None:
     """The token's launch; None: the index has none."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _LaunchSpotRow,
+        LaunchSpot,
         "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer,"
-        " sender.address AS sender, launch.generation, quote.address AS quote, launch.at"
+        " nullif(sender.address, $2) AS sender, launch.generation, quote.address AS quote, launch.at"
         " FROM facts.address AS token JOIN facts.launch AS launch ON launch.token_id = token.id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
         " JOIN facts.address AS sender ON sender.id = launch.sender_id"
         " JOIN facts.address AS quote ON quote.id = launch.quote_id WHERE token.address = $1",
         as_bytes(token),
-    )
-    if row is None:
-        return None
-    sender = as_address(row.sender)
-    return LaunchSpot(
-        row.block_number,
-        row.at_s,
-        TxHash(as_text(row.tx_hash)),
-        as_address(row.deployer),
-        None if sender == ZERO_ADDRESS else sender,
-        row.generation,
-        as_address(row.quote),
-        as_text(row.at),
+        as_bytes(ZERO_ADDRESS),
     )
 
 
@@ -145,29 +108,19 @@ class DeployerTrades:
 
     deployer_id: int
     deployer: Address
-    bought_raw: int
-    sold_raw: int
-
-
-class _DeployerTradesRow(NamedTuple):
-    deployer_id: int
-    address: bytes
-    bought_raw: str | None
-    sold_raw: str | None
+    bought_raw: Numeric
+    sold_raw: Numeric
 
 
 async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
     """The deployer's own trades, for a launch on a curve; None: the index has no such launch."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _DeployerTradesRow,
-        "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"
+        DeployerTrades,
+        "SELECT launch.deployer_id, address.address AS deployer,"
+        " coalesce(own.bought_raw, 0)::text AS bought_raw, coalesce(own.sold_raw, 0)::text AS sold_raw"
         " FROM facts.launch JOIN facts.address ON address.id = launch.deployer_id"
         " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
         " WHERE launch.token_id = $1 AND launch.generation <> 1",
         token_id,
     )
-    if row is None:
-        return None
-    bought_raw, sold_raw = optional_int(row.bought_raw) or 0, optional_int(row.sold_raw) or 0
-    return DeployerTrades(row.deployer_id, as_address(row.address), bought_raw, sold_raw)

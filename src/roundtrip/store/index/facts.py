@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from roundtrip.domain.base.events import (
     ActiveDepth,
@@ -18,44 +18,29 @@ from roundtrip.domain.base.events import (
     WalletFunded,
     WalletMet,
 )
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, HexBytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
-from .addresses import InternedAddressRow
+from .addresses import ids_of
 from .cursor import Ids
 
 R = TypeVar("R")
 
 
-class _NewPoolRow(NamedTuple):
-    id: int
-    at: bytes
-
-
 async def intern(connection: Connection, addresses: Iterable[Address], ids: Ids) -> None:
     """Adds the number of every address to ``ids``, and interns new ones. The caller holds the cursor's row
     lock."""
-    missing = [as_bytes(address) for address in set(addresses) - ids.addresses.keys()]
+    missing = set(addresses) - ids.addresses.keys()
     if not missing:
         return
-    rows = await fetch(
-        connection,
-        InternedAddressRow,
-        "SELECT id, address FROM facts.address WHERE address = ANY($1::bytea[])",
-        missing,
-    )
-    interned = {row.address for row in rows}
-    new = [address for address in missing if address not in interned]
+    interned = await ids_of(connection, missing)
+    new = [as_bytes(address) for address in missing if address not in interned]
     if new:
-        rows += await fetch(
-            connection,
-            InternedAddressRow,
-            "INSERT INTO facts.address (address) SELECT unnest($1::bytea[]) RETURNING id, address",
-            new,
-        )
-    ids.addresses.update((as_address(row.address), row.id) for row in rows)
+        statement = "INSERT INTO facts.address (address) SELECT unnest($1::bytea[]) RETURNING address, id"
+        interned.update(await fetch(connection, tuple[Address, int], statement, new))
+    ids.addresses.update(interned.items())
 
 
 async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids) -> None:
@@ -65,11 +50,11 @@ async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids
     known = ids.addresses
     rows = await fetch(
         connection,
-        _NewPoolRow,
+        tuple[HexBytes, int],
         "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
         " hook_id, block_number, log_index, at_s) SELECT * FROM unnest($1::bytea[], $2::text[], $3::int[],"
         " $4::int[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[])"
-        " RETURNING id, at",
+        " RETURNING at, id",
         [as_bytes(pool.at) for pool in pools],
         [pool.kind for pool in pools],
         [known[pool.token] for pool in pools],
@@ -82,7 +67,7 @@ async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids
         [pool.spot.log_index for pool in pools],
         [pool.spot.at_s for pool in pools],
     )
-    ids.pools.update((as_text(row.at), row.id) for row in rows)
+    ids.pools.update(rows)
 
 
 async def turn_pools(
@@ -137,7 +122,7 @@ async def put_launches(
         # each node has is locked by whoever names it in an UPDATE, and jobs write facts.token.
         keys = await fetch(
             connection,
-            _SymbolKeyRow,
+            tuple[Address, str | None],
             "SELECT token, symbol_key FROM facts.token WHERE token = ANY($1::bytea[])",
             [as_bytes(row.launched.token) for row in launches],
         )
@@ -145,14 +130,9 @@ async def put_launches(
             "UPDATE facts.launch AS launch SET symbol_key = given.symbol_key"
             " FROM unnest($1::int[], $2::text[]) AS given (token_id, symbol_key)"
             " WHERE launch.token_id = given.token_id",
-            [known[as_address(row.token)] for row in keys],
-            [row.symbol_key for row in keys],
+            [known[token] for token, _ in keys],
+            [symbol_key for _, symbol_key in keys],
         )
-
-
-class _SymbolKeyRow(NamedTuple):
-    token: bytes
-    symbol_key: str | None
 
 
 _LAUNCH = (

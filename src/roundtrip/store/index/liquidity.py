@@ -1,12 +1,9 @@
 """Positions and the state of pools, as changes of liquidity and swaps make them."""
 
 from collections.abc import Iterable
-from decimal import Decimal
-from typing import NamedTuple
 
 from roundtrip.domain.base.events import ActiveDepth
-from roundtrip.domain.base.types import BlockRef
-from roundtrip.store.server.hex import as_text
+from roundtrip.domain.base.types import BlockRef, HexBytes
 from roundtrip.store.server.rows import Connection, fetch
 
 from .cursor import BLOCKS_KEPT, Ids
@@ -28,12 +25,6 @@ WHEN NOT MATCHED THEN INSERT VALUES (change.pool_id, change.owner_id, change.num
 """
 
 
-class _StateRow(NamedTuple):
-    at: bytes
-    tick: int
-    liquidity: Decimal
-
-
 async def fold_positions(connection: Connection, number: int, at_s: int) -> None:
     """Adds the stored changes of liquidity from block ``number`` on, whose time is ``at_s``, to their
     positions."""
@@ -44,14 +35,14 @@ async def newest_states(connection: Connection, pools: Iterable[str], ids: Ids) 
     """The state of those of the pools of which it is known. ``ids`` has the pools' numbers."""
     rows = await fetch(
         connection,
-        _StateRow,
+        tuple[HexBytes, ActiveDepth],
         "SELECT pool.at, state.tick, state.liquidity FROM unnest($1::int[]) AS given (id)"
         " JOIN facts.pool AS pool ON pool.id = given.id CROSS JOIN LATERAL ("
         " SELECT tick, liquidity FROM facts.pool_state WHERE pool_id = given.id"
         " ORDER BY block_number DESC LIMIT 1) AS state WHERE state.tick IS NOT NULL",
         [ids.pools[at] for at in pools],
     )
-    return {as_text(row.at): ActiveDepth(row.tick, int(row.liquidity)) for row in rows}
+    return dict(rows)
 
 
 async def forget_states(connection: Connection, first_number: int, last_number: int) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
 
@@ -28,31 +27,6 @@ class OlderOrigin:
     searched_number: int
 
 
-class _OlderOriginRow(NamedTuple):
-    first_number: int | None
-    first_s: int | None
-    funder: bytes | None
-    searched_number: int
-
-
-class _SyncedOriginRow(NamedTuple):
-    first_number: int
-    first_s: int
-    funder: bytes | None
-
-
-class _OriginSourcesRow(NamedTuple):
-    wallet: bytes
-    start_number: int | None
-    searched_number: int | None
-    older_number: int | None
-    older_s: int | None
-    older_funder: bytes | None
-    first_number: int | None
-    first_s: int | None
-    funder: bytes | None
-
-
 async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin) -> None:
     """Stores the result permanently. An origin that is stored is not replaced. Of two searches without one,
     the search over more blocks is kept."""
@@ -73,29 +47,12 @@ async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin
 
 async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
     """The stored search of this wallet; None: it was not searched."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _OlderOriginRow,
+        OlderOrigin,
         "SELECT first_number, first_s, funder, searched_number FROM facts.older_origin WHERE wallet = $1",
         as_bytes(wallet),
     )
-    if row is None:
-        return None
-    return OlderOrigin(_as_origin(row.first_number, row.first_s, row.funder), row.searched_number)
-
-
-async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
-    """The wallet's first appearance in the index; None: it does not appear. Where the index does not start
-    at block 0, the wallet may be older."""
-    row = await fetch_row(
-        connection,
-        _SyncedOriginRow,
-        "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
-        " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
-        " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
-        as_bytes(wallet),
-    )
-    return None if row is None else _as_origin(*row)
 
 
 async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
@@ -107,9 +64,8 @@ async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None
 
 # $1 wallets
 _ORIGINS = """
-SELECT given.wallet, cursor.start_number, older.searched_number, older.first_number AS older_number,
-    older.first_s AS older_s, older.funder AS older_funder, met.first_number, met.first_s,
-    funder.address AS funder
+SELECT given.wallet, cursor.start_number, older.first_number, older.first_s, older.funder,
+    older.searched_number, met.first_number, met.first_s, funder.address AS funder
 FROM unnest($1::bytea[]) AS given (wallet)
 LEFT JOIN facts.cursor AS cursor ON true
 LEFT JOIN facts.older_origin AS older ON older.wallet = given.wallet
@@ -122,17 +78,17 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, StoredOrigin]:
     """The certain origin of each wallet, as ``origin`` defines it; without those that have none. No funder:
     in the index no plain transfer sent the wallet its first eth. For some hundreds of wallets."""
-    rows = await fetch(connection, _OriginSourcesRow, _ORIGINS, [as_bytes(wallet) for wallet in set(wallets)])
+    rows = await fetch(
+        connection,
+        tuple[Address, int | None, OlderOrigin | None, StoredOrigin | None],
+        _ORIGINS,
+        [as_bytes(wallet) for wallet in set(wallets)],
+    )
     origins = {}
-    for row in rows:
-        search = None
-        if row.searched_number is not None:
-            older_origin = _as_origin(row.older_number, row.older_s, row.older_funder)
-            search = OlderOrigin(older_origin, row.searched_number)
-        synced = _as_origin(row.first_number, row.first_s, row.funder)
-        certain = _choose_certain(search, synced, row.start_number)
+    for wallet, start_number, search, synced in rows:
+        certain = _choose_certain(search, synced, start_number)
         if certain is not None:
-            origins[as_address(row.wallet)] = certain
+            origins[wallet] = certain
     return origins
 
 
@@ -145,9 +101,3 @@ def _choose_certain(
     if synced is not None and start_number is not None and start_number <= empty_to + 1:
         candidates.append(synced)
     return min(candidates, key=lambda candidate: candidate.first_number, default=None)
-
-
-def _as_origin(first_number: int | None, first_s: int | None, funder: bytes | None) -> StoredOrigin | None:
-    if first_number is None or first_s is None:
-        return None
-    return StoredOrigin(first_number, first_s, as_optional_address(funder))

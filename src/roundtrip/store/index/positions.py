@@ -6,14 +6,13 @@ from typing import NamedTuple
 import asyncpg
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
+from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, optional_int, read
+from roundtrip.store.index.addresses import eth_quotes
+from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, read
 from roundtrip.venues.base import Contracts
 
 _COLUMNS = ", ".join(WalletPosition._fields)
-_TEXTS = ", ".join(f"{name}::text" for name in WalletPosition._fields)
 _FROM_BASE = (
     f"INSERT INTO facts.position (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
     f" SELECT wallet_id, token_id, {_COLUMNS} FROM facts.position_base"
@@ -22,6 +21,7 @@ _PLAIN = frozenset(
     {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
 )
 """Columns of type int; the others are numeric."""
+_READ = ", ".join(name if name in _PLAIN else f"{name}::text" for name in WalletPosition._fields)
 
 TRADES_AT_ONCE = 2000
 """How many trades are read and folded in one batch. A bot makes millions in one token, so they are never all
@@ -70,18 +70,16 @@ async def positions(
     keys = list(keys)
     if not keys:
         return {}
-    rows = await connection.fetch(
-        f"SELECT wallet_id, token_id, {_TEXTS} FROM facts.{table}"  # noqa: S608
+    rows = await fetch(
+        connection,
+        tuple[PositionKey, WalletPosition],
+        f"SELECT wallet_id, token_id, {_READ} FROM facts.{table}"  # noqa: S608
         " JOIN unnest($1::int[], $2::int[]) AS given (wallet, token)"
         " ON wallet_id = given.wallet AND token_id = given.token",
         [key.wallet_id for key in keys],
         [key.token_id for key in keys],
     )
-    return {PositionKey(row[0], row[1]): _read_position(row) for row in rows}
-
-
-def _read_position(row: asyncpg.Record) -> WalletPosition:
-    return WalletPosition(*(None if value is None else int(value) for value in tuple(row)[2:]))  # type: ignore[arg-type]
+    return dict(rows)
 
 
 async def put_positions(
@@ -181,7 +179,7 @@ def fills_of(
         connection,
         f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
-        _in_eth(contracts),
+        eth_quotes(contracts),
         [key.wallet_id for key in keys],
         [key.token_id for key in keys],
     )
@@ -196,7 +194,7 @@ def fills_of_wallets(
         connection,
         f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
         f" AND trade.at_s >= $4 AND trade.at_s < $5 {_IN_ORDER}",
-        _in_eth(contracts),
+        eth_quotes(contracts),
         first,
         end,
         *time,
@@ -219,12 +217,9 @@ async def _fills_in_batches(
 
 def _read_fill(row: _FillRow) -> PositionFill:
     spot = Spot(row.block_number, row.log_index, row.at_s, TxHash(""))
-    fill = ValuedFill(spot, row.buys, int(row.token_raw), optional_int(row.eth_wei), row.micro_usd)
+    eth_wei = None if row.eth_wei is None else int(row.eth_wei)
+    fill = ValuedFill(spot, row.buys, int(row.token_raw), eth_wei, row.micro_usd)
     return PositionFill(PositionKey(row.trader_id, row.token_id), fill)
-
-
-def _in_eth(contracts: Contracts) -> list[bytes]:
-    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
 
 
 async def keys_after(connection: Connection, number: int, at_s: int) -> list[PositionKey]:

@@ -3,12 +3,11 @@ blocks (``sync/prices.py``)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.market.price_history import MOST_MICRO_USD, capped_usdg
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -53,12 +52,6 @@ WHERE quote.address = ANY($1::bytea[]) AND price.depth_raw > 0 AND price.usdg_ra
 """
 
 
-class _PastPriceRow(NamedTuple):
-    address: bytes
-    number: int
-    usdg_raw: str
-
-
 async def past_prices(
     connection: Connection, contracts: Contracts, quotes: Collection[Address], blocks: Mapping[int, int]
 ) -> PastPrices:
@@ -70,22 +63,21 @@ async def past_prices(
     priced = {contracts.weth if quote == ZERO_ADDRESS else quote for quote in quotes} - {contracts.usdg}
     rows = await fetch(
         connection,
-        _PastPriceRow,
+        tuple[tuple[Address, int], Numeric],
         _PRICES,
         [as_bytes(quote) for quote in sorted(priced)],
         list(blocks.keys()),
         list(blocks.values()),
         STALE_S,
     )
-    prices = {(as_address(row.address), row.number): int(row.usdg_raw) for row in rows}
-    return PastPrices(contracts.weth, contracts.usdg, frozenset(priced), frozenset(blocks), prices)
+    return PastPrices(contracts.weth, contracts.usdg, frozenset(priced), frozenset(blocks), dict(rows))
 
 
 class TradedWorth(NamedTuple):
     """How much of a token was traded, above zero, and what that was worth in millionths of a dollar."""
 
-    token_raw: int
-    micro_usd: int
+    token_raw: Numeric
+    micro_usd: Numeric
 
 
 _TRADED = """
@@ -97,16 +89,10 @@ GROUP BY token.address HAVING count(trade.micro_usd) = count(*) AND sum(trade.to
 """
 
 
-class _TradedRow(NamedTuple):
-    address: bytes
-    token_raw: Decimal
-    micro_usd: Decimal
-
-
 async def traded_worths(
     connection: Connection, number: int, at_s: int, tx_hash: str
 ) -> dict[Address, TradedWorth]:
     """The tokens that a transaction of this block traded; without those of which the worth of one trade is
     not known."""
-    rows = await fetch(connection, _TradedRow, _TRADED, at_s, number, as_bytes(tx_hash))
-    return {as_address(row.address): TradedWorth(int(row.token_raw), int(row.micro_usd)) for row in rows}
+    arguments = at_s, number, as_bytes(tx_hash)
+    return dict(await fetch(connection, tuple[Address, TradedWorth], _TRADED, *arguments))

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import NamedTuple
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values, optional_int
+from roundtrip.domain.base.types import Address, Numeric
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,77 +18,55 @@ class Label:
     symbol: str | None
     name: str | None
     decimals: int | None
-    supply_raw: int | None
-
-
-class _LabelByIdRow(NamedTuple):
-    id: int
-    address: bytes
-    symbol: str | None
-    name: str | None
-    decimals: int | None
-    supply_raw: str | None
-
-
-class _LabelRow(NamedTuple):
-    address: bytes
-    symbol: str | None
-    name: str | None
-    decimals: int | None
-    supply_raw: str | None
+    supply_raw: Numeric | None
 
 
 async def labels(connection: Connection, token_ids: Collection[int]) -> dict[int, Label]:
     """The labels of these tokens, by interned address."""
     rows = await fetch(
         connection,
-        _LabelByIdRow,
+        tuple[int, Label],
         "SELECT address.id, address.address, token.symbol, token.name, token.decimals,"
         " token.supply_raw::text AS supply_raw FROM facts.address AS address"
         " LEFT JOIN facts.token AS token ON token.token = address.address WHERE address.id = ANY($1::int[])",
         list(set(token_ids)),
     )
-    return {row.id: _read_label(row) for row in rows}
+    return dict(rows)
 
 
 async def labels_of(connection: Connection, tokens: Collection[Address]) -> dict[Address, Label]:
     """The labels of these tokens, by address. An address need not be interned."""
     rows = await fetch(
         connection,
-        _LabelRow,
+        Label,
         "SELECT given.token AS address, token.symbol, token.name, token.decimals,"
         " token.supply_raw::text AS supply_raw FROM unnest($1::bytea[]) AS given (token)"
         " LEFT JOIN facts.token AS token ON token.token = given.token",
         [as_bytes(token) for token in set(tokens)],
     )
-    return {as_address(row.address): _read_label(row) for row in rows}
-
-
-def _read_label(row: _LabelByIdRow | _LabelRow) -> Label:
-    return Label(as_address(row.address), row.symbol, row.name, row.decimals, optional_int(row.supply_raw))
+    return {label.address: label for label in rows}
 
 
 async def strangers_with(connection: Connection, symbol_key: str, most: int = 3) -> list[Address]:
     """At most ``most`` tokens with this symbol, by any creator."""
-    tokens = await fetch_values(
+    return await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT token FROM facts.token WHERE symbol_key = $1 ORDER BY token LIMIT $2",
         symbol_key,
         most,
     )
-    return [as_address(token) for token in tokens]
 
 
 async def read_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
     """Those of the tokens whose metadata was read already."""
     tokens_read = await fetch_values(
         connection,
-        bytes,
+        Address,
         "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(token) for token in tokens_read}
+    return set(tokens_read)
 
 
 async def keep(
@@ -115,24 +91,17 @@ async def keep(
         symbol,
         name,
         decimals,
-        None if supply_raw is None else Decimal(supply_raw),
+        supply_raw,
         read_number,
         None if symbol is None else names.symbol_key(symbol),
     )
     # Read first: the UPDATE names no table that the sync may have locked before facts.launch.
     kept = await fetch_row(
         connection,
-        _KeptSymbolRow,
+        tuple[int, str | None],
         "SELECT address.id, token.symbol_key FROM facts.token AS token"
         " JOIN facts.address AS address ON address.address = token.token WHERE token.token = $1",
         as_bytes(token),
     )
     if kept is not None:
-        await connection.execute(
-            "UPDATE facts.launch SET symbol_key = $2 WHERE token_id = $1", kept.id, kept.symbol_key
-        )
-
-
-class _KeptSymbolRow(NamedTuple):
-    id: int
-    symbol_key: str | None
+        await connection.execute("UPDATE facts.launch SET symbol_key = $2 WHERE token_id = $1", *kept)

@@ -1,6 +1,19 @@
-"""Counts of recent activity on the chain, and since when the index covers it."""
+"""Counts of recent activity on the chain, since when the index covers it, and the depth of the queues."""
 
-from roundtrip.store.server.rows import Connection, fetch_optional, fetch_value, fetch_values
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from roundtrip.domain.base.types import Address
+from roundtrip.store.server.jobs import AT_ONCE
+from roundtrip.store.server.rows import (
+    Connection,
+    fetch,
+    fetch_one,
+    fetch_optional,
+    fetch_value,
+    fetch_values,
+)
 
 from .cursor import Cursor
 
@@ -52,4 +65,86 @@ async def trades(connection: Connection, after_s: int, to_s: int) -> int:
     """Buys and sells of tokens for money in that time."""
     return await fetch_value(
         connection, int, "SELECT count(*) FROM facts.trade WHERE at_s > $1 AND at_s <= $2", after_s, to_s
+    )
+
+
+async def newest_launch(connection: Connection) -> Address | None:
+    """The token that a launchpad launched last; None: no launch is known."""
+    return await fetch_optional(
+        connection,
+        Address,
+        "SELECT address.address FROM facts.launch AS launch"
+        " JOIN facts.address AS address ON address.id = launch.token_id"
+        " ORDER BY launch.block_number DESC LIMIT 1",
+    )
+
+
+# --- queues ----------------------------------------------------------------------------------------
+
+
+class QueueDepth(NamedTuple):
+    """Jobs of one kind. ``due``: running, or ready to run; ``later``: scheduled for a later time;
+    ``given_up``: failed for the last time, and kept for operators. ``oldest``: since when the oldest is due;
+    None: none is due, or only jobs enqueued without a time."""
+
+    kind: str
+    due: int
+    later: int
+    given_up: int
+    oldest: datetime | None
+
+
+class Deliveries(NamedTuple):
+    """Messages that wait to be sent; ``oldest``: when the first of them was created."""
+
+    waiting: int
+    oldest: datetime | None
+
+
+class RewoundBlocks(NamedTuple):
+    """A reorg back to block ``to_number``, made at ``to_s``. ``blocks``: how many blocks were removed; None:
+    not known."""
+
+    to_number: int
+    to_s: int
+    blocks: int | None
+
+
+async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueDepth]:
+    """The depth of each kind's queue, in the order of their names."""
+    return await fetch(
+        connection,
+        QueueDepth,
+        "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
+        " count(*) FILTER (WHERE failed_at IS NULL AND run_at > $1) AS later,"
+        " count(*) FILTER (WHERE failed_at IS NOT NULL) AS given_up,"
+        " min(run_at) FILTER (WHERE failed_at IS NULL AND run_at <= $1 AND run_at > $2) AS oldest"
+        " FROM jobs.job GROUP BY kind ORDER BY kind",
+        now,
+        AT_ONCE,
+    )
+
+
+async def deliveries_waiting(connection: Connection) -> Deliveries:
+    """The queue of all channels together."""
+    return await fetch_one(
+        connection,
+        Deliveries,
+        "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'",
+    )
+
+
+async def alerted_to(connection: Connection) -> int | None:
+    """The last block with its alerts created; None: alerts never ran."""
+    return await fetch_optional(connection, int, "SELECT number FROM accounts.alert_cursor")
+
+
+async def rewound_since(connection: Connection, at_s: int) -> Sequence[RewoundBlocks]:
+    """Reorgs back to a block made at ``at_s`` or later, the newest first."""
+    return await fetch(
+        connection,
+        RewoundBlocks,
+        "SELECT to_number, to_s, from_number - to_number AS blocks FROM facts.rewound WHERE to_s >= $1"
+        " ORDER BY id DESC",
+        at_s,
     )

@@ -3,13 +3,12 @@
 from itertools import groupby
 from typing import NamedTuple
 
-from roundtrip.domain.base.events import PoolPlace, Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.events import PoolPlace
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, Numeric
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
 from roundtrip.store.index.cursor import LAUNCH_PLACES
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
-from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 _MOST_LOOKED_AT = 4096
@@ -34,19 +33,21 @@ WITH {LAUNCH_PLACES}, found AS MATERIALIZED (
     WHERE pool.token_id = (SELECT id FROM own) AND pool.in_money_from IS NOT NULL
     ORDER BY place LIMIT $2
 )
-SELECT cursor.number AS index_number, cursor.hash AS index_hash, cursor.at_s AS index_s,
+SELECT cursor.number, cursor.hash, cursor.at_s AS timestamp_s,
     chosen.at, chosen.kind, token.address AS token, quote.address AS quote, chosen.in_money_from,
     chosen.fee_pips, chosen.tick_spacing, hook.address AS hook, chosen.block_number, chosen.log_index,
-    chosen.at_s, chosen.tick, chosen.active::text AS active,
+    chosen.at_s, CASE WHEN chosen.id IS NOT NULL THEN '\\x'::bytea END AS tx_hash,
+    chosen.tick, chosen.active::text AS active,
     coalesce(chosen.block_number >= cursor.positions_from
         AND chosen.in_money_from <= chosen.block_number, false) AS is_whole,
-    owner.address AS owner, position.number::text AS position_number, position.tick_lower,
-    position.tick_upper, position.liquidity::text AS liquidity, position.positions,
-    position.whole_liquidity::text AS whole_liquidity,
+    position.positions, position.whole_liquidity::text AS whole_liquidity,
+    owner.address AS owner, position.number::text AS number, position.tick_lower,
+    position.tick_upper, position.liquidity::text AS liquidity,
     -- Not joined: the plan would read all addresses.
     (SELECT address FROM facts.address
         WHERE id = CASE WHEN owner.address = ANY($4::bytea[]) THEN moved.to_id ELSE owner.id END) AS holder,
-    (SELECT address FROM facts.address WHERE id = moved.from_id) AS given_by
+    -- A minted NFT comes from the zero address.
+    nullif((SELECT address FROM facts.address WHERE id = moved.from_id), $6) AS given_by
 FROM facts.cursor AS cursor
 LEFT JOIN chosen ON true
 LEFT JOIN facts.address AS token ON token.id = chosen.token_id
@@ -70,32 +71,14 @@ ORDER BY chosen.place, position.is_active DESC, position.liquidity DESC, owner.a
 
 
 class _PositionRow(NamedTuple):
-    index_number: int
-    index_hash: bytes
-    index_s: int
-    at: bytes | None
-    kind: VenueKind | None
-    token: bytes | None
-    quote: bytes | None
-    in_money_from: int | None
-    fee_pips: int | None
-    tick_spacing: int | None
-    hook: bytes | None
-    block_number: int | None
-    log_index: int | None
-    at_s: int | None
+    block: BlockRef
+    pool: PoolPlace | None
     tick: int | None
-    active: str | None
+    active: Numeric | None
     is_whole: bool
-    owner: bytes | None
-    position_number: str | None
-    tick_lower: int | None
-    tick_upper: int | None
-    liquidity: str | None
     positions: int | None
-    whole_liquidity: str | None
-    holder: bytes | None
-    given_by: bytes | None
+    whole_liquidity: Numeric | None
+    position: Position | None
 
 
 async def read_positions(
@@ -115,66 +98,25 @@ async def read_positions(
         most_positions,
         managers,
         _MOST_LOOKED_AT,
+        as_bytes(ZERO_ADDRESS),
     )
     if not rows:
         return None
-    block = BlockRef(rows[0].index_number, as_text(rows[0].index_hash), rows[0].index_s)
-    pools = (_read_pool(list(group)) for at, group in groupby(rows, lambda row: row.at) if at is not None)
-    return TokenPositions(block, tuple(pools))
+    groups = groupby(rows, lambda row: row.pool)
+    pools = (_read_pool(pool, list(group)) for pool, group in groups if pool is not None)
+    return TokenPositions(rows[0].block, tuple(pools))
 
 
-def _read_pool(rows: list[_PositionRow]) -> PoolPositions:
+def _read_pool(pool: PoolPlace, rows: list[_PositionRow]) -> PoolPositions:
     first = rows[0]
-    positions = tuple(_read_position(row) for row in rows if row.owner is not None)
+    positions = tuple(row.position for row in rows if row.position is not None)
     liquidity = sum(position.liquidity for position in positions)
     return PoolPositions(
-        pool=_read_place(first),
+        pool=pool,
         positions=positions,
         left_out=(first.positions or 0) - len(positions),
-        left_out_liquidity=int(first.whole_liquidity or 0) - liquidity,
+        left_out_liquidity=(first.whole_liquidity or 0) - liquidity,
         tick=first.tick,
-        active_liquidity=optional_int(first.active),
+        active_liquidity=first.active,
         is_whole=first.is_whole,
-    )
-
-
-def _read_place(row: _PositionRow) -> PoolPlace:
-    assert row.at is not None
-    assert row.kind is not None
-    assert row.token is not None
-    assert row.quote is not None
-    assert row.fee_pips is not None
-    assert row.tick_spacing is not None
-    assert row.block_number is not None
-    assert row.log_index is not None
-    assert row.at_s is not None
-    return PoolPlace(
-        as_text(row.at),
-        row.kind,
-        as_address(row.token),
-        as_address(row.quote),
-        row.in_money_from,
-        row.fee_pips,
-        row.tick_spacing,
-        as_optional_address(row.hook),
-        Spot(row.block_number, row.log_index, row.at_s, TxHash("")),
-    )
-
-
-def _read_position(row: _PositionRow) -> Position:
-    assert row.owner is not None
-    assert row.position_number is not None
-    assert row.tick_lower is not None
-    assert row.tick_upper is not None
-    assert row.liquidity is not None
-    giver = as_optional_address(row.given_by)
-    return Position(
-        as_address(row.owner),
-        int(row.position_number),
-        row.tick_lower,
-        row.tick_upper,
-        int(row.liquidity),
-        as_optional_address(row.holder),
-        # A minted NFT comes from the zero address.
-        None if giver == ZERO_ADDRESS else giver,
     )

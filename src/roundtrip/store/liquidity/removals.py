@@ -4,9 +4,9 @@ transaction."""
 from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, HexBytes, Numeric
 from roundtrip.domain.liquidity.removals import LARGE_BPS, LARGE_BY_DEPLOYER_BPS, Removal, share_bps
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
 GONE = """
@@ -39,7 +39,7 @@ active when one of the changes was made. What was put into a range before a swap
 _LARGE = (
     GONE
     + f"""
-SELECT gone.at_s, gone.block_number, gone.log_index, gone.tx_hash, token.address AS token, pool.at AS pool,
+SELECT gone.block_number, gone.log_index, gone.at_s, gone.tx_hash, token.address AS token, pool.at AS pool,
     wallet.address AS wallet, launch.token_id IS NOT NULL AS by_deployer,
     gone.part_raw::text, gone.active_raw::text
 FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
@@ -53,16 +53,13 @@ WHERE pool.in_money_from IS NOT NULL AND gone.part_raw * 10000 > gone.active_raw
 
 
 class _RemovalRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    token: bytes
-    pool: bytes
-    wallet: bytes
+    spot: Spot
+    token: Address
+    pool: HexBytes
+    wallet: Address
     by_deployer: bool
-    part_raw: str
-    active_raw: str
+    part_raw: Numeric
+    active_raw: Numeric
 
 
 async def read_removals(connection: Connection, token: Address, after_s: int, limit: int) -> list[Removal]:
@@ -81,7 +78,7 @@ async def read_removals(connection: Connection, token: Address, after_s: int, li
         as_bytes(token),
         limit,
     )
-    return [_read_removal(row) for row in rows]
+    return [Removal(*row[:5], share_bps(*row[5:])) for row in rows]
 
 
 async def read_removals_between(
@@ -102,15 +99,4 @@ async def read_removals_between(
         after_number,
         to_number,
     )
-    return [_read_removal(row) for row in rows]
-
-
-def _read_removal(row: _RemovalRow) -> Removal:
-    return Removal(
-        Spot(row.block_number, row.log_index, row.at_s, TxHash(as_text(row.tx_hash))),
-        as_address(row.token),
-        as_text(row.pool),
-        as_address(row.wallet),
-        row.by_deployer,
-        share_bps(int(row.part_raw), int(row.active_raw)),
-    )
+    return [Removal(*row[:5], share_bps(*row[5:])) for row in rows]

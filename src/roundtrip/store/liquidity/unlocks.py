@@ -2,12 +2,10 @@
 end the transaction."""
 
 from collections.abc import Collection, Sequence
-from decimal import Decimal
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import ComingUnlock, Unlock
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_values
 
 _LAST_S = 2**31 - 1
@@ -30,19 +28,11 @@ async def put_unlocks(
         "INSERT INTO facts.unlock (token, manager, number, holder, at_s, share_bps, read_number)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         [
-            (own, as_bytes(unlock.manager), Decimal(unlock.number), as_bytes(unlock.holder),
+            (own, as_bytes(unlock.manager), unlock.number, as_bytes(unlock.holder),
              min(unlock.at_s, _LAST_S), unlock.share_bps, read_number)
             for unlock in unlocks
         ],
     )  # fmt: skip
-
-
-class _ComingRow(NamedTuple):
-    token: bytes
-    holder: bytes
-    at_s: int
-    share_bps: int | None
-    positions: int
 
 
 _COMING = """
@@ -74,8 +64,7 @@ _OF_AN_ACCOUNT = f"""
 
 async def read_coming(connection: Connection, after_s: int, to_s: int, limit: int) -> list[ComingUnlock]:
     """The next ``limit`` unlocks after ``after_s`` up to ``to_s``, seconds since 1970, the earliest first."""
-    rows = await fetch(connection, _ComingRow, _COMING.format(of=""), after_s, to_s, limit)
-    return _read_coming(rows)
+    return await fetch(connection, ComingUnlock, _COMING.format(of=""), after_s, to_s, limit)
 
 
 async def read_coming_of(
@@ -84,13 +73,7 @@ async def read_coming_of(
     """Those of ``read_coming`` of the tokens that an account watches: those of ``held``, by their numbers,
     those that its rules name, and launches of wallets that it follows."""
     statement = _COMING.format(of=_OF_AN_ACCOUNT)
-    rows = await fetch(connection, _ComingRow, statement, after_s, to_s, limit, account_id, list(held))
-    return _read_coming(rows)
-
-
-class _WatcherRow(NamedTuple):
-    token: bytes
-    account_id: int
+    return await fetch(connection, ComingUnlock, statement, after_s, to_s, limit, account_id, list(held))
 
 
 async def read_watchers(connection: Connection, tokens: Collection[Address]) -> dict[Address, set[int]]:
@@ -98,25 +81,24 @@ async def read_watchers(connection: Connection, tokens: Collection[Address]) -> 
     missing."""
     rows = await fetch(
         connection,
-        _WatcherRow,
+        tuple[Address, int],
         f"SELECT token, account_id FROM ({_WATCHED}) AS watched WHERE token = ANY($1::bytea[])",  # noqa: S608
         [as_bytes(token) for token in tokens],
     )
     watchers: dict[Address, set[int]] = {}
-    for row in rows:
-        watchers.setdefault(as_address(row.token), set()).add(row.account_id)
+    for token, account_id in rows:
+        watchers.setdefault(token, set()).add(account_id)
     return watchers
 
 
 async def read_watched(connection: Connection, limit: int) -> list[Address]:
     """At most ``limit`` tokens that rules name or that followed wallets launched."""
-    rows = await fetch_values(
+    return await fetch_values(
         connection,
-        bytes,
+        Address,
         f"SELECT DISTINCT token FROM ({_WATCHED}) AS watched ORDER BY token LIMIT $1",  # noqa: S608
         limit,
     )
-    return [as_address(row) for row in rows]
 
 
 async def read_first_unlock(connection: Connection, token: Address, after_s: int) -> int | None:
@@ -125,26 +107,12 @@ async def read_first_unlock(connection: Connection, token: Address, after_s: int
     return await fetch_optional(connection, int, statement, as_bytes(token), after_s)
 
 
-class _AlertedRow(NamedTuple):
-    account_id: int
-    token: bytes
-    wallet: bytes
-    at_s: int
-
-
 async def read_alerted(connection: Connection, after_s: int) -> set[tuple[int, Address, Address, int]]:
     """The accounts that were alerted of unlocks after ``after_s``: account, token, holder and time."""
     rows = await fetch(
         connection,
-        _AlertedRow,
+        tuple[int, Address, Address, int],
         "SELECT account_id, token, wallet, at_s FROM accounts.alert WHERE kind = 'unlock' AND at_s > $1",
         after_s,
     )
-    return {(row.account_id, as_address(row.token), as_address(row.wallet), row.at_s) for row in rows}
-
-
-def _read_coming(rows: Sequence[_ComingRow]) -> list[ComingUnlock]:
-    return [
-        ComingUnlock(as_address(row.token), as_address(row.holder), row.at_s, row.share_bps, row.positions)
-        for row in rows
-    ]
+    return set(rows)

@@ -4,11 +4,10 @@ not end the transaction."""
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import NamedTuple
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.practice import league
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
@@ -17,7 +16,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.boards.reference_pools import PoolAge, is_common
 from roundtrip.store.index import cursor
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_optional
 from roundtrip.venues.base import Contracts
 
@@ -42,11 +41,11 @@ class LeagueRank:
     designation: str
     is_agent: bool
     agent_name: str | None
-    profit_wei: int
+    profit_wei: Numeric
     sells: int
     won: int
     best_token: Address
-    best_profit_wei: int
+    best_profit_wei: Numeric
 
 
 class LeagueCounts(NamedTuple):
@@ -153,21 +152,16 @@ RETURNING week.sells, week.is_agent
 """
 
 
-class _AddedSellRow(NamedTuple):
-    sells: int
-    is_agent: bool
-
-
 async def _add(connection: Connection, account_id: int, token: Address, profit_wei: int, now_s: int) -> None:
     week_s = monday_s(now_s)
-    added = await fetch_one(
-        connection, _AddedSellRow, _ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s
+    sells, is_agent = await fetch_one(
+        connection, tuple[int, bool], _ADD, week_s, account_id, profit_wei, as_bytes(token), now_s
     )
     # Most sells change neither count, and wait for no lock.
-    if added.sells == 1:
-        await connection.execute(_ADD_COUNTS, week_s, added.is_agent, 0, 1)
-    elif added.sells == LEAST_SELLS:
-        await connection.execute(_MOVE_COUNTS, week_s, added.is_agent, 1, -1)
+    if sells == 1:
+        await connection.execute(_ADD_COUNTS, week_s, is_agent, 0, 1)
+    elif sells == LEAST_SELLS:
+        await connection.execute(_MOVE_COUNTS, week_s, is_agent, 1, -1)
 
 
 # $1 week_s, $2 is_agent, $3 more on the board, $4 more with too few
@@ -229,31 +223,20 @@ _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
 _IN = f"week.sells >= {LEAST_SELLS}"
 
 
-class _LeagueRankRow(NamedTuple):
-    designation: str
-    is_agent: bool
-    agent_name: str | None
-    profit_wei: Decimal
-    sells: int
-    won: int
-    best_token: bytes
-    best_profit_wei: Decimal
-
-
 async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tuple[LeagueRank, ...]:
     """The first ``limit`` ranks of a week, in the order of ``domain/practice/league.py``."""
-    rows = await fetch(
+    ranks = await fetch(
         connection,
-        _LeagueRankRow,
-        "SELECT account.designation, week.is_agent, account.agent_name, week.profit_wei, week.sells,"  # noqa: S608
-        " week.won, week.best_token, week.best_profit_wei FROM ("
+        LeagueRank,
+        "SELECT account.designation, week.is_agent, CASE WHEN week.is_agent THEN account.agent_name END"  # noqa: S608
+        " AS agent_name, week.profit_wei, week.sells, week.won, week.best_token, week.best_profit_wei FROM ("
         f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"
         f"  ORDER BY {_ORDER} LIMIT $2"
         f") AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
         week_s,
         limit,
     )
-    return tuple(_read_rank(row) for row in rows)
+    return tuple(ranks)
 
 
 async def count_entered(connection: Connection, week_s: int, who: Who) -> LeagueCounts:
@@ -271,16 +254,3 @@ def _of(who: Who) -> str:
     """The condition for the rows of week $1 that a board has."""
     tags = {"all": "", "agents": " AND week.is_agent = true", "people": " AND week.is_agent = false"}
     return f"week.week_s = $1{tags[who]}"
-
-
-def _read_rank(row: _LeagueRankRow) -> LeagueRank:
-    return LeagueRank(
-        designation=row.designation,
-        is_agent=row.is_agent,
-        agent_name=row.agent_name if row.is_agent else None,
-        profit_wei=int(row.profit_wei),
-        sells=row.sells,
-        won=row.won,
-        best_token=as_address(row.best_token),
-        best_profit_wei=int(row.best_profit_wei),
-    )

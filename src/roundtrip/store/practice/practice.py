@@ -3,20 +3,12 @@ not end the transaction. The caller locks an account before it changes it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.practice.practice import (
-    PracticePosition,
-    PracticePurse,
-    PracticeTrade,
-    SellsBack,
-    Side,
-    State,
-)
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, optional_int
+from roundtrip.domain.base.types import Address, BlockRef, HexBytes, Numeric
+from roundtrip.domain.practice.practice import PracticePosition, PracticePurse, PracticeTrade, SellsBack, Side
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
 
 Layout = Literal["solidity", "vyper", "solady"]
 REPEATS_KEPT = timedelta(days=7)
@@ -28,7 +20,7 @@ class Slot:
     """Where a token keeps its balances: how keys are hashed, and the slot of the mapping."""
 
     layout: Layout
-    base: int
+    base: Numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +59,12 @@ class KeptTrade:
     token: Address | None
     symbol: str | None
     decimals: int
-    token_raw: int
-    eth_wei: int
-    cost_wei: int
-    profit_wei: int | None
+    token_raw: Numeric
+    eth_wei: Numeric
+    cost_wei: Numeric
+    profit_wei: Numeric | None
     block_number: int | None
-    block_hash: str | None
+    block_hash: HexBytes | None
     venue: str | None
     made_at: datetime
     sells_back: SellsBack | None
@@ -84,15 +76,15 @@ class KeptTrade:
 class RecentTrades:
     """What was recently bought and sold of a token: wei paid, base units sold."""
 
-    bought_wei: int = 0
-    sold_raw: int = 0
+    bought_wei: Numeric = 0
+    sold_raw: Numeric = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WeekResult:
     """The profit of the sells of a span, net of losses, and their number."""
 
-    profit_wei: int
+    profit_wei: Numeric
     sells: int
 
 
@@ -106,20 +98,12 @@ class Repeat(NamedTuple):
 # --- accounts --------------------------------------------------------------------------------------
 
 
-class _PurseRow(NamedTuple):
-    eth_wei: Decimal
-    given_wei: Decimal
-    week_s: int
-    apart_wei: Decimal
-
-
 _PURSE = "SELECT eth_wei, given_wei, week_s, apart_wei FROM accounts.practice_account WHERE account_id = $1"
 
 
 async def account(connection: Connection, account_id: int) -> PracticePurse | None:
     """The practice account; None: it does not exist yet."""
-    row = await fetch_row(connection, _PurseRow, _PURSE, account_id)
-    return None if row is None else _read_purse(row)
+    return await fetch_row(connection, PracticePurse, _PURSE, account_id)
 
 
 async def lock(connection: Connection, account_id: int, first: PracticePurse) -> PracticePurse:
@@ -133,7 +117,7 @@ async def lock(connection: Connection, account_id: int, first: PracticePurse) ->
         first.week_s,
         first.apart_wei,
     )
-    return _read_purse(await fetch_one(connection, _PurseRow, f"{_PURSE} FOR UPDATE", account_id))
+    return await fetch_one(connection, PracticePurse, f"{_PURSE} FOR UPDATE", account_id)
 
 
 async def keep_account(connection: Connection, account_id: int, purse: PracticePurse) -> None:
@@ -149,39 +133,20 @@ async def keep_account(connection: Connection, account_id: int, purse: PracticeP
     )
 
 
-def _read_purse(row: _PurseRow) -> PracticePurse:
-    return PracticePurse(int(row.eth_wei), int(row.given_wei), row.week_s, int(row.apart_wei))
-
-
 # --- positions -------------------------------------------------------------------------------------
-
-
-class _PracticePositionRow(NamedTuple):
-    token: bytes
-    state: State
-    held_raw: Decimal
-    cost_wei: Decimal
-    decimals: int
-    slot_layout: Layout | None
-    slot_base: Decimal | None
-    opened_at: datetime
-    bought_at: datetime
-    at: str | None
-    failed_at: datetime | None
-    stuck_at: datetime | None
 
 
 async def open_positions(connection: Connection, account_id: int) -> list[StoredPosition]:
     """The account's open positions, the oldest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PracticePositionRow,
-        "SELECT token, state, held_raw, cost_wei, decimals, slot_layout, slot_base, opened_at, bought_at, at,"
-        " failed_at, stuck_at FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
+        StoredPosition,
+        "SELECT token, state, held_raw, cost_wei, stuck_at IS NOT NULL AS is_stuck, decimals,"
+        " slot_layout AS layout, slot_base AS base, opened_at, bought_at, at, failed_at, stuck_at"
+        " FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
         " ORDER BY opened_at, token",
         account_id,
     )
-    return [_read_position(row) for row in rows]
 
 
 async def keep_position(connection: Connection, account_id: int, stored: StoredPosition) -> None:
@@ -208,18 +173,6 @@ async def keep_position(connection: Connection, account_id: int, stored: StoredP
         stored.at,
         stored.failed_at if position.state == "open" else None,
         stored.stuck_at if position.is_stuck else None,
-    )
-
-
-def _read_position(row: _PracticePositionRow) -> StoredPosition:
-    slot = None
-    if row.slot_layout is not None and row.slot_base is not None:
-        slot = Slot(row.slot_layout, int(row.slot_base))
-    position = PracticePosition(
-        as_address(row.token), row.state, int(row.held_raw), int(row.cost_wei), row.stuck_at is not None
-    )
-    return StoredPosition(
-        position, row.decimals, slot, row.opened_at, row.bought_at, row.at, row.failed_at, row.stuck_at
     )
 
 
@@ -254,20 +207,15 @@ async def add_trade(
     )
 
 
-class _RecentTradesRow(NamedTuple):
-    bought: Decimal
-    sold: Decimal
-
-
 async def recent(
     connection: Connection, account_id: int, token: Address, since: datetime, block_number: int
 ) -> RecentTrades:
     """What was bought and sold of a token after ``since``, or at ``block_number`` or a later block."""
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _RecentTradesRow,
-        "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought,"
-        " coalesce(sum(token_raw) FILTER (WHERE side = 'sell'), 0) AS sold"
+        RecentTrades,
+        "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought_wei,"
+        " coalesce(sum(token_raw) FILTER (WHERE side = 'sell'), 0) AS sold_raw"
         " FROM accounts.practice_trade WHERE account_id = $1 AND token = $2"
         " AND (made_at > $3 OR block_number >= $4)",
         account_id,
@@ -275,33 +223,13 @@ async def recent(
         since,
         block_number,
     )
-    return RecentTrades(int(row.bought), int(row.sold))
-
-
-class _LedgerRow(NamedTuple):
-    id: int
-    side: Side
-    token: bytes | None
-    symbol: str | None
-    decimals: int
-    token_raw: Decimal
-    eth_wei: Decimal
-    cost_wei: Decimal
-    profit_wei: Decimal | None
-    block_number: int | None
-    block_hash: bytes | None
-    venue: str | None
-    made_at: datetime
-    sells_back: SellsBack | None
-    counted: bool | None
-    why_not: str | None
 
 
 async def trades(connection: Connection, account_id: int, limit: int) -> list[KeptTrade]:
     """The account's last trades, the newest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _LedgerRow,
+        KeptTrade,
         "SELECT trade.id, trade.side, token, token.symbol, coalesce(position.decimals, 0) AS decimals,"
         " trade.token_raw, trade.eth_wei, trade.cost_wei, trade.profit_wei, trade.block_number,"
         " trade.block_hash, trade.venue, trade.made_at, trade.sells_back, trade.counted, trade.why_not"
@@ -312,7 +240,6 @@ async def trades(connection: Connection, account_id: int, limit: int) -> list[Ke
         account_id,
         limit,
     )
-    return [_read_trade(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,83 +247,44 @@ class PracticeClosing:
     """A sell or a write-off. ``total_wei``: the total profit up to and with it."""
 
     at: datetime
-    profit_wei: int
-    total_wei: int
-
-
-class _PracticeClosingRow(NamedTuple):
-    made_at: datetime
-    profit_wei: Decimal
-    total_wei: Decimal
+    profit_wei: Numeric
+    total_wei: Numeric
 
 
 async def closings(connection: Connection, account_id: int, limit: int) -> list[PracticeClosing]:
     """The account's last closings, the newest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _PracticeClosingRow,
-        "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
+        PracticeClosing,
+        "SELECT made_at AS at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
         " FROM accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL"
         " ORDER BY id DESC LIMIT $2",
         account_id,
         limit,
     )
-    return [PracticeClosing(row.made_at, int(row.profit_wei), int(row.total_wei)) for row in rows]
-
-
-def _read_trade(row: _LedgerRow) -> KeptTrade:
-    return KeptTrade(
-        id=row.id,
-        side=row.side,
-        token=as_optional_address(row.token),
-        symbol=row.symbol,
-        decimals=row.decimals,
-        token_raw=int(row.token_raw),
-        eth_wei=int(row.eth_wei),
-        cost_wei=int(row.cost_wei),
-        profit_wei=optional_int(row.profit_wei),
-        block_number=row.block_number,
-        block_hash=None if row.block_hash is None else as_text(row.block_hash),
-        venue=row.venue,
-        made_at=row.made_at,
-        sells_back=row.sells_back,
-        counted=row.counted,
-        why_not=row.why_not,
-    )
-
-
-class _WeekResultRow(NamedTuple):
-    profit: Decimal
-    sells: int
-
-
-class _TokenSymbolRow(NamedTuple):
-    token: bytes
-    symbol: str | None
 
 
 async def week(connection: Connection, account_id: int, since: datetime) -> WeekResult:
     """The result of the sells since ``since``."""
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _WeekResultRow,
-        "SELECT coalesce(sum(profit_wei), 0) AS profit, count(*) AS sells FROM accounts.practice_trade"
+        WeekResult,
+        "SELECT coalesce(sum(profit_wei), 0) AS profit_wei, count(*) AS sells FROM accounts.practice_trade"
         " WHERE account_id = $1 AND side = 'sell' AND made_at >= $2",
         account_id,
         since,
     )
-    return WeekResult(int(row.profit), row.sells)
 
 
 async def symbols(connection: Connection, tokens: list[Address]) -> dict[Address, str | None]:
     """The symbols of those tokens that were read, untrusted text."""
     rows = await fetch(
         connection,
-        _TokenSymbolRow,
+        tuple[Address, str | None],
         "SELECT token, symbol FROM facts.token WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row.token): row.symbol for row in rows}
+    return dict(rows)
 
 
 # --- repeats ---------------------------------------------------------------------------------------

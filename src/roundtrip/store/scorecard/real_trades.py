@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
     fetch,
@@ -14,7 +13,6 @@ from roundtrip.store.server.rows import (
     fetch_optional,
     fetch_value,
     fetch_values,
-    optional_int,
 )
 
 
@@ -31,43 +29,24 @@ class IndexedTrade:
     log_index: int
     at_s: int
     tx_hash: TxHash
-    token_raw: int
-    quote_raw: int
-    kept_raw: int | None
-    worth_wei: int | None
+    token_raw: Numeric
+    quote_raw: Numeric
+    kept_raw: Numeric | None
+    worth_wei: Numeric | None
     pool_id: int
-    at: str
+    at: HexBytes
     kind: VenueKind
     quote: Address
     hook: Address | None
     opened_number: int
 
 
-class _IndexedTradeRow(NamedTuple):
-    trader_id: int
-    wallet: bytes
-    buys: bool
-    block_number: int
-    log_index: int
-    at_s: int
-    tx_hash: bytes
-    token_raw: str
-    quote_raw: str
-    kept_raw: str | None
-    worth_wei: str | None
-    pool_id: int
-    at: bytes
-    kind: VenueKind
-    quote: bytes
-    hook: bytes | None
-    opened_number: int
-
-
 _TRADED = """
-SELECT trade.trader_id, wallet.address AS wallet, trade.buys, trade.block_number, trade.log_index, trade.at_s,
-    trade.tx_hash, trade.token_raw::text, trade.quote_raw::text, trade.kept_raw::text,
-    coalesce(trade.eth_wei, CASE WHEN quote.address = ANY($8::bytea[]) THEN trade.quote_raw END)::text
-        AS worth_wei,
+SELECT trade.trader_id AS wallet_id, wallet.address AS wallet, trade.buys, trade.block_number,
+    trade.log_index, trade.at_s, trade.tx_hash, trade.token_raw::text, trade.quote_raw::text,
+    trade.kept_raw::text, coalesce(
+        trade.eth_wei, CASE WHEN quote.address = ANY($8::bytea[]) THEN trade.quote_raw END
+    )::text AS worth_wei,
     pool.id AS pool_id, pool.at, pool.kind, quote.address AS quote, hook.address AS hook,
     pool.block_number AS opened_number
 FROM facts.pool AS pool
@@ -100,22 +79,13 @@ async def read_trades(
     trades: dict[tuple[int, int], IndexedTrade] = {}
     for statement in (_FIRST, _LAST):
         rows = await fetch(
-            connection, _IndexedTradeRow,
+            connection, IndexedTrade,
             statement, token_id, after_number, *span_s, raw[0], raw[1], limit // 2,
             [as_bytes(quote) for quote in in_eth], list(sides),
             None if tx_hash is None else as_bytes(tx_hash),
         )  # fmt: skip
-        trades.update(((row.block_number, row.log_index), _read_trade(row)) for row in rows)
+        trades.update(((row.block_number, row.log_index), row) for row in rows)
     return [trades[spot] for spot in sorted(trades)]
-
-
-def _read_trade(row: _IndexedTradeRow) -> IndexedTrade:
-    return IndexedTrade(
-        row.trader_id, as_address(row.wallet), row.buys, row.block_number, row.log_index, row.at_s,
-        TxHash(as_text(row.tx_hash)), int(row.token_raw), int(row.quote_raw), optional_int(row.kept_raw),
-        optional_int(row.worth_wei), row.pool_id, as_text(row.at), row.kind, as_address(row.quote),
-        as_optional_address(row.hook), row.opened_number,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +93,14 @@ class EarlierTrades:
     """A wallet's trades of a token before a spot. ``first_number``: the block of its first buy among stored
     rows; None: there is none. ``older_raw``: bought less sold before the stored rows."""
 
-    bought_raw: int
-    sold_raw: int
+    bought_raw: Numeric
+    sold_raw: Numeric
     first_number: int | None
-    older_raw: int
+    older_raw: Numeric
 
     def had_raw(self) -> int:
         """What the wallet still held of what it bought in the market."""
         return self.older_raw + self.bought_raw - self.sold_raw
-
-
-class _EarlierTradesRow(NamedTuple):
-    bought_raw: str
-    sold_raw: str
-    first_number: int | None
-    older_raw: str | None
 
 
 async def own_before(connection: Connection, token_id: int, trade: IndexedTrade) -> EarlierTrades:
@@ -150,9 +113,9 @@ async def own_until(
     connection: Connection, token_id: int, wallet_id: int, spot: tuple[int, int, int]
 ) -> EarlierTrades:
     """Trades of a wallet before ``spot``: second, block and log index."""
-    row = await fetch_one(
+    return await fetch_one(
         connection,
-        _EarlierTradesRow,
+        EarlierTrades,
         "WITH base AS MATERIALIZED (SELECT (bought_raw - sold_raw)::text AS older_raw"
         "  FROM facts.position_base WHERE wallet_id = $2 AND token_id = $1), own AS MATERIALIZED ("
         " SELECT coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought_raw,"
@@ -161,13 +124,10 @@ async def own_until(
         " FROM facts.trade AS own JOIN facts.pool AS pool ON pool.id = own.pool_id AND pool.token_id = $1"
         " WHERE own.trader_id = $2 AND own.at_s <= $3"
         " AND (own.block_number, own.log_index) < ($4, $5)"
-        ") SELECT own.*, base.older_raw FROM own LEFT JOIN base ON true",
+        ") SELECT own.*, coalesce(base.older_raw, '0') AS older_raw FROM own LEFT JOIN base ON true",
         token_id,
         wallet_id,
         *spot,
-    )
-    return EarlierTrades(
-        int(row.bought_raw), int(row.sold_raw), row.first_number, optional_int(row.older_raw) or 0
     )
 
 
@@ -200,9 +160,9 @@ async def is_alone(connection: Connection, token_id: int, trade: IndexedTrade) -
 async def trade_before(connection: Connection, trade: IndexedTrade, since_s: int) -> TxHash | None:
     """The transaction of the pool's last trade before ``trade``, not older than ``since_s``; None: there is
     none."""
-    tx_hash = await fetch_optional(
+    return await fetch_optional(
         connection,
-        bytes,
+        TxHash,
         "SELECT tx_hash FROM facts.trade WHERE pool_id = $1 AND at_s BETWEEN $2 AND $3"
         " AND (block_number, log_index) < ($4, $5) ORDER BY at_s DESC, block_number DESC, log_index DESC"
         " LIMIT 1",
@@ -212,7 +172,6 @@ async def trade_before(connection: Connection, trade: IndexedTrade, since_s: int
         trade.block_number,
         trade.log_index,
     )
-    return None if tx_hash is None else TxHash(as_text(tx_hash))
 
 
 async def behind(connection: Connection, token_id: int, others: Collection[Address], limit: int) -> set[int]:

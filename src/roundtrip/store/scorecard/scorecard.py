@@ -4,11 +4,10 @@ transaction."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, VerdictScore
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Outcome, VerdictScore
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
 
 
@@ -55,57 +54,6 @@ class MissingReceipt:
 # --- verdicts --------------------------------------------------------------------------------------
 
 
-class _StoredVerdictRow(NamedTuple):
-    id: int
-    token: bytes
-    code: str
-    level: str
-    block_number: int
-    checked_at: datetime
-    document: bytes
-
-
-class _WaitingVerdictRow(NamedTuple):
-    id: int
-    token: bytes
-    code: str
-    level: str
-    block_number: int
-    checked_at: datetime
-    document: bytes
-    tries: int
-
-
-class _LaterCheckRow(NamedTuple):
-    block_number: int
-    verdict_code: str
-    at_s: int | None
-
-
-class _ScoredVerdictRow(NamedTuple):
-    evidence_id: int
-    token: bytes
-    code: str
-    level: str
-    from_number: int
-    from_s: int
-    outcome: Outcome
-    cause: Cause
-    by_number: int | None
-    by_s: int | None
-    by_tx: bytes | None
-    by_wallet: bytes | None
-    cost_bps: int | None
-    reported: bool
-
-
-class _ScoreCountRow(NamedTuple):
-    code: str
-    outcome: Outcome
-    scored: int
-    tokens: int
-
-
 _COLUMNS = "id, token, verdict_code AS code, verdict_level AS level, block_number, checked_at, document"
 
 
@@ -117,14 +65,13 @@ async def scored_to(connection: Connection) -> int:
 
 async def waiting(connection: Connection, after_id: int, limit: int) -> list[StoredVerdict]:
     """At most ``limit`` verdicts after ``after_id``, the oldest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _StoredVerdictRow,
+        StoredVerdict,
         f"SELECT {_COLUMNS} FROM facts.evidence WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
         after_id,
         limit,
     )
-    return [_verdict(row) for row in rows]
 
 
 # Code by code, in the order of the index: however often a token was checked, no more rows are read.
@@ -155,15 +102,8 @@ async def spoken_of(
 ) -> list[StoredVerdict]:
     """At most ``limit`` verdicts with a scored code on a token before block ``before_number``, the newest
     first."""
-    rows = await fetch(
-        connection, _StoredVerdictRow, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
-    )
-    return [_verdict(row) for row in rows]
-
-
-def _verdict(row: _StoredVerdictRow | _WaitingVerdictRow) -> StoredVerdict:
-    return StoredVerdict(
-        row.id, as_address(row.token), row.code, row.level, row.block_number, row.checked_at, row.document
+    return await fetch(
+        connection, StoredVerdict, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
     )
 
 
@@ -175,13 +115,15 @@ async def later_checks(
     is contradicted by any other proven code, any other verdict by ``cannot_sell``."""
     codes = _NO_TRAPS if verdict.code in _TRAPS else _TRAPS
     rows = await fetch(
-        connection, _LaterCheckRow, LATER, as_bytes(verdict.token), verdict.block_number, list(codes), limit
+        connection,
+        tuple[int, str, int | None],
+        LATER,
+        as_bytes(verdict.token),
+        verdict.block_number,
+        list(codes),
+        limit,
     )
-    return [
-        (row.block_number, row.at_s, row.verdict_code)
-        for row in rows
-        if row.at_s is not None and row.at_s <= until_s
-    ]
+    return [(number, at_s, code) for number, code, at_s in rows if at_s is not None and at_s <= until_s]
 
 
 _BEFORE = (
@@ -206,16 +148,15 @@ async def is_scored(connection: Connection, verdict: StoredVerdict, from_s: int)
 
 async def due(connection: Connection, now: datetime, limit: int) -> list[tuple[StoredVerdict, int]]:
     """Verdicts that wait for a receipt and are due for another try, with their tries so far."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _WaitingVerdictRow,
+        tuple[StoredVerdict, int],
         f"SELECT {_COLUMNS}, tries FROM (SELECT evidence_id, tries, again_at FROM facts.score_wait"  # noqa: S608
         " WHERE again_at <= $1 ORDER BY again_at, evidence_id LIMIT $2) AS due"
         " JOIN facts.evidence AS verdict ON verdict.id = due.evidence_id ORDER BY again_at, id",
         now,
         limit,
     )
-    return [(_verdict(row), row.tries) for row in rows]
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -360,34 +301,24 @@ async def mark_wrong(connection: Connection, verdict: ScoredVerdict, now: dateti
 async def counts(connection: Connection) -> dict[tuple[str, Outcome], tuple[int, int]]:
     """By code and outcome: the number of scores, and of tokens with one."""
     rows = await fetch(
-        connection, _ScoreCountRow, "SELECT code, outcome, scored, tokens FROM facts.score_count"
+        connection,
+        tuple[tuple[str, Outcome], tuple[int, int]],
+        "SELECT code, outcome, scored, tokens FROM facts.score_count",
     )
-    return {(row.code, row.outcome): (row.scored, row.tokens) for row in rows}
+    return dict(rows)
 
 
 async def mistakes(connection: Connection, before: tuple[int, int] | None, limit: int) -> list[ScoredVerdict]:
     """At most ``limit`` verdicts that were wrong, the newest first. ``before``: second and id of the last one
     of the previous page; None: the first page."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _ScoredVerdictRow,
-        "SELECT evidence_id, token, code, level, from_number, from_s, outcome, cause, by_number, by_s, by_tx,"
-        " by_wallet, cost_bps, reported FROM facts.score"
+        ScoredVerdict,
+        "SELECT evidence_id AS id, token, code, level, from_number, from_s, outcome, cause,"
+        " by_number AS block_number, by_s AS at_s, by_tx AS tx_hash, by_wallet AS wallet, cost_bps, reported"
+        " FROM facts.score"
         " WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
         " ORDER BY from_s DESC, evidence_id DESC LIMIT $3",
         *(before or (2**31 - 1, 2**62)),
         limit,
     )
-    return [_read_scored(row) for row in rows]
-
-
-def _read_scored(row: _ScoredVerdictRow) -> ScoredVerdict:
-    score = VerdictScore(
-        row.outcome, row.cause, row.by_number, row.by_s,
-        None if row.by_tx is None else TxHash(as_text(row.by_tx)),
-        as_optional_address(row.by_wallet), row.cost_bps,
-    )  # fmt: skip
-    return ScoredVerdict(
-        row.evidence_id, as_address(row.token), row.code, row.level, row.from_number, row.from_s, score,
-        row.reported,
-    )  # fmt: skip

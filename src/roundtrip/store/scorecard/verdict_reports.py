@@ -3,10 +3,9 @@ transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_row, fetch_value
 
 MOST_A_DAY = 5
@@ -40,20 +39,6 @@ class WaitingReport:
     tries: int
 
 
-class _VerdictReportRow(NamedTuple):
-    note: str
-    why_open: str | None
-    evidence_id: int | None
-    again_at: datetime | None
-
-
-class _WaitingReportRow(NamedTuple):
-    id: int
-    token: bytes
-    tx_hash: bytes
-    tries: int
-
-
 async def check_room(connection: Connection, account_id: int, day: datetime) -> None:
     """Raises TooManyReports: the account has no report left today. ``day``: the start of the day of UTC."""
     today = await fetch_value(
@@ -71,18 +56,15 @@ async def find_report(
     connection: Connection, account_id: int, token: Address, tx_hash: TxHash
 ) -> VerdictReport | None:
     """The account's earlier report on this token and transaction; None: there is none."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _VerdictReportRow,
-        "SELECT note, why_open, evidence_id, again_at FROM accounts.verdict_report"
+        VerdictReport,
+        "SELECT token, tx_hash, note, why_open, evidence_id, again_at FROM accounts.verdict_report"
         " WHERE account_id = $1 AND token = $2 AND tx_hash = $3",
         account_id,
         as_bytes(token),
         as_bytes(tx_hash),
     )
-    if row is None:
-        return None
-    return VerdictReport(token, tx_hash, row.note, row.why_open, row.evidence_id, row.again_at)
 
 
 async def add_report(
@@ -105,17 +87,14 @@ async def add_report(
 
 async def due(connection: Connection, now: datetime, limit: int) -> list[WaitingReport]:
     """At most ``limit`` reports that are due for another review, those due longest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _WaitingReportRow,
+        WaitingReport,
         "SELECT id, token, tx_hash, tries FROM accounts.verdict_report WHERE again_at <= $1"
         " ORDER BY again_at, id LIMIT $2",
         now,
         limit,
     )
-    return [
-        WaitingReport(row.id, as_address(row.token), TxHash(as_text(row.tx_hash)), row.tries) for row in rows
-    ]
 
 
 async def next_again(connection: Connection) -> datetime | None:

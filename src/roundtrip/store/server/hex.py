@@ -1,23 +1,6 @@
-"""Conversion of addresses, hashes and places between hex text and the database's bytes."""
-
-from roundtrip.domain.base.types import Address
+"""Hex text as the database's bytes. ``rows`` reads bytes as hex."""
 
 
 def as_bytes(text: str) -> bytes:
     """``0x`` hex as bytes."""
     return bytes.fromhex(text[2:])
-
-
-def as_text(value: bytes) -> str:
-    """Bytes as ``0x`` hex in lower case."""
-    return "0x" + value.hex()
-
-
-def as_address(value: bytes) -> Address:
-    """Twenty bytes as an address."""
-    return Address("0x" + value.hex())
-
-
-def as_optional_address(value: bytes | None) -> Address | None:
-    """A nullable column of twenty bytes as an address."""
-    return None if value is None else as_address(value)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
@@ -75,40 +74,23 @@ class WorkerRoom:
     running: Sequence[int] = ()
 
 
-class _LaneTurnRow(NamedTuple):
-    name: str
-    owner: int | None
-
-
-class _BusyJobRow(NamedTuple):
-    lane: str
-    owner: int
-    host: str
-
-
-class _CircleRow(NamedTuple):
-    owner: int
-    id: int | None
-    host: str | None
-
-
 async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> list[Job]:
     """Claims as many jobs as there is room for. No other worker claims any until the transaction ends, so the
     limits per owner and host hold across all workers."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     right_until = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
     names = [lane.name for lane, room in wanted.rooms if room > 0]
-    ready = await fetch(connection, _LaneTurnRow, _LANES, wanted.kind, names, now, right_until)
-    if not ready:
+    turns = await fetch(connection, tuple[str, int | None], _LANES, wanted.kind, names, now, right_until)
+    if not turns:
         return []
-    last_owners = {row.name: row.owner for row in ready}
-    busy = await fetch(connection, _BusyJobRow, _BUSY, wanted.kind, now, right_until)
+    last_owners = dict(turns)
+    busy = await fetch(connection, tuple[str, int, str], _BUSY, wanted.kind, now, right_until)
     chosen: list[int] = []
     for lane, room in wanted.rooms:
         if lane.name in last_owners and (free := min(room, wanted.most - len(chosen))) > 0:
             search = _LaneSearch(wanted, lane, now, right_until, last_owners[lane.name])
-            search.owners.update(row.owner for row in busy if row.lane == lane.name)
-            search.hosts.update(row.host for row in busy if row.lane == lane.name)
+            search.owners.update(owner for name, owner, _ in busy if name == lane.name)
+            search.hosts.update(host for name, _, host in busy if name == lane.name)
             chosen += [job.id for job in await search.find_ready(connection, free)]
     return await jobs.claim_these(connection, chosen, wanted.lease_s, now)
 
@@ -155,11 +137,11 @@ class _LaneSearch:
             if (free := most - len(circle)) <= 0 or lower == upper:
                 break
             rows = await fetch(
-                connection, _CircleRow, _CIRCLE, self.wanted.kind, self.lane.name, lower, upper, free,
-                self.now, self.right_until, MOST_OF_OWNER, list(self.wanted.running),
+                connection, tuple[int, int | None, str | None], _CIRCLE, self.wanted.kind, self.lane.name,
+                lower, upper, free, self.now, self.right_until, MOST_OF_OWNER, list(self.wanted.running),
             )  # fmt: skip
-            for row in rows:
-                waiting = circle.setdefault(row.owner, [])
-                if row.id is not None and row.host is not None:
-                    waiting.append(ReadyJob(row.id, row.owner, row.host))
+            for owner, job_id, host in rows:
+                waiting = circle.setdefault(owner, [])
+                if job_id is not None and host is not None:
+                    waiting.append(ReadyJob(job_id, owner, host))
         return circle

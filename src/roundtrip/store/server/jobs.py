@@ -12,16 +12,16 @@ have started too early to see the reason. If it is enqueued after it was given u
 The caller passes all times; the server's clock is not used. Payloads never contain text by strangers.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
+from roundtrip.store.server.rows import Connection, JsonObject, fetch, fetch_row, fetch_value, fetch_values
 
 CHANNEL = "jobs"
 """Notified when a transaction that enqueued jobs commits."""
@@ -29,7 +29,7 @@ CHANNEL = "jobs"
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 """The time of jobs enqueued without one: they run before all others, in the order they were enqueued."""
 
-Payload = Mapping[str, Any]
+Payload = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,6 @@ class Job:
     claimed_until: datetime
     tries: int
     lane: str | None = None
-
-
-class _ClaimedJobRow(NamedTuple):
-    id: int
-    kind: str
-    key: str
-    payload: str
-    run_at: datetime
-    claim: UUID
-    claimed_until: datetime
-    tries: int
-    lane: str | None
-
-
-class _AgainAtRow(NamedTuple):
-    again_at: datetime | None
 
 
 _ENQUEUE = """
@@ -218,24 +202,8 @@ async def claim(
     that the caller runs already, which are not claimed even if their leases have expired."""
     until = now + timedelta(seconds=lease_s)
     longest_lease = until + timedelta(seconds=AHEAD_S)
-    rows = await fetch(
-        connection, _ClaimedJobRow, _CLAIM, list(kinds), count, until, now, longest_lease, list(running)
-    )
-    return sorted(map(_read_job, rows), key=lambda job: (job.run_at, job.id))
-
-
-def _read_job(row: _ClaimedJobRow) -> Job:
-    return Job(
-        row.id,
-        row.kind,
-        row.key,
-        msgspec.json.decode(row.payload),
-        row.run_at,
-        row.claim,
-        row.claimed_until,
-        row.tries,
-        row.lane,
-    )
+    rows = await fetch(connection, Job, _CLAIM, list(kinds), count, until, now, longest_lease, list(running))
+    return sorted(rows, key=lambda job: (job.run_at, job.id))
 
 
 _CLAIM_THESE = """
@@ -259,9 +227,9 @@ async def claim_these(connection: Connection, ids: Sequence[int], lease_s: float
         return []
     until = now + timedelta(seconds=lease_s)
     longest_lease = until + timedelta(seconds=AHEAD_S)
-    rows = await fetch(connection, _ClaimedJobRow, _CLAIM_THESE, list(ids), until, now, longest_lease)
+    rows = await fetch(connection, Job, _CLAIM_THESE, list(ids), until, now, longest_lease)
     places = {job_id: place for place, job_id in enumerate(ids)}
-    return sorted(map(_read_job, rows), key=lambda job: places[job.id])
+    return sorted(rows, key=lambda job: places[job.id])
 
 
 async def finish(connection: Connection, job: Job) -> bool:
@@ -269,14 +237,14 @@ async def finish(connection: Connection, job: Job) -> bool:
     roll its effects back. A job that was enqueued again while it ran waits again."""
     row = await fetch_row(
         connection,
-        _AgainAtRow,
+        tuple[datetime | None],
         "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE",
         job.id,
         job.claim,
     )
     if row is None:
         return False
-    if row.again_at is None:
+    if row == (None,):
         await connection.execute("DELETE FROM jobs.job WHERE id = $1", job.id)
         return True
     await connection.execute(

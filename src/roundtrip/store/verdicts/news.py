@@ -34,7 +34,7 @@ class CheckNews(NamedTuple):
 
     id: int
     checked_at: datetime
-    token: bytes
+    token: Address
     block_number: int
     code: str
     level: str

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
 NEWEST_BUYS = 300
@@ -65,27 +65,11 @@ class LinkedPeer:
     tokens: tuple[CoBoughtToken, ...]
 
 
-class _FundedCountRow(NamedTuple):
-    id: int
-    family: int
-
-
 class FirstEth(NamedTuple):
     """The block in which a wallet was sent its first eth, and its time in seconds since 1970."""
 
     block_number: int
     at_s: int
-
-
-class _FirstEthRow(NamedTuple):
-    address: bytes
-    funded_number: int
-    funded_s: int
-
-
-class _TokensTradedRow(NamedTuple):
-    id: int
-    tokens: int
 
 
 async def funding(connection: Connection, wallet_id: int) -> WalletFunding | None:
@@ -114,13 +98,13 @@ async def count_funded(connection: Connection, wallet_ids: Collection[int]) -> d
     """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
     rows = await fetch(
         connection,
-        _FundedCountRow,
+        tuple[int, int],
         "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.origin WHERE funder_id = given.id"
         " LIMIT $2) AS counted) AS family FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
         EXCHANGE_WALLETS + 1,
     )
-    return {row.id: row.family for row in rows}
+    return dict(rows)
 
 
 async def count_funded_by_address(connection: Connection, funders: Collection[Address]) -> dict[Address, int]:
@@ -135,38 +119,30 @@ async def first_eth(connection: Connection, wallets: Collection[Address]) -> dic
     index saw no plain transfer to it."""
     rows = await fetch(
         connection,
-        _FirstEthRow,
-        "SELECT address.address, origin.funded_number, origin.funded_s FROM facts.address AS address"
-        " JOIN facts.origin AS origin ON origin.wallet_id = address.id"
+        tuple[Address, FirstEth],
+        "SELECT address.address, origin.funded_number AS block_number, origin.funded_s AS at_s"
+        " FROM facts.address AS address JOIN facts.origin AS origin ON origin.wallet_id = address.id"
         " WHERE address.address = ANY($1::bytea[]) AND origin.funder_id IS NOT NULL",
         [as_bytes(wallet) for wallet in set(wallets)],
     )
-    return {as_address(row.address): FirstEth(row.funded_number, row.funded_s) for row in rows}
+    return dict(rows)
 
 
 async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
     """How many tokens each of these has ever traded; counted up to ``MOST_COUNTED``."""
     rows = await fetch(
         connection,
-        _TokensTradedRow,
+        tuple[int, int],
         "SELECT given.id, (SELECT count(*) FROM facts.positions_of(given.id, $2::int)) AS tokens"
         " FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
         MOST_COUNTED,
     )
-    return {row.id: row.tokens for row in rows}
-
-
-class _NewestBuyRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    token_id: int
-    tx_hash: bytes
+    return dict(rows)
 
 
 _BUYS = """
-SELECT trade.at_s, trade.block_number, trade.log_index, pool.token_id, trade.tx_hash
+SELECT pool.token_id, trade.at_s, trade.block_number, trade.log_index, trade.tx_hash
 FROM (
     SELECT * FROM facts.trade WHERE trader_id = $1 AND buys AND at_s >= $2
     ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $3
@@ -179,16 +155,14 @@ ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 async def newest_buys(connection: Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
     """The newest buy of each of up to ``MOST_TOKENS`` tokens, among the newest ``NEWEST_BUYS`` buys of the
     last ``LOOK_BACK_S`` before ``now_s``; the newest first."""
-    rows: list[_NewestBuyRow] = []
+    rows: list[NewestBuy] = []
     for back_s in _LOOK_BACKS_S:
-        rows = await fetch(connection, _NewestBuyRow, _BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
+        rows = await fetch(connection, NewestBuy, _BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
         if len(rows) == NEWEST_BUYS:
             break
     buys: dict[int, NewestBuy] = {}
-    for row in rows:
-        if row.token_id not in buys:
-            tx_hash = TxHash(as_text(row.tx_hash))
-            buys[row.token_id] = NewestBuy(row.token_id, row.at_s, row.block_number, row.log_index, tx_hash)
+    for buy in rows:
+        buys.setdefault(buy.token_id, buy)
     return list(buys.values())[:MOST_TOKENS]
 
 
@@ -241,7 +215,7 @@ class _LinkedPeerRow(NamedTuple):
     weight_bps: int
     nth: int
     token_id: int
-    tx_hash: bytes
+    tx_hash: TxHash
     apart: int
     others: int
 
@@ -264,9 +238,7 @@ async def find_co_buyers(
     peers: dict[int, LinkedPeer] = {}
     for row in rows:
         own_buy = buys[row.nth - 1]
-        token = CoBoughtToken(
-            row.token_id, own_buy.tx_hash, TxHash(as_text(row.tx_hash)), row.apart, row.others
-        )
+        token = CoBoughtToken(row.token_id, own_buy.tx_hash, row.tx_hash, row.apart, row.others)
         known = peers.get(row.trader_id)
         tokens = (*known.tokens, token) if known else (token,)
         peers[row.trader_id] = LinkedPeer(row.shared, row.weight_bps, tokens)

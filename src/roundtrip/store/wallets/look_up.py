@@ -1,11 +1,12 @@
-"""What the index knows of an address, and which tokens bear a symbol."""
+"""What the index knows of an address, and tokens that bear a symbol, look alike, or begin as a query does."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.domain.base.types import Address, HexBytes
+from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, Namesake
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
 LaunchedAs = Literal["curve", "swept", "pooled", "rescued"]
@@ -21,7 +22,7 @@ class LaunchFound:
     deployer_id: int
     deployer: Address
     quote: Address
-    at: str
+    at: HexBytes
     block_number: int
     at_s: int
     stands: LaunchedAs
@@ -40,7 +41,8 @@ class Bearers:
 
 _LAUNCH = """
 SELECT launch.token_id, launch.generation, launch.deployer_id, deployer.address AS deployer,
-    quote.address AS quote, launch.at, launch.block_number, launch.at_s, step.step AS stands
+    quote.address AS quote, launch.at, launch.block_number, launch.at_s,
+    coalesce(step.step, 'curve') AS stands
 FROM facts.launch AS launch
 JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
 JOIN facts.address AS quote ON quote.id = launch.quote_id
@@ -52,12 +54,14 @@ WHERE launch.token_id = ANY($1::int[])
 """
 
 _BEARERS = """
+SELECT launched, greatest(0, every - launched) AS strangers, newest_id, oldest_id FROM (
 SELECT (SELECT count(*) FROM facts.launch WHERE symbol_key = $1) AS launched,
     (SELECT count(*) FROM facts.token WHERE symbol_key = $1) AS every,
     (SELECT token_id FROM facts.launch WHERE symbol_key = $1
         ORDER BY block_number DESC, log_index DESC LIMIT 1) AS newest_id,
     (SELECT token_id FROM facts.launch WHERE symbol_key = $1
         ORDER BY block_number, log_index LIMIT 1) AS oldest_id
+) AS counted
 """
 
 _UNREAD = """
@@ -74,42 +78,10 @@ _MOST_UNREAD = 200
 """Launches without a symbol that are read: some tokens have none however often they are read."""
 
 
-class _LaunchFoundRow(NamedTuple):
-    token_id: int
-    generation: int
-    deployer_id: int
-    deployer: bytes
-    quote: bytes
-    at: bytes
-    block_number: int
-    at_s: int
-    stands: LaunchedAs | None
-
-
-class _SymbolBearersRow(NamedTuple):
-    launched: int
-    every: int
-    newest_id: int | None
-    oldest_id: int | None
-
-
 async def launches_of(connection: Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
     """The launches of these tokens in their current state; a token without one is missing."""
-    rows = await fetch(connection, _LaunchFoundRow, _LAUNCH, list(token_ids))
-    return {
-        row.token_id: LaunchFound(
-            row.token_id,
-            row.generation,
-            row.deployer_id,
-            as_address(row.deployer),
-            as_address(row.quote),
-            as_text(row.at),
-            row.block_number,
-            row.at_s,
-            row.stands or "curve",
-        )
-        for row in rows
-    }
+    rows = await fetch(connection, LaunchFound, _LAUNCH, list(token_ids))
+    return {launch.token_id: launch for launch in rows}
 
 
 async def has_traded(connection: Connection, wallet_id: int) -> bool:
@@ -126,5 +98,123 @@ async def has_unread(connection: Connection) -> bool:
 
 async def bearers(connection: Connection, symbol_key: str) -> Bearers:
     """The tokens that bear a symbol, normalised by ``names.symbol_key``."""
-    row = await fetch_one(connection, _SymbolBearersRow, _BEARERS, symbol_key)
-    return Bearers(row.launched, max(0, row.every - row.launched), row.newest_id, row.oldest_id)
+    return await fetch_one(connection, Bearers, _BEARERS, symbol_key)
+
+
+# --- look-alikes -----------------------------------------------------------------------------------
+
+MOST_LAUNCHED = 30
+"""Launchpad tokens with one of the symbols that are compared: those launched first."""
+MOST_READ = 50
+"""Tokens of any origin that are compared, of the symbols and of the names: those whose metadata was read
+first. A token's metadata is read when it is launched or gets its first pool."""
+
+# $1 symbols, $2 names, $3 the token in question, $4 most launched, $5 most read, $6 traders counted
+_NAMESAKES = """
+WITH named AS MATERIALIZED (
+    (SELECT launch.token_id AS id, true AS by_symbol FROM unnest($1::text[]) AS wanted (key)
+        CROSS JOIN LATERAL (
+            SELECT token_id, block_number, log_index FROM facts.launch WHERE symbol_key = wanted.key
+            ORDER BY block_number, log_index LIMIT $4
+        ) AS launch ORDER BY launch.block_number, launch.log_index LIMIT $4)
+    UNION ALL
+    (SELECT address.id, read.by_symbol FROM (
+        (SELECT token.token, true AS by_symbol FROM unnest($1::text[]) AS wanted (key)
+            CROSS JOIN LATERAL (
+                SELECT token, read_number FROM facts.token WHERE symbol_key = wanted.key
+                ORDER BY read_number LIMIT $5
+            ) AS token ORDER BY token.read_number LIMIT $5)
+        UNION ALL
+        (SELECT token.token, false FROM unnest($2::text[]) AS wanted (key)
+            CROSS JOIN LATERAL (
+                SELECT token, read_number FROM facts.token WHERE lower(left(name, 64)) = wanted.key
+                ORDER BY read_number LIMIT $5
+            ) AS token ORDER BY token.read_number LIMIT $5)
+    ) AS read JOIN facts.address AS address ON address.address = read.token)
+    UNION ALL
+    SELECT id, false FROM facts.address WHERE address = $3
+), wanted AS MATERIALIZED (
+    SELECT id, bool_or(by_symbol) AS by_symbol FROM named GROUP BY id
+)
+SELECT address.address AS token, token.symbol, token.name, wanted.by_symbol,
+    least(
+        (SELECT at_s FROM facts.launch WHERE token_id = wanted.id),
+        (SELECT at_s FROM facts.pool WHERE token_id = wanted.id ORDER BY id LIMIT 1)
+    ) AS first_s,
+    (SELECT count(*) FROM facts.positions_in(wanted.id, $6::int)) AS traders
+FROM wanted JOIN facts.address AS address ON address.id = wanted.id
+LEFT JOIN facts.token AS token ON token.token = address.address
+"""
+
+
+async def read_namesakes(
+    connection: Connection, token: Address, symbols: Collection[str], tokens_names: Collection[str]
+) -> list[Namesake]:
+    """Tokens with one of these symbols (normalised by ``names.symbol_key``) or names (in lower case), and the
+    token in question if the index knows it."""
+    return await fetch(
+        connection,
+        Namesake,
+        _NAMESAKES,
+        sorted(symbols),
+        sorted(tokens_names),
+        as_bytes(token),
+        MOST_LAUNCHED,
+        MOST_READ,
+        COUNTED_TRADERS,
+    )
+
+
+# --- suggestions -----------------------------------------------------------------------------------
+
+MOST_SUGGESTED = 200
+"""Tokens of each kind that are ranked: many may begin alike."""
+_ADDRESS_DIGITS = 40
+
+# $1 symbol_key, $2 the name's beginning, $3 most of each kind, $4 how many
+_BY_TEXT = """
+WITH near AS (
+    (SELECT token, symbol_key FROM facts.token
+        WHERE symbol_key ~>=~ $1::text AND symbol_key ~<~ ($1::text || chr(1114111))
+        ORDER BY symbol_key USING ~<~ LIMIT $3)
+    UNION
+    (SELECT token, symbol_key FROM facts.token
+        WHERE lower(left(name, 64)) ~>=~ lower($2::text)
+            AND lower(left(name, 64)) ~<~ (lower($2::text) || chr(1114111))
+        ORDER BY lower(left(name, 64)) USING ~<~ LIMIT $3)
+)
+SELECT near.token, launch.at_s AS launched_s
+FROM near LEFT JOIN facts.address AS address ON address.address = near.token
+LEFT JOIN facts.launch AS launch ON launch.token_id = address.id
+ORDER BY near.symbol_key IS DISTINCT FROM $1::text, launch.at_s IS NULL,
+    CASE WHEN near.symbol_key = $1::text THEN launch.at_s ELSE -launch.at_s END, near.token LIMIT $4
+"""
+
+# $1 the first address, $2 the last one, $3 how many
+_BY_ADDRESS = """
+SELECT token.token, launch.at_s AS launched_s
+FROM facts.token AS token LEFT JOIN facts.address AS address ON address.address = token.token
+LEFT JOIN facts.launch AS launch ON launch.token_id = address.id
+WHERE token.token >= $1 AND token.token <= $2 ORDER BY token.token LIMIT $3
+"""
+
+
+class SuggestedToken(NamedTuple):
+    """``launched_s``: when a launchpad launched it; None: none did."""
+
+    token: Address
+    launched_s: int | None
+
+
+async def find_by_text(
+    connection: Connection, symbol_key: str, name: str, limit: int
+) -> list[SuggestedToken]:
+    """Tokens whose symbol or name begins so. Those with this very symbol come first, the oldest launch before
+    its copies; then those of a launchpad, the newest first."""
+    return await fetch(connection, SuggestedToken, _BY_TEXT, symbol_key, name, MOST_SUGGESTED, limit)
+
+
+async def find_by_address(connection: Connection, digits: str, limit: int) -> list[SuggestedToken]:
+    """Tokens whose address begins with these hex digits."""
+    low, high = (bytes.fromhex(digits.ljust(_ADDRESS_DIGITS, filling)) for filling in "0f")
+    return await fetch(connection, SuggestedToken, _BY_ADDRESS, low, high, limit)

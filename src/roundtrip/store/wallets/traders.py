@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.profit import DUST
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch_values
 
 MOST_LOOKED_AT = 2000
@@ -52,7 +52,7 @@ async def traders_holding(
     traders than are read, of those that are. Transfers other than trades are not considered."""
     addresses = await fetch_values(
         connection,
-        bytes,
+        Address,
         _SOME,
         token_id,
         MOST_LOOKED_AT,
@@ -62,4 +62,4 @@ async def traders_holding(
         limit // 3,
         seed,
     )
-    return tuple(as_address(address) for address in addresses)
+    return tuple(addresses)

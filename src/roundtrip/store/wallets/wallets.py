@@ -2,13 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.market.winners import SPANS
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, optional_int
+from roundtrip.store.index.addresses import eth_quotes
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
 from roundtrip.venues.base import Contracts
 
 MOST_ROWS = 4_000
@@ -36,10 +35,10 @@ class WalletLaunch:
     at_s: int
     generation: int
     steps: frozenset[str]
-    raised_raw: int | None
-    threshold_raw: int | None
-    bought_raw: int
-    sold_raw: int
+    raised_raw: Numeric | None
+    threshold_raw: Numeric | None
+    bought_raw: Numeric
+    sold_raw: Numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,8 @@ class TradeTotals:
     tokens: int
     buys: int
     sells: int
-    spent_wei: int
-    got_wei: int
+    spent_wei: Numeric
+    got_wei: Numeric
     unpriced: int
     held: int
     recent_tokens: int
@@ -64,8 +63,8 @@ class WalletClosing:
 
     token_id: int
     at_s: int
-    spent_wei: int
-    got_wei: int
+    spent_wei: Numeric
+    got_wei: Numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ class WalletClosings:
 
     closed: int
     won: int
-    spent_wei: int
-    got_wei: int
+    spent_wei: Numeric
+    got_wei: Numeric
     is_part: bool
 
 
@@ -94,12 +93,12 @@ class OpenPosition:
     """A position with something left of what was bought, all amounts as in facts.position."""
 
     token_id: int
-    held_raw: int
-    cost_wei: int
-    bought_raw: int
-    spent_wei: int
+    held_raw: Numeric
+    cost_wei: Numeric
+    bought_raw: Numeric
+    spent_wei: Numeric
     unpriced: int
-    spent_micro_usd: int | None
+    spent_micro_usd: Numeric | None
     last_s: int
 
 
@@ -108,14 +107,15 @@ class LastTrade:
     """The newest trade of a token whose worth in eth is known."""
 
     at_s: int
-    token_raw: int
-    eth_wei: int
+    token_raw: Numeric
+    eth_wei: Numeric
 
 
 _LAUNCHED = """
-SELECT launched.token_id, launched.at_s, launched.generation, launched.threshold_raw, curve.raised_raw,
-    coalesce(own.bought_raw, 0) AS bought_raw, coalesce(own.sold_raw, 0) AS sold_raw,
-    ARRAY(SELECT step FROM facts.launch_step WHERE token_id = launched.token_id) AS steps
+SELECT launched.token_id, launched.at_s, launched.generation,
+    ARRAY(SELECT step FROM facts.launch_step WHERE token_id = launched.token_id) AS steps,
+    curve.raised_raw, launched.threshold_raw,
+    coalesce(own.bought_raw, 0) AS bought_raw, coalesce(own.sold_raw, 0) AS sold_raw
 FROM (
     SELECT token_id, at_s, generation, threshold_raw, at, block_number, log_index FROM facts.launch
     WHERE deployer_id = $1 ORDER BY block_number DESC, log_index DESC LIMIT $2
@@ -127,33 +127,9 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
 
-class _WalletLaunchRow(NamedTuple):
-    token_id: int
-    at_s: int
-    generation: int
-    threshold_raw: Decimal | None
-    raised_raw: Decimal | None
-    bought_raw: Decimal
-    sold_raw: Decimal
-    steps: list[str]
-
-
 async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]:
     """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
-    rows = await fetch(connection, _WalletLaunchRow, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
-    return [
-        WalletLaunch(
-            row.token_id,
-            row.at_s,
-            row.generation,
-            frozenset(row.steps),
-            optional_int(row.raised_raw),
-            optional_int(row.threshold_raw),
-            int(row.bought_raw),
-            int(row.sold_raw),
-        )
-        for row in rows
-    ]
+    return await fetch(connection, WalletLaunch, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
 
 
 async def pool_launches(connection: Connection, wallet_id: int) -> int:
@@ -181,32 +157,9 @@ FROM (
 """
 
 
-class _TradeTotalsRow(NamedTuple):
-    tokens: int
-    buys: int
-    sells: int
-    spent_wei: Decimal
-    got_wei: Decimal
-    unpriced: int
-    held: int
-    recent_tokens: int
-    is_part: bool
-
-
 async def sum_trades(connection: Connection, wallet_id: int, since_s: int) -> TradeTotals:
     """The sums of its positions; ``since_s``: a token traded since then is recently traded."""
-    row = await fetch_one(connection, _TradeTotalsRow, _TRADED, wallet_id, MOST_ROWS, since_s)
-    return TradeTotals(
-        row.tokens,
-        row.buys,
-        row.sells,
-        int(row.spent_wei),
-        int(row.got_wei),
-        row.unpriced,
-        row.held,
-        row.recent_tokens,
-        row.is_part,
-    )
+    return await fetch_one(connection, TradeTotals, _TRADED, wallet_id, MOST_ROWS, since_s)
 
 
 _CLOSINGS = """
@@ -214,56 +167,29 @@ WITH newest AS MATERIALIZED (
     SELECT token_id, at_s, spent_wei, got_wei, block_number, log_index FROM facts.closing
     WHERE wallet_id = $1 ORDER BY at_s DESC LIMIT $3
 )
-SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
-    coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
-    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 OFFSET $3) AS is_part,
-    count(*) FILTER (WHERE at_s >= $2) AS recent_closed,
-    count(*) FILTER (WHERE at_s >= $2 AND got_wei > spent_wei) AS recent_won,
-    coalesce(sum(spent_wei) FILTER (WHERE at_s >= $2), 0) AS recent_spent_wei,
-    coalesce(sum(got_wei) FILTER (WHERE at_s >= $2), 0) AS recent_got_wei,
-    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3) AS recent_is_part,
-    (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1) AS best,
-    (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1) AS worst
-FROM newest
+SELECT whole.*, recent.*, best.*, worst.* FROM (
+    SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
+        coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
+        EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 OFFSET $3) AS is_part
+    FROM newest
+) AS whole CROSS JOIN (
+    SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
+        coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
+        EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3) AS is_part
+    FROM newest WHERE at_s >= $2
+) AS recent LEFT JOIN (
+    SELECT token_id, at_s, spent_wei, got_wei FROM newest
+    ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1
+) AS best ON true LEFT JOIN (
+    SELECT token_id, at_s, spent_wei, got_wei FROM newest
+    ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1
+) AS worst ON true
 """
-
-
-class _WalletClosingsRow(NamedTuple):
-    closed: int
-    won: int
-    spent_wei: Decimal
-    got_wei: Decimal
-    is_part: bool
-    recent_closed: int
-    recent_won: int
-    recent_spent_wei: Decimal
-    recent_got_wei: Decimal
-    recent_is_part: bool
-    best: list[Decimal] | None
-    worst: list[Decimal] | None
 
 
 async def closings(connection: Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
     """Its closings; those since ``since_s`` are recent."""
-    row = await fetch_one(connection, _WalletClosingsRow, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
-    return ClosingsSummary(
-        WalletClosings(row.closed, row.won, int(row.spent_wei), int(row.got_wei), row.is_part),
-        WalletClosings(
-            row.recent_closed,
-            row.recent_won,
-            int(row.recent_spent_wei),
-            int(row.recent_got_wei),
-            row.recent_is_part,
-        ),
-        _read_closing(row.best),
-        _read_closing(row.worst),
-    )
-
-
-def _read_closing(values: list[Decimal] | None) -> WalletClosing | None:
-    return None if values is None else WalletClosing(*map(int, values))
+    return await fetch_one(connection, ClosingsSummary, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
 
 
 _HELD = """
@@ -273,37 +199,14 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
-class _OpenPositionRow(NamedTuple):
-    token_id: int
-    held_raw: Decimal
-    cost_wei: Decimal
-    bought_raw: Decimal
-    spent_wei: Decimal
-    unpriced: int
-    spent_micro_usd: Decimal | None
-    last_s: int
-
-
 async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition]:
     """Its positions with something left that cost most, among those of the ``MOST_ROWS`` newest tokens."""
-    rows = await fetch(connection, _OpenPositionRow, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
-    return [
-        OpenPosition(
-            row.token_id,
-            int(row.held_raw),
-            int(row.cost_wei),
-            int(row.bought_raw),
-            int(row.spent_wei),
-            row.unpriced,
-            optional_int(row.spent_micro_usd),
-            row.last_s,
-        )
-        for row in rows
-    ]
+    return await fetch(connection, OpenPosition, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
 
 
 _LAST_TRADES = """
-SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FROM (
+SELECT DISTINCT ON (token_id) token_id, last_s AS at_s, last_token_raw AS token_raw, last_eth_wei AS eth_wei
+FROM (
     SELECT given.token_id, place.id, told.* FROM unnest($1::int[]) AS given (token_id)
     CROSS JOIN LATERAL (
         SELECT pool.id, pool.quote_id FROM facts.pool AS pool
@@ -327,20 +230,12 @@ SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FRO
 """
 
 
-class _LastTradeRow(NamedTuple):
-    token_id: int
-    last_s: int
-    last_token_raw: Decimal
-    last_eth_wei: Decimal
-
-
 async def last_trades(
     connection: Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
     """The newest trade of each of these tokens that gives a price in eth, in the one of its
     ``PLACES_LOOKED_AT`` oldest places where most wallets made the ``TRADES_LOOKED_AT`` newest trades: one
     trade in a place of his own must not set everybody's price. ``now_s``: of the newest block."""
-    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
     trades: dict[int, LastTrade] = {}
     end_s = now_s + 1
     for back_s in PRICES_BACK_S:
@@ -349,18 +244,17 @@ async def last_trades(
             break
         rows = await fetch(
             connection,
-            _LastTradeRow,
+            tuple[int, LastTrade],
             _LAST_TRADES,
             remaining_ids,
-            eth_quotes,
+            eth_quotes(contracts),
             LEAST_PRICED_WEI,
             now_s - back_s,
             end_s,
             TRADES_LOOKED_AT,
             PLACES_LOOKED_AT,
         )
-        for row in rows:
-            trades[row.token_id] = LastTrade(row.last_s, int(row.last_token_raw), int(row.last_eth_wei))
+        trades.update(rows)
         end_s = now_s - back_s
     return trades
 
@@ -370,7 +264,7 @@ class ProfitDay(NamedTuple):
 
     at_s: int
     closed: int
-    profit_wei: int
+    profit_wei: Numeric
 
 
 _PROFIT_DAYS = """
@@ -383,14 +277,7 @@ GROUP BY 1 ORDER BY 1
 
 async def profit_days(connection: Connection, wallet_id: int) -> list[ProfitDay]:
     """The days of its ``MOST_ROWS`` newest closings, the oldest first."""
-    rows = await fetch(connection, _ProfitDayRow, _PROFIT_DAYS, wallet_id, MOST_ROWS)
-    return [ProfitDay(row.at_s, row.closed, int(row.profit_wei)) for row in rows]
-
-
-class _ProfitDayRow(NamedTuple):
-    at_s: int
-    closed: int
-    profit_wei: Decimal
+    return await fetch(connection, ProfitDay, _PROFIT_DAYS, wallet_id, MOST_ROWS)
 
 
 class BoardPlace(NamedTuple):

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
-from roundtrip.store.server.hex import as_optional_address
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_row, fetch_value
 
 from .happenings import IndexedBlock
@@ -55,49 +54,13 @@ class Rewinds:
     to: IndexedBlock
 
 
-class _AlertCursorRow(NamedTuple):
-    number: int
-    at_s: int
-    rewound: int
-
-
-class _RewindRow(NamedTuple):
-    to_number: int
-    to_s: int
-    last: int
-
-
-class _MinuteRow(NamedTuple):
-    kind: Kind
-    source_id: int
-    minute: int
-    account_id: int
-    raised: int
-    beyond: int
-    told: int
-
-
-class _UntoldMinuteRow(NamedTuple):
-    kind: Kind
-    source_id: int
-    minute: int
-    account_id: int
-    raised: int
-    beyond: int
-    told: int
-    name: str | None
-    wallet: bytes | None
-    token: bytes | None
-
-
 async def lock(connection: Connection) -> AlertCursor | None:
     """Locks the cursor until the transaction ends. None: another transaction holds it, or there is none."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _AlertCursorRow,
+        AlertCursor,
         "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED",
     )
-    return None if row is None else AlertCursor(IndexedBlock(row.number, row.at_s), row.rewound)
 
 
 async def exists(connection: Connection) -> bool:
@@ -151,14 +114,13 @@ async def last_rewind(connection: Connection) -> int:
 
 async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
     """Reorganisations after ``rewound``; None: there are none."""
-    row = await fetch_row(
+    return await fetch_row(
         connection,
-        _RewindRow,
-        "SELECT to_number, to_s, max(id) OVER () AS last FROM facts.rewound WHERE id > $1"
+        Rewinds,
+        "SELECT max(id) OVER () AS last, to_number AS number, to_s AS at_s FROM facts.rewound WHERE id > $1"
         " ORDER BY to_number LIMIT 1",
         rewound,
     )
-    return None if row is None else Rewinds(row.last, IndexedBlock(row.to_number, row.to_s))
 
 
 async def block_after(
@@ -204,13 +166,13 @@ async def read_minutes(connection: Connection, keys: Collection[MinuteKey]) -> d
     """The counts of these minutes; a minute without one is missing."""
     rows = await fetch(
         connection,
-        _MinuteRow,
+        tuple[MinuteKey, MinuteCount],
         f"SELECT {_COUNT_COLUMNS} FROM accounts.alert_minute AS counted"  # noqa: S608
         " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
         " AS given (kind, source_id, minute, account_id) USING (kind, source_id, minute, account_id)",
         *_columns_of(list(keys)),
     )
-    return _read_counts(rows)
+    return dict(rows)
 
 
 async def write_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
@@ -236,11 +198,11 @@ async def delete_minutes(connection: Connection, minute: int) -> dict[MinuteKey,
     """Deletes the counts of that minute and of later ones, and returns them."""
     rows = await fetch(
         connection,
-        _MinuteRow,
+        tuple[MinuteKey, MinuteCount],
         f"DELETE FROM accounts.alert_minute AS counted WHERE minute >= $1 RETURNING {_COUNT_COLUMNS}",  # noqa: S608
         minute,
     )
-    return _read_counts(rows)
+    return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +220,9 @@ class UntoldMinute:
 
 async def read_unreported(connection: Connection, before_minute: int, limit: int) -> list[UntoldMinute]:
     """Minutes before ``before_minute`` with unreported alerts, the earliest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _UntoldMinuteRow,
+        UntoldMinute,
         f"SELECT {_COUNT_COLUMNS},"  # noqa: S608
         " coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
         " AS name, follow.wallet, token.address AS token FROM ("
@@ -277,10 +239,6 @@ async def read_unreported(connection: Connection, before_minute: int, limit: int
         limit,
         BAG,
     )
-    return [
-        UntoldMinute(key, counted, row.name, as_optional_address(row.wallet), as_optional_address(row.token))
-        for (key, counted), row in zip(_read_counts(rows).items(), rows, strict=True)
-    ]
 
 
 async def forget(connection: Connection) -> None:
@@ -306,12 +264,3 @@ def _columns_of(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[i
         [key.minute for key in keys],
         [key.account_id for key in keys],
     )
-
-
-def _read_counts(rows: Sequence[_MinuteRow | _UntoldMinuteRow]) -> dict[MinuteKey, MinuteCount]:
-    return {
-        MinuteKey(row.kind, row.source_id, row.minute, row.account_id): MinuteCount(
-            row.raised, row.beyond, row.told
-        )
-        for row in rows
-    }

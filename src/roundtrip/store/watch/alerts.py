@@ -2,46 +2,21 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from decimal import Decimal
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import TxHash
-from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft, Kind
-from roundtrip.store.server.hex import as_bytes, as_optional_address, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values, optional_int
+from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values
 
 MOST_FORGOTTEN = 10_000
 """Rows of each table that one call of ``forget`` deletes at most."""
 MOST_COUNTED = 10_000
 
 
-class _StoredAlertRow(NamedTuple):
-    id: int
-    account_id: int
-    kind: Kind
-    source_id: int | None
-    verb: str | None
-    who: str | None
-    wallet: bytes | None
-    token: bytes | None
-    eth_wei: Decimal | None
-    micro_usd: Decimal | None
-    share_ppm: int | None
-    tx_hash: bytes | None
-    block_number: int | None
-    log_index: int | None
-    at_s: int
-    rule: str | None
-    said: str
-    more: int
-    retracted_at: datetime | None
-    symbol: str | None
-
-
 _ALERT_COLUMNS = (
-    "alert.id, alert.account_id, alert.kind, alert.source_id, alert.verb, alert.who, alert.wallet,"
-    " alert.token, alert.eth_wei, alert.micro_usd, alert.share_ppm, alert.tx_hash, alert.block_number,"
-    " alert.log_index, alert.at_s, alert.rule, alert.said, alert.more, alert.retracted_at, token.symbol"
+    "alert.id, alert.account_id, alert.kind, alert.source_id, alert.at_s, alert.said, alert.verb, alert.who,"
+    " alert.wallet, alert.token, alert.eth_wei, alert.micro_usd, alert.share_ppm, alert.tx_hash,"
+    " alert.block_number, alert.log_index, alert.rule, alert.more,"
+    " alert.retracted_at IS NOT NULL AS retracted, token.symbol"
 )
 
 _PUT = """
@@ -104,13 +79,8 @@ _ALERT = (
 
 async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
     """The alerts of these ids that are still kept, by id, with their tokens' symbols."""
-    rows = await fetch(
-        connection,
-        _StoredAlertRow,
-        f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id",
-        list(ids),
-    )
-    return [_read_alert(row) for row in rows]
+    query = f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id"
+    return await fetch(connection, Alert, query, list(ids))
 
 
 async def newest(
@@ -120,7 +90,7 @@ async def newest(
     then, counted up to MOST_COUNTED + 1."""
     rows = await fetch(
         connection,
-        _StoredAlertRow,
+        Alert,
         f"{_ALERT} WHERE alert.account_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
         account_id,
         since,
@@ -135,7 +105,7 @@ async def newest(
         since,
         MOST_COUNTED + 1,
     )
-    return [_read_alert(row) for row in rows], total
+    return rows, total
 
 
 async def retract(connection: Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
@@ -150,15 +120,7 @@ async def retract(connection: Connection, number: int, at_s: int, now: datetime)
         at_s // MINUTE_S * MINUTE_S,
         now,
     )
-    rows = await fetch(
-        connection,
-        _StoredAlertRow,
-        f"SELECT {_ALERT_COLUMNS} FROM accounts.alert AS alert"  # noqa: S608
-        " LEFT JOIN facts.token AS token ON token.token = alert.token WHERE alert.id = ANY($1::bigint[])"
-        " ORDER BY alert.id",
-        retracted,
-    )
-    return [_read_alert(row) for row in rows]
+    return await alerts(connection, retracted)
 
 
 async def forget(connection: Connection, before: datetime) -> bool:
@@ -176,29 +138,6 @@ async def forget(connection: Connection, before: datetime) -> bool:
         MOST_FORGOTTEN,
     )
     return f"DELETE {MOST_FORGOTTEN}" in (alerts_status, messages_status)
-
-
-def _read_alert(row: _StoredAlertRow) -> Alert:
-    draft = Draft(
-        account_id=row.account_id,
-        kind=row.kind,
-        source_id=row.source_id,
-        at_s=row.at_s,
-        said=row.said,
-        verb=row.verb,
-        who=row.who,
-        wallet=as_optional_address(row.wallet),
-        token=as_optional_address(row.token),
-        eth_wei=optional_int(row.eth_wei),
-        micro_usd=optional_int(row.micro_usd),
-        share_ppm=row.share_ppm,
-        tx_hash=None if row.tx_hash is None else TxHash(as_text(row.tx_hash)),
-        block_number=row.block_number,
-        log_index=row.log_index,
-        rule=row.rule,
-        more=row.more,
-    )
-    return Alert(row.id, draft, row.retracted_at is not None, row.symbol)
 
 
 def _bytes(text: str | None) -> bytes | None:

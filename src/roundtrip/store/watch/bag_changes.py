@@ -4,13 +4,11 @@ and now. Each function uses the caller's connection and does not end the transac
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
-from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import Connection, fetch, optional_int
+from roundtrip.store.server.rows import Connection, fetch
 
 from .happening_moves import WHOLE_WITHIN_S
 
@@ -23,9 +21,9 @@ class BagToken:
     first buy of the round, or of the first transfer that is kept."""
 
     token_id: int
-    held_raw: int
-    cost_wei: int | None
-    realised_wei: int | None
+    held_raw: Numeric
+    cost_wei: Numeric | None
+    realised_wei: Numeric | None
     number: int
     at_s: int
 
@@ -59,44 +57,19 @@ WITH given AS MATERIALIZED (
     ) AS gone USING (token_id)
     WHERE got.got_raw > coalesce(gone.gone_raw, 0)
 )
-SELECT token_id, number, at_s FROM given WHERE NOT EXISTS (
+SELECT token_id, '0' AS held_raw, NULL AS cost_wei, NULL AS realised_wei, number, at_s FROM given
+WHERE NOT EXISTS (
     SELECT FROM facts.position_of($1, given.token_id) AS bought WHERE bought.held_raw > 0
 ) ORDER BY token_id DESC LIMIT $2
 """
 
 
-class _BoughtTokenRow(NamedTuple):
-    token_id: int
-    held_raw: str
-    cost_wei: str | None
-    realised_wei: str | None
-    number: int
-    at_s: int
-
-
-class _ReceivedTokenRow(NamedTuple):
-    token_id: int
-    number: int
-    at_s: int
-
-
 async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[BagToken]:
     """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens that
     it only received, within the days for which transfers are kept."""
-    tokens = [
-        BagToken(
-            row.token_id,
-            int(row.held_raw),
-            optional_int(row.cost_wei),
-            optional_int(row.realised_wei),
-            row.number,
-            row.at_s,
-        )
-        for row in await fetch(connection, _BoughtTokenRow, _HELD, wallet_id, limit)
-    ]
+    tokens = await fetch(connection, BagToken, _HELD, wallet_id, limit)
     if len(tokens) < limit:
-        given = await fetch(connection, _ReceivedTokenRow, _GIVEN, wallet_id, limit - len(tokens))
-        tokens += [BagToken(row.token_id, 0, None, None, row.number, row.at_s) for row in given]
+        tokens += await fetch(connection, BagToken, _GIVEN, wallet_id, limit - len(tokens))
     return tokens
 
 
@@ -106,19 +79,21 @@ class DeployerSold:
     sold since."""
 
     deployer: Address
-    had_raw: int
-    sold_raw: int
+    had_raw: Numeric
+    sold_raw: Numeric
 
 
 _SOLD = """
-SELECT given.token_id, deployer.address AS deployer, coalesce(own.bought_raw, 0)::text AS bought_raw,
-    coalesce(own.sold_raw, 0)::text AS all_raw, coalesce(since.sold_raw, 0)::text AS since_raw
+SELECT given.token_id, deployer.address AS deployer,
+    (greatest(own.bought_raw, own.sold_raw, 0) - coalesce(own.sold_raw, 0) + since.sold_raw)::text AS had_raw,
+    since.sold_raw::text
 FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 JOIN facts.launch AS launch ON launch.token_id = given.token_id
 JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
 LEFT JOIN LATERAL facts.position_of(launch.deployer_id, given.token_id) AS own ON true
 CROSS JOIN LATERAL (
-    SELECT sum(trade.token_raw) AS sold_raw FROM facts.trades_of(launch.deployer_id, given.at_s) AS trade
+    SELECT coalesce(sum(trade.token_raw), 0) AS sold_raw
+    FROM facts.trades_of(launch.deployer_id, given.at_s) AS trade
     JOIN facts.pool AS pool ON pool.id = trade.pool_id
     WHERE own.sells > 0 AND own.last_s >= given.at_s AND pool.token_id = given.token_id AND NOT trade.buys
         AND trade.block_number >= given.number
@@ -126,23 +101,10 @@ CROSS JOIN LATERAL (
 """
 
 
-class _DeployerSalesRow(NamedTuple):
-    token_id: int
-    deployer: bytes
-    bought_raw: str
-    all_raw: str
-    since_raw: str
-
-
 async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> dict[int, DeployerSold]:
     """By token, what its deployer has sold since it was bought. What he got other than by buying is unknown:
     it is taken to be at least what he sold."""
-    sales: dict[int, DeployerSold] = {}
-    for row in await fetch(connection, _DeployerSalesRow, _SOLD, *_columns_of(bought)):
-        all_raw, since_raw = int(row.all_raw), int(row.since_raw)
-        had_raw = max(int(row.bought_raw), all_raw) - (all_raw - since_raw)
-        sales[row.token_id] = DeployerSold(as_address(row.deployer), had_raw, since_raw)
-    return sales
+    return dict(await fetch(connection, tuple[int, DeployerSold], _SOLD, *_columns_of(bought)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +117,7 @@ class LiquidityLeft:
 
 
 _LEFT = """
-SELECT given.token_id, place.id, sums.changes,
+SELECT given.token_id, sums.changes,
     coalesce(sums.before, 0)::text AS before, coalesce(sums.since, 0)::text AS since
 FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 CROSS JOIN LATERAL (
@@ -178,14 +140,6 @@ CROSS JOIN LATERAL (
 """
 
 
-class _LiquidityLeftRow(NamedTuple):
-    token_id: int
-    id: int
-    changes: int
-    before: str
-    since: str
-
-
 async def liquidity_left(
     connection: Connection, bought: Sequence[BagToken], start_number: int, now_s: int
 ) -> dict[int, LiquidityLeft]:
@@ -193,7 +147,7 @@ async def liquidity_left(
     first block; ``now_s``: the time of its last."""
     rows = await fetch(
         connection,
-        _LiquidityLeftRow,
+        tuple[int, int, Numeric, Numeric],
         _LEFT,
         *_columns_of(bought),
         start_number,
@@ -203,12 +157,11 @@ async def liquidity_left(
         MOST_CHANGES,
     )
     largest: dict[int, LiquidityLeft] = {}
-    incomplete = {row.token_id for row in rows if row.changes > MOST_CHANGES}
-    for row in rows:
-        before, since = int(row.before), int(row.since)
-        known = largest.get(row.token_id)
-        if row.token_id not in incomplete and before > (0 if known is None else known.before):
-            largest[row.token_id] = LiquidityLeft(before, min(before, max(0, -since)))
+    incomplete = {token_id for token_id, changes, _, _ in rows if changes > MOST_CHANGES}
+    for token_id, _, before, since in rows:
+        known = largest.get(token_id)
+        if token_id not in incomplete and before > (0 if known is None else known.before):
+            largest[token_id] = LiquidityLeft(before, min(before, max(0, -since)))
     return largest
 
 
@@ -223,7 +176,7 @@ class StoredCheck:
     document: bytes
 
 
-_FIELDS = "checked_at, block_number, verdict_code, verdict_level, document"
+_FIELDS = "checked_at, block_number, verdict_code AS code, verdict_level AS level, document"
 _AT_BUY_AND_NEWEST = f"""
 SELECT given.token_id, one.* FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 JOIN facts.address AS token ON token.id = given.token_id
@@ -237,27 +190,15 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 
-class _BuyCheckRow(NamedTuple):
-    token_id: int
-    is_now: bool
-    checked_at: datetime
-    block_number: int
-    verdict_code: str
-    verdict_level: str
-    document: bytes
-
-
 async def checks(
     connection: Connection, bought: Sequence[BagToken]
 ) -> tuple[dict[int, StoredCheck], dict[int, StoredCheck]]:
     """By token: the newest check made at the buy or before it, and the newest of all."""
     at_buy: dict[int, StoredCheck] = {}
     newest: dict[int, StoredCheck] = {}
-    for row in await fetch(connection, _BuyCheckRow, _AT_BUY_AND_NEWEST, *_columns_of(bought)):
-        check = StoredCheck(
-            row.checked_at, row.block_number, row.verdict_code, row.verdict_level, row.document
-        )
-        (newest if row.is_now else at_buy)[row.token_id] = check
+    rows = await fetch(connection, tuple[int, bool, StoredCheck], _AT_BUY_AND_NEWEST, *_columns_of(bought))
+    for token_id, is_now, check in rows:
+        (newest if is_now else at_buy)[token_id] = check
     return at_buy, newest
 
 

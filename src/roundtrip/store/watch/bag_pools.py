@@ -4,12 +4,12 @@ connection and does not end the transaction."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
-from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -73,20 +73,13 @@ CROSS JOIN LATERAL (
 """
 
 
-class _DrainedPoolRow(NamedTuple):
-    nth: int
-    pool_id: int
-    token_id: int
-
-
 class _PoolMoneyRow(NamedTuple):
     token_id: int
     minute_s: int
     id: int
-    quote: bytes
-    trades: int
-    wei: str
-    quote_raw: str | None
+    quote: Address
+    traded: Turnover
+    quote_raw: Numeric | None
 
 
 async def weigh_drains(
@@ -102,13 +95,13 @@ async def weigh_drains(
         return weights
     drained = await fetch(
         connection,
-        _DrainedPoolRow,
+        tuple[int, int, int],
         _POOLS,
         [spot.at_s for spot in spots],
         [spot.block_number for spot in spots],
         [spot.log_index for spot in spots],
     )
-    pools = {row.nth - 1: (row.token_id, row.pool_id) for row in drained}
+    pools = {nth - 1: (token_id, pool_id) for nth, pool_id, token_id in drained}
     minutes = {nth: spots[nth].at_s // MINUTE_S * MINUTE_S for nth in pools}
     token_minutes = sorted({(token_id, minutes[nth]) for nth, (token_id, _) in pools.items()})
     if not token_minutes:
@@ -130,12 +123,11 @@ async def weigh_drains(
     spot_of = {(pools[nth][0], minutes[nth]): spots[nth] for nth in reversed(pools)}
     sums = []
     for row in rows:
-        raw = None if row.quote_raw is None else max(0, int(row.quote_raw))
-        sums.append((as_address(row.quote), raw, spot_of[row.token_id, row.minute_s]))
+        raw = None if row.quote_raw is None else max(0, row.quote_raw)
+        sums.append((row.quote, raw, spot_of[row.token_id, row.minute_s]))
     places: dict[tuple[int, int], dict[int, PoolMoney]] = {}
     for row, (wei, _) in zip(rows, await reader.worths(sums), strict=True):
-        place = PoolMoney(Turnover(row.trades, int(row.wei)), wei)
-        places.setdefault((row.token_id, row.minute_s), {})[row.id] = place
+        places.setdefault((row.token_id, row.minute_s), {})[row.id] = PoolMoney(row.traded, wei)
     for nth, (token_id, pool_id) in pools.items():
         token_pools = places[token_id, minutes[nth]]
         own = _add_drained(token_pools[pool_id], drains[nth])

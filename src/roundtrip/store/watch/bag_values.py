@@ -4,9 +4,9 @@ connection and does not end the transaction."""
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.market.candles import LEAST_RAW
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
@@ -20,13 +20,7 @@ class OwnTrade(NamedTuple):
 
     token_id: int
     at_s: int
-    raw: int
-
-
-class _OwnTradeRow(NamedTuple):
-    token_id: int
-    at_s: int
-    raw: str
+    raw: Numeric
 
 
 async def read_own_trades(
@@ -35,7 +29,7 @@ async def read_own_trades(
     """The wallet's trades of these tokens after ``after_s``, in no order; None: more than MOST_OWN_TRADES."""
     rows = await fetch(
         connection,
-        _OwnTradeRow,
+        OwnTrade,
         "SELECT pool.token_id, trade.at_s,"
         " (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END)::text AS raw"
         " FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
@@ -45,23 +39,15 @@ async def read_own_trades(
         after_s,
         MOST_OWN_TRADES + 1,
     )
-    if len(rows) > MOST_OWN_TRADES:
-        return None
-    return [OwnTrade(row.token_id, row.at_s, int(row.raw)) for row in rows]
+    return None if len(rows) > MOST_OWN_TRADES else rows
 
 
 class PastTrade(NamedTuple):
     """The last trade up to ``asked_s`` that sets a price: ``eth_wei`` for ``token_raw``."""
 
     asked_s: int
-    eth_wei: int
-    token_raw: int
-
-
-class _PastTradeRow(NamedTuple):
-    asked_s: int
-    eth_wei: str
-    token_raw: str
+    eth_wei: Numeric
+    token_raw: Numeric
 
 
 _PAST = f"""
@@ -87,6 +73,5 @@ async def read_past_trades(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int], contracts: Contracts
 ) -> dict[int, PastTrade]:
     """By second; one for which no trade with a worth in eth is known is missing."""
-    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
-    rows = await fetch(connection, _PastTradeRow, _PAST, list(pool_ids), list(times_s), eth_quotes)
-    return {row.asked_s: PastTrade(row.asked_s, int(row.eth_wei), int(row.token_raw)) for row in rows}
+    rows = await fetch(connection, PastTrade, _PAST, list(pool_ids), list(times_s), eth_quotes(contracts))
+    return {trade.asked_s: trade for trade in rows}

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_values
 
 from .happening_rows import LAUNCHED_RAW, PPM
@@ -30,34 +30,24 @@ class BagHolder(NamedTuple):
     token_number: int
 
 
-class _TokenDeployerRow(NamedTuple):
-    token: bytes
-    deployer: bytes
-
-
 async def deployers(connection: Connection, tokens: Collection[Address]) -> dict[Address, Address]:
     """The deployer of each of these tokens that a launchpad launched."""
     rows = await fetch(
         connection,
-        _TokenDeployerRow,
+        tuple[Address, Address],
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token"
         " JOIN facts.launch AS launch ON launch.token_id = token.id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
         " WHERE token.address = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row.token): as_address(row.deployer) for row in rows}
+    return dict(rows)
 
 
-_GIVEN = (
-    "unnest($1::bytea[], $2::bytea[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
-    " AS given (token, wallet, block_number, log_index, at_s, nth)"
-)
-
-
-_SOLD = f"""
+_SOLD = """
 SELECT given.nth, (held.sold_raw - later.sold_raw)::text AS sold_raw
-FROM {_GIVEN}
+FROM unnest($1::bytea[], $2::bytea[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY
+    AS given (token, wallet, block_number, log_index, at_s, nth)
 JOIN facts.address AS token ON token.address = given.token
 JOIN facts.address AS wallet ON wallet.address = given.wallet
 CROSS JOIN LATERAL facts.position_of(wallet.id, token.id) AS held
@@ -68,19 +58,24 @@ CROSS JOIN LATERAL (
     WHERE held.last_s >= given.at_s AND pool.token_id = held.token_id AND NOT trade.buys
         AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
 ) AS later
-"""  # noqa: S608
-
-
-class _SellerTotalRow(NamedTuple):
-    nth: int
-    sold_raw: str
+"""
 
 
 async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
     """For each sale, how much of the token its seller had sold in all up to and with it; None: not known."""
     totals: list[int | None] = [None] * len(sales)
-    for row in await fetch(connection, _SellerTotalRow, _SOLD, *_columns_of(sales)):
-        totals[row.nth - 1] = int(row.sold_raw)
+    rows = await fetch(
+        connection,
+        tuple[int, Numeric],
+        _SOLD,
+        [as_bytes(sale.token) for sale in sales],
+        [as_bytes(sale.wallet) for sale in sales],
+        [sale.spot.block_number for sale in sales],
+        [sale.spot.log_index for sale in sales],
+        [sale.spot.at_s for sale in sales],
+    )
+    for nth, sold_raw in rows:
+        totals[nth - 1] = sold_raw
     return totals
 
 
@@ -109,7 +104,8 @@ WITH held AS MATERIALIZED (
     JOIN facts.pool AS pool ON pool.id = trade.pool_id AND pool.token_id = held.token_id
     WHERE held.last_s >= held.at_s GROUP BY held.nth, held.id
 )
-SELECT held.nth, held.token_id, held.id, held.wallet, held.guarded_from,
+SELECT held.nth, held.id AS account_id, held.wallet, held.guarded_from AS from_number,
+    held.token_id AS token_number,
     (held.held_raw - coalesce(later.raw, 0))::text AS held_raw
 FROM held LEFT JOIN later ON later.nth = held.nth AND later.id = held.id
 """  # noqa: S608
@@ -130,7 +126,8 @@ WITH side AS (
     UNION ALL SELECT from_id, token_id, at_s, block_number, log_index, -amount_raw
     FROM facts.transfer WHERE from_id = ANY($6::int[])
 )
-SELECT given.nth, token.id AS token_id, account.id, account.wallet, account.guarded_from,
+SELECT given.nth, account.id AS account_id, account.wallet, account.guarded_from AS from_number,
+    token.id AS token_number,
     (coalesce(sum(side.raw) FILTER (WHERE side.at_s <= given.at_s
         AND (side.block_number, side.log_index) < (given.block_number, given.log_index)), 0)
     )::text AS held_raw
@@ -167,21 +164,12 @@ WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND g
 """  # noqa: S608
 
 
-class _HeldAtRow(NamedTuple):
-    nth: int
-    token_id: int
-    id: int
-    wallet: bytes
-    guarded_from: int
-    held_raw: str
-
-
 class _HoldingChangeRow(NamedTuple):
     nth: int
     id: int
     block_number: int
     log_index: int
-    raw: str
+    raw: Numeric
 
 
 async def holders(connection: Connection, happenings: Sequence[Happening]) -> list[list[BagHolder]]:
@@ -256,31 +244,17 @@ async def _read_ledgers(
     if first is _MOVED:
         # Passed as numbers: the planner assumes the worst of a subquery.
         wallet_ids = [await fetch_values(connection, int, _WALLETS, *given)]
-    for row in await fetch(connection, _HeldAtRow, first, *given, *wallet_ids):
-        ledger = ledgers[row.nth - 1]
-        ledger.holders[row.id] = BagHolder(row.id, as_address(row.wallet), row.guarded_from, row.token_id)
-        ledger.held_raw[row.id] = int(row.held_raw)
+    rows = await fetch(connection, tuple[int, BagHolder, Numeric], first, *given, *wallet_ids)
+    for nth, holder, held_raw in rows:
+        ledgers[nth - 1].holders[holder.account_id] = holder
+        ledgers[nth - 1].held_raw[holder.account_id] = held_raw
     if any(spot[:2] != last[:2] for _, spot, last in spans):
         changes = await fetch(connection, _HoldingChangeRow, since, *given, min(given[3]), max(given[4]))
         for change in sorted(changes, key=lambda change: (change.block_number, change.log_index)):
             # A trade counts from its own position, a transfer only after it.
             log_index = change.log_index + (since is _MOVES_SINCE)
-            ledgers[change.nth - 1].changes.append(
-                ((change.block_number, log_index), change.id, int(change.raw))
-            )
+            ledgers[change.nth - 1].changes.append(((change.block_number, log_index), change.id, change.raw))
     return ledgers
-
-
-def _columns_of(
-    happenings: Sequence[Happening],
-) -> tuple[list[bytes], list[bytes], list[int], list[int], list[int]]:
-    return (
-        [as_bytes(happening.token) for happening in happenings],
-        [as_bytes(happening.wallet) for happening in happenings],
-        [happening.spot.block_number for happening in happenings],
-        [happening.spot.log_index for happening in happenings],
-        [happening.spot.at_s for happening in happenings],
-    )
 
 
 async def rewind_accounts(connection: Connection, number: int) -> None:
@@ -324,48 +298,31 @@ WITH wallet AS MATERIALIZED (
         SELECT given.*, row_number() OVER (PARTITION BY account_id ORDER BY token_id DESC) AS place FROM given
     ) AS one WHERE place <= $2
 )
-SELECT account_id, address, is_given FROM held JOIN facts.address AS address ON address.id = held.token_id
+SELECT account_id, address AS token, is_given
+FROM held JOIN facts.address AS address ON address.id = held.token_id
 ORDER BY address, account_id
 """  # noqa: S608
-
-
-class _AccountHoldingRow(NamedTuple):
-    account_id: int
-    address: bytes
-    is_given: bool
 
 
 async def held_by_accounts(connection: Connection) -> list[BagHolding]:
     """What accounts' wallets hold, by token: of each wallet the newest tokens that it bought and the newest
     that it received. Takes seconds where there are many accounts."""
-    rows = await fetch(connection, _AccountHoldingRow, _HELD, GUARD.most_held, GUARD.most_given)
-    return [BagHolding(row.account_id, as_address(row.address), row.is_given) for row in rows]
+    return await fetch(connection, BagHolding, _HELD, GUARD.most_held, GUARD.most_given)
 
 
 # --- verdicts --------------------------------------------------------------------------------------
-
-
-class _BagVerdictRow(NamedTuple):
-    token: bytes
-    level: str
-    code: str
-    policy_version: str
-    seen_id: int
-    next_level: str | None
-    next_at: datetime | None
-    told_at: datetime | None
 
 
 async def standings(connection: Connection, tokens: Collection[Address]) -> dict[Address, BagStanding]:
     """The kept verdicts of these tokens; a token without one is missing."""
     rows = await fetch(
         connection,
-        _BagVerdictRow,
+        tuple[Address, BagStanding],
         "SELECT token, level, code, policy_version, seen_id, next_level, next_at, told_at"
         " FROM accounts.bag_verdict WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row.token): BagStanding(*row[1:]) for row in rows}
+    return dict(rows)
 
 
 async def put_standings(connection: Connection, standing_of: dict[Address, BagStanding]) -> None:
@@ -397,23 +354,14 @@ async def delete_other_standings(connection: Connection, tokens: Collection[Addr
 _CHECKS = """
 SELECT given.token, one.* FROM unnest($1::bytea[], $2::bigint[]) AS given (token, seen_id)
 CROSS JOIN LATERAL (
-    (SELECT id, checked_at, verdict_level, verdict_code, policy_version, deep FROM facts.evidence
-    WHERE token = given.token AND id > given.seen_id AND given.seen_id > 0 ORDER BY id LIMIT $3)
+    (SELECT id, checked_at AS at, verdict_level AS level, verdict_code AS code, policy_version, deep
+    FROM facts.evidence WHERE token = given.token AND id > given.seen_id AND given.seen_id > 0
+    ORDER BY id LIMIT $3)
     UNION ALL
     (SELECT id, checked_at, verdict_level, verdict_code, policy_version, deep FROM facts.evidence
     WHERE token = given.token AND given.seen_id = 0 AND verdict_level <> 'unknown' ORDER BY id DESC LIMIT 1)
 ) AS one ORDER BY one.id
 """
-
-
-class _TokenCheckRow(NamedTuple):
-    token: bytes
-    id: int
-    checked_at: datetime
-    verdict_level: str
-    verdict_code: str
-    policy_version: str
-    deep: bool
 
 
 async def checks_after(
@@ -423,21 +371,16 @@ async def checks_after(
     verdict is not unknown."""
     rows = await fetch(
         connection,
-        _TokenCheckRow,
+        tuple[Address, StoredLevel],
         _CHECKS,
         [as_bytes(token) for token in seen_ids],
         list(seen_ids.values()),
         MOST_CHECKS,
     )
     checks: dict[Address, list[StoredLevel]] = {}
-    for row in rows:
-        checks.setdefault(as_address(row.token), []).append(StoredLevel(*row[1:]))
+    for token, check in rows:
+        checks.setdefault(token, []).append(check)
     return checks
-
-
-class _TokenCheckTimeRow(NamedTuple):
-    token: bytes
-    checked_at: datetime
 
 
 async def checked_at(
@@ -447,18 +390,14 @@ async def checked_at(
     missing, and one whose check is later than ``now``, since our clock was put back."""
     rows = await fetch(
         connection,
-        _TokenCheckTimeRow,
+        tuple[Address, datetime],
         "SELECT given.token, newest.checked_at FROM unnest($1::bytea[]) AS given (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token"
         " ORDER BY id DESC LIMIT 1) AS newest",
         [as_bytes(token) for token in tokens],
     )
     now_s = now.timestamp()
-    return {
-        as_address(row.token): row.checked_at
-        for row in rows
-        if age_s(row.checked_at.timestamp(), now_s) is not None
-    }
+    return {token: at for token, at in rows if age_s(at.timestamp(), now_s) is not None}
 
 
 async def document(connection: Connection, evidence_id: int) -> bytes | None:

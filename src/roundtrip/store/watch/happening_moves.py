@@ -1,14 +1,15 @@
-"""Moves of tokens and of liquidity, as rules see them."""
+"""Moves of tokens and of liquidity, and removals of active liquidity, as rules see them."""
 
 from typing import NamedTuple
 
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
-from roundtrip.store.server.hex import as_address
+from roundtrip.store.liquidity.removals import GONE
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import optional_int
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -19,7 +20,6 @@ from .happening_rows import (
     HappeningReader,
     RuleFilter,
     page,
-    spot_of,
 )
 
 PRICED_WITHIN_S = 86_400
@@ -58,9 +58,13 @@ WITH {before}moved AS MATERIALIZED (
                 AND pool.block_number <= transfer.block_number OFFSET 0)
         AND {newest}
 )
-SELECT moved.at_s, moved.block_number, moved.log_index, moved.tx_hash, moved.amount_raw::text,
+SELECT 'moving' AS verb, moved.block_number, moved.log_index, moved.at_s, moved.tx_hash,
     wallet.address AS wallet, token.address AS token,
-    traded.token_raw::text, traded.wei::text, traded.micro_usd
+    div(moved.amount_raw * traded.wei, traded.token_raw)::text AS eth_wei,
+    CASE WHEN traded.micro_usd IS NOT NULL THEN least(
+        div(moved.amount_raw * traded.micro_usd, traded.token_raw), {most_micro_usd}::numeric
+    ) END::text AS micro_usd,
+    moved.amount_raw::text AS part_raw, '{launched}' AS whole_raw, false AS by_deployer
 FROM moved JOIN facts.address AS wallet ON wallet.id = moved.from_id
 JOIN facts.address AS token ON token.id = moved.token_id
 LEFT JOIN LATERAL (
@@ -86,19 +90,6 @@ _TRANSFER = (
 )
 
 
-class _MovingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    amount_raw: str
-    wallet: bytes
-    token: bytes
-    token_raw: str | None
-    wei: str | None
-    micro_usd: int | None
-
-
 async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
     """moving: a launchpad's token was transferred or burned. Transfers that do not count: from or to the
     network's own contracts or a place where anything trades, which are trades; into the token itself; and in
@@ -122,9 +113,11 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         priced_from=arguments(span.from_s - PRICED_WITHIN_S),
         priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
+        most_micro_usd=MOST_MICRO_USD,
+        launched=LAUNCHED_RAW,
     )
-    rows = await reader.rows(_MovingRow, statement, arguments)
-    return page(rows, [_read_move(row) for row in rows], span)
+    rows = await reader.rows(Happening, statement, arguments)
+    return page(rows, rows, span)
 
 
 _VALUABLE = """least AS MATERIALIZED (
@@ -206,18 +199,6 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
     return _MoveSource(f"chosen AS MATERIALIZED ({chosen}), ", "chosen AS transfer", "")
 
 
-def _read_move(row: _MovingRow) -> Happening:
-    amount_raw, wei, micro_usd = int(row.amount_raw), optional_int(row.wei), row.micro_usd
-    traded_raw = optional_int(row.token_raw)
-    if traded_raw is not None:
-        wei = None if wei is None else amount_raw * wei // traded_raw
-        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // traded_raw, MOST_MICRO_USD)
-    return Happening(
-        "moving", spot_of(row), as_address(row.wallet), as_address(row.token), wei, micro_usd, amount_raw,
-        LAUNCHED_RAW,
-    )  # fmt: skip
-
-
 # --- liquidity -------------------------------------------------------------------------------------
 
 _DRAINS = """
@@ -249,7 +230,7 @@ WITH gone AS (
     SELECT DISTINCT ON (pool_id, block_number, tx_hash) pool_id, block_number, tx_hash, before FROM change
     ORDER BY pool_id, block_number, tx_hash, log_index
 )
-SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, wallet.address AS wallet,
+SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
     begun.before::text
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
@@ -261,16 +242,13 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 
 
 class _DrainingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    wallet: bytes
-    token: bytes
-    quote: bytes
-    part_raw: str
-    quote_raw: str | None
-    before: str | None
+    spot: Spot
+    wallet: Address
+    token: Address
+    quote: Address
+    part_raw: Numeric
+    quote_raw: Numeric | None
+    before: Numeric | None
 
 
 async def drains(
@@ -300,15 +278,12 @@ async def drains(
         changes=arguments(MOST_CHANGES),
     )
     rows = await reader.rows(_DrainingRow, statement, arguments)
-    sums = [(as_address(row.quote), optional_int(row.quote_raw), spot_of(row)) for row in rows]
-    worths = await reader.worths(sums)
+    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
     happenings = []
-    for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
-        before = optional_int(row.before)
-        part_raw = int(row.part_raw)
-        of_raw = max(before, part_raw) if before is not None and before > 0 else None
-        wallet, token = as_address(row.wallet), as_address(row.token)
-        happenings.append(Happening("draining", spot, wallet, token, wei, micro_usd, part_raw, of_raw))
+    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
+        of_raw = max(row.before, row.part_raw) if row.before is not None and row.before > 0 else None
+        who = row.wallet, row.token
+        happenings.append(Happening("draining", row.spot, *who, wei, micro_usd, row.part_raw, of_raw))
     return page(rows, happenings, span)
 
 
@@ -331,3 +306,63 @@ async def worth_threshold(
         f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {arguments(of_eth)}::numeric"
         f" WHEN pool.quote_id = ANY({money}::int[]) THEN {arguments(of_usdg)}::numeric ELSE 0 END"
     )
+
+
+# --- removals --------------------------------------------------------------------------------------
+
+_REMOVALS = """{gone}, chosen AS MATERIALIZED (
+    SELECT gone.*, pool.token_id, pool.quote_id FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
+    WHERE pool.in_money_from IS NOT NULL AND pool.token_id <> ALL({money}::int[]){threshold} AND {newest}
+)
+SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
+    token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
+    chosen.active_raw::text, launch.token_id IS NOT NULL AS by_deployer
+FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
+JOIN facts.address AS token ON token.id = chosen.token_id
+JOIN facts.address AS quote ON quote.id = chosen.quote_id
+LEFT JOIN facts.launch AS launch ON launch.token_id = chosen.token_id
+    AND launch.deployer_id = chosen.sender_id
+"""
+
+
+class _RemovingRow(NamedTuple):
+    spot: Spot
+    wallet: Address
+    token: Address
+    quote: Address
+    part_raw: Numeric
+    quote_raw: Numeric | None
+    active_raw: Numeric | None
+    by_deployer: bool
+
+
+async def removals(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
+    """removing: a wallet took more active liquidity out of a money pool, in one transaction, than it put in
+    (``store/liquidity/removals.GONE``). Worth the quote that came out, as in ``drains``. A share of the
+    pool's active liquidity just before; None: not known. Where others added so much within the transaction
+    that the wallet took out more than was active before, the share is all of it."""
+    arguments = Arguments()
+    where = arguments.within(span, "change")
+    if rule_filter.wallets is not None:
+        where += f" AND change.sender_id = ANY({arguments(rule_filter.wallets)}::int[])"
+    if rule_filter.pools is not None:
+        where += f" AND change.pool_id = ANY({arguments(rule_filter.pools)}::int[])"
+    threshold = await worth_threshold(reader, arguments, span, rule_filter)
+    if (ppm := rule_filter.above("%")) is not None:
+        threshold += f" AND gone.part_raw * {PPM} > gone.active_raw * {arguments(ppm)}::bigint"
+    statement = _REMOVALS.format(
+        gone=GONE.format(where=where),
+        money=arguments(reader.money_ids),
+        threshold=threshold,
+        newest=arguments.newest(span, "gone"),
+    )
+    rows = await reader.rows(_RemovingRow, statement, arguments)
+    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
+    happenings = []
+    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
+        whole_raw = None if row.active_raw is None else max(row.active_raw, row.part_raw)
+        who = row.wallet, row.token
+        happenings.append(
+            Happening("removing", row.spot, *who, wei, micro_usd, row.part_raw, whole_raw, row.by_deployer)
+        )
+    return page(rows, happenings, span)

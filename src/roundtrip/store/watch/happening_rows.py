@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.domain.watch.rules import Happening, Over, Watch
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values, optional_int
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -24,8 +24,15 @@ Key = tuple[int, int, int]
 """The position of a fact: time, block, log."""
 NEWEST: Key = (2**31 - 1, 2**31 - 1, 2**31 - 1)
 
-FactRow = TypeVar("FactRow", bound=tuple[int, int, int, bytes, *tuple[object, ...]])
-"""A row whose first columns are at_s, block_number, log_index and tx_hash."""
+
+class Spotted(Protocol):
+    """A row with its position."""
+
+    @property
+    def spot(self) -> Spot: ...
+
+
+FactRow = TypeVar("FactRow", bound=Spotted)
 
 
 class FactSpan(NamedTuple):
@@ -146,10 +153,7 @@ class HappeningReader:
         blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {arguments.within(span, 'one')}"  # noqa: S608
         weth = arguments(as_bytes(self.contracts.weth))
         statement = _ETH_USDG.format(blocks=blocks, weth=weth)
-        row = await fetch_row(self.connection, _EthUsdgRow, statement, *arguments.values)
-        if row is None or row.lowest is None or row.highest is None:
-            return None
-        return EthUsdg(int(row.lowest), int(row.highest), row.is_always is True)
+        return await fetch_row(self.connection, EthUsdg, statement, *arguments.values)
 
     async def worths(
         self, sums: Iterable[tuple[Address, int | None, Spot]]
@@ -185,15 +189,9 @@ class HappeningReader:
 class EthUsdg(NamedTuple):
     """usdg raw for 10^18 wei, the lowest and the highest; ``is_always``: it was known all the time."""
 
-    lowest: int
-    highest: int
+    lowest: Numeric
+    highest: Numeric
     is_always: bool
-
-
-class _EthUsdgRow(NamedTuple):
-    lowest: str | None
-    highest: str | None
-    is_always: bool | None
 
 
 _ETH_USDG = """
@@ -211,7 +209,7 @@ begin AS MATERIALIZED (
 SELECT (min(usdg_raw) FILTER (WHERE is_known))::text AS lowest,
     (max(usdg_raw) FILTER (WHERE is_known))::text AS highest,
     bool_and(is_known) AND (SELECT block_number FROM begin) IS NOT NULL AS is_always
-FROM told
+FROM told HAVING bool_or(is_known)
 """
 
 
@@ -241,26 +239,19 @@ async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | N
     return RuleFilter(wallets, token, pools, rule.over, least_raw)
 
 
-class _TokenSupplyRow(NamedTuple):
-    launched: bool
-    supply: str | None
-
-
 async def _supply_of(connection: Connection, token: int) -> int | None:
     row = await fetch_row(
         connection,
-        _TokenSupplyRow,
+        tuple[bool, Numeric | None],
         "SELECT launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply"
         " FROM facts.address AS address LEFT JOIN facts.launch AS launch ON launch.token_id = address.id"
         " LEFT JOIN facts.token AS told ON told.token = address.address WHERE address.id = $1",
         token,
     )
-    return None if row is None else whole_raw(row.launched, row.supply)
-
-
-def whole_raw(launched: bool, supply: str | None) -> int | None:
-    """A token's supply in base units; None: not known, or 0."""
-    return LAUNCHED_RAW if launched else optional_int(supply) or None
+    if row is None:
+        return None
+    is_launched, supply_raw = row
+    return LAUNCHED_RAW if is_launched else supply_raw or None
 
 
 def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
@@ -280,9 +271,4 @@ def page(rows: Sequence[FactRow], happenings: Sequence[Happening], span: FactSpa
 
 def key_of(row: FactRow) -> Key:
     """The position of a row."""
-    return row[0], row[1], row[2]
-
-
-def spot_of(row: FactRow) -> Spot:
-    """The position of a row, with its transaction."""
-    return Spot(row[1], row[2], row[0], TxHash(as_text(row[3])))
+    return row.spot.at_s, row.spot.block_number, row.spot.log_index

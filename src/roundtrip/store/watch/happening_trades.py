@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import fetch, fetch_value, optional_int
+from roundtrip.store.server.rows import fetch, fetch_value
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -16,8 +17,6 @@ from .happening_rows import (
     HappeningReader,
     RuleFilter,
     page,
-    spot_of,
-    whole_raw,
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**25
@@ -30,21 +29,12 @@ PARTS = 96
 
 
 class _TradingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    buys: bool
-    wallet: bytes
-    token: bytes
-    quote: bytes
-    in_money_from: int | None
-    micro_usd: int | None
-    token_raw: str
-    quote_raw: str
-    eth_wei: str | None
-    launched: bool
-    supply: str | None
+    happening: Happening
+    is_counted: bool
+
+    @property
+    def spot(self) -> Spot:
+        return self.happening.spot
 
 
 async def trades(
@@ -61,9 +51,9 @@ async def trades(
         chosen = _chosen_sql(
             arguments, span, where, _has_index(rule_filter) and await _is_few(reader, arguments, span, where)
         )
-    rows = await reader.rows(_TradingRow, _NAMED.format(chosen=chosen), arguments)
-    happenings = [_read_trade(reader, row) for row in rows if row.in_money_from is not None]
-    return page(rows, happenings, span)
+    statement = _NAMED.format(chosen=chosen, eth=arguments(reader.eth_ids), launched=LAUNCHED_RAW)
+    rows = await reader.rows(_TradingRow, statement, arguments)
+    return page(rows, [row.happening for row in rows if row.is_counted], span)
 
 
 _FIELDS = (
@@ -72,14 +62,17 @@ _FIELDS = (
 )
 _NAMED = """
 WITH chosen AS MATERIALIZED ({chosen})
-SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, chosen.buys,
-    trader.address AS wallet, token.address AS token, quote.address AS quote, pool.in_money_from,
-    chosen.micro_usd, chosen.token_raw::text, chosen.quote_raw::text, chosen.eth_wei::text,
-    launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply
+SELECT CASE WHEN chosen.buys THEN 'buying' ELSE 'selling' END AS verb, chosen.block_number, chosen.log_index,
+    chosen.at_s, chosen.tx_hash, trader.address AS wallet, token.address AS token,
+    coalesce(chosen.eth_wei, CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN chosen.quote_raw END)::text
+        AS eth_wei,
+    chosen.micro_usd::text, chosen.token_raw::text AS part_raw,
+    CASE WHEN launch.token_id IS NULL THEN nullif(told.supply_raw, 0) ELSE {launched}::numeric END::text
+        AS whole_raw,
+    false AS by_deployer, pool.in_money_from IS NOT NULL AS is_counted
 FROM chosen JOIN facts.pool AS pool ON pool.id = chosen.pool_id
 JOIN facts.address AS trader ON trader.id = chosen.trader_id
 JOIN facts.address AS token ON token.id = pool.token_id
-JOIN facts.address AS quote ON quote.id = pool.quote_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = pool.token_id
 LEFT JOIN facts.token AS told ON told.token = token.address
 """
@@ -150,11 +143,6 @@ def _chosen_sql(
     )
 
 
-class _SmallTokenRow(NamedTuple):
-    id: int
-    supply: str
-
-
 _SMALL = """
 SELECT pool.id, told.supply_raw::text AS supply FROM facts.token AS told
 JOIN facts.address AS token ON token.address = told.token
@@ -180,10 +168,10 @@ async def _share_sql(
     )
     has_index = least_raw >= LARGE_RAW or rule_filter.wallets is not None
     arms = [_chosen_sql(arguments, span, where, has_index and await _is_few(reader, arguments, span, where))]
-    small = await fetch(reader.connection, _SmallTokenRow, _SMALL)
+    small = await fetch(reader.connection, tuple[int, Numeric], _SMALL)
     if small:
-        ids = arguments([token.id for token in small])
-        least = arguments([ppm * int(token.supply) // PPM for token in small])
+        ids = arguments([pool_id for pool_id, _ in small])
+        least = arguments([ppm * supply_raw // PPM for _, supply_raw in small])
         source = (
             f"unnest({ids}::int[], {least}::numeric[]) AS small (id, least_raw)"
             " JOIN facts.trade AS trade ON trade.pool_id = small.id"
@@ -192,22 +180,6 @@ async def _share_sql(
         arms.append(_chosen_sql(arguments, span, where, True, source))
     both = " UNION ".join(f"({arm})" for arm in arms)
     return f"SELECT * FROM ({both}) AS trade WHERE {arguments.newest(span, 'trade')}"  # noqa: S608
-
-
-def _read_trade(reader: HappeningReader, row: _TradingRow) -> Happening:
-    wei = optional_int(row.eth_wei)
-    if wei is None and reader.is_eth(as_address(row.quote)):
-        wei = int(row.quote_raw)
-    return Happening(
-        "buying" if row.buys else "selling",
-        spot_of(row),
-        as_address(row.wallet),
-        as_address(row.token),
-        wei,
-        row.micro_usd,
-        int(row.token_raw),
-        whole_raw(row.launched, row.supply),
-    )
 
 
 # --- launches --------------------------------------------------------------------------------------
@@ -237,22 +209,12 @@ WITH first AS (
     ) AS bought
     WHERE {within}{extra}
 ), chosen AS MATERIALIZED (SELECT * FROM first WHERE {threshold}{newest})
-SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, chosen.wei::text,
-    chosen.micro_usd::text, wallet.address AS wallet, token.address AS token
+SELECT 'launching' AS verb, chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash,
+    wallet.address AS wallet, token.address AS token, chosen.wei::text AS eth_wei, chosen.micro_usd::text,
+    NULL AS part_raw, NULL AS whole_raw, false AS by_deployer
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.deployer_id
 JOIN facts.address AS token ON token.id = chosen.token_id
 """
-
-
-class _LaunchingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    wei: str | None
-    micro_usd: str | None
-    wallet: bytes
-    token: bytes
 
 
 async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
@@ -277,19 +239,12 @@ async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         extra=extra,
         threshold=threshold,
     )
-    rows = await reader.rows(_LaunchingRow, statement, arguments)
-    happenings = [
-        Happening(
-            "launching", spot_of(row), as_address(row.wallet), as_address(row.token), optional_int(row.wei),
-            optional_int(row.micro_usd), None, None,
-        )
-        for row in rows
-    ]  # fmt: skip
-    return page(rows, happenings, span)
+    rows = await reader.rows(Happening, statement, arguments)
+    return page(rows, rows, span)
 
 
 _GRADUATIONS = """
-SELECT step.at_s, step.block_number, step.log_index, step.tx_hash, wallet.address AS wallet,
+SELECT step.block_number, step.log_index, step.at_s, step.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, coalesce(step.quote_raw, swept.quote_raw)::text AS raised
 FROM facts.launch_step AS step
 JOIN facts.launch AS launch ON launch.token_id = step.token_id
@@ -307,14 +262,11 @@ WHERE step.step = 'pooled' AND {within}{extra} AND {newest}
 
 
 class _GraduatingRow(NamedTuple):
-    at_s: int
-    block_number: int
-    log_index: int
-    tx_hash: bytes
-    wallet: bytes
-    token: bytes
-    quote: bytes
-    raised: str | None
+    spot: Spot
+    wallet: Address
+    token: Address
+    quote: Address
+    raised: Numeric | None
 
 
 async def graduations(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
@@ -329,12 +281,9 @@ async def graduations(reader: HappeningReader, span: FactSpan, rule_filter: Rule
         within=arguments.within(span, "step"), extra=extra, newest=arguments.newest(span, "step")
     )
     rows = await reader.rows(_GraduatingRow, statement, arguments)
-    sums = [(as_address(row.quote), optional_int(row.raised), spot_of(row)) for row in rows]
-    worths = await reader.worths(sums)
+    worths = await reader.worths((row.quote, row.raised, row.spot) for row in rows)
     happenings = [
-        Happening(
-            "graduating", spot, as_address(row.wallet), as_address(row.token), wei, micro_usd, None, None
-        )
-        for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True)
+        Happening("graduating", row.spot, row.wallet, row.token, wei, micro_usd, None, None)
+        for row, (wei, micro_usd) in zip(rows, worths, strict=True)
     ]
     return page(rows, happenings, span)

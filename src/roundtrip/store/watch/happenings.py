@@ -1,6 +1,6 @@
 """What happened on the chain, as rules see it: the same from the index as it advances and in a replay.
 
-``happening_trades``, ``happening_moves`` and ``happening_removals`` define what each verb means. Every value
+``happening_trades`` and ``happening_moves`` define what each verb means. Every value
 is a function of facts that are in the index once the block is written, with one exception: the supply of a
 token that no launchpad launched is the one read last."""
 
@@ -12,8 +12,7 @@ from roundtrip.domain.watch.rules import VERBS, Happening, Watch
 from roundtrip.store.server.rows import Connection, fetch_optional
 from roundtrip.venues.base import Contracts
 
-from .happening_moves import drains, moves
-from .happening_removals import removals
+from .happening_moves import drains, moves, removals
 from .happening_rows import (
     ALL,
     NEWEST,
@@ -64,7 +63,10 @@ async def read_happenings(
         await drains(reader, span, ALL, start_number),
         await removals(reader, span, ALL),
     )
-    return sorted((happening for page in pages for happening in page.happenings), key=_chain_order)
+    return sorted(
+        (happening for page in pages for happening in page.happenings),
+        key=lambda happening: (*happening.spot[:2], VERBS.index(happening.verb)),
+    )
 
 
 async def replay_rule(
@@ -118,8 +120,3 @@ async def _read_page(
 
 async def _start_number(connection: Connection) -> int:
     return await fetch_optional(connection, int, "SELECT start_number FROM facts.cursor") or 0
-
-
-def _chain_order(happening: Happening) -> tuple[int, int, int]:
-    spot = happening.spot
-    return spot.block_number, spot.log_index, VERBS.index(happening.verb)

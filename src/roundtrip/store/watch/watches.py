@@ -1,18 +1,20 @@
-"""What accounts watch: standing rules and followed wallets. Each function uses the caller's connection and
-does not end the transaction."""
+"""What accounts watch: standing rules, followed wallets, and tokens that they do not hold. Each function uses
+the caller's connection and does not end the transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES, MOST_WATCHED
+from roundtrip.domain.watch.bag_guard import BagHolding, initial_standing
 from roundtrip.domain.watch.rule_index import AlertSource
-from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Who, WhoKind
-from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
+from roundtrip.domain.watch.rules import Rule
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_value
+
+from .bags import checks_after, put_standings, standings
 
 _CHANGES_LOCK = 4663_0010
 """Advisory lock: changes become visible in the order of their numbers, and none while alerts are made. Taken
@@ -66,6 +68,7 @@ class WatchChange:
     live: bool
 
 
+_RULE = "who AS kind, who_address AS address, verb, unit, over_raw AS raw, token"
 _INDEX_NUMBER = "coalesce((SELECT number FROM facts.cursor), -1)"
 _LAST_REWIND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Reorganisations that are no longer kept were handled long ago."""
@@ -87,27 +90,6 @@ async def _next_change(connection: Connection) -> int:
 # --- rules -----------------------------------------------------------------------------------------
 
 
-class _RuleTextRow(NamedTuple):
-    id: int
-    said: str
-    paused: bool
-
-
-class _LiveRuleRow(NamedTuple):
-    id: int
-    who: WhoKind
-    who_address: bytes | None
-    wallet: bytes | None
-    verb: Verb
-    unit: Unit | None
-    over_raw: Decimal | None
-    token: bytes | None
-    hits: int
-    from_number: int
-    made_at: datetime
-    paused: bool
-
-
 async def add_rule(
     connection: Connection, account_id: int, rule: Rule, wallet: Address | None, head: int, now: datetime
 ) -> int:
@@ -118,15 +100,15 @@ async def add_rule(
     await lock_account(connection, account_id)
     live = await fetch(
         connection,
-        _RuleTextRow,
+        tuple[int, str, bool],
         "SELECT id, said, paused FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL",
         account_id,
     )
-    same = [row for row in live if row.said == rule.text()]
-    if same:
-        if same[0].paused:
-            await resume_rule(connection, account_id, same[0].id, head)
-        return same[0].id
+    for rule_id, text, is_paused in live:
+        if text == rule.text():
+            if is_paused:
+                await resume_rule(connection, account_id, rule_id, head)
+            return rule_id
     if len(live) >= MOST_RULES:
         raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
@@ -155,25 +137,13 @@ async def add_rule(
 
 async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     """An account's live rules, the oldest first."""
-    rows = await fetch(
+    return await fetch(
         connection,
-        _LiveRuleRow,
-        "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at, paused"
+        KeptRule,
+        f"SELECT id, {_RULE}, wallet, hits, from_number, made_at, paused"  # noqa: S608
         " FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id",
         account_id,
     )
-    return [
-        KeptRule(
-            row.id,
-            _read_rule(row.who, row.verb, row),
-            as_optional_address(row.wallet),
-            row.hits,
-            row.from_number,
-            row.made_at,
-            row.paused,
-        )
-        for row in rows
-    ]
 
 
 async def pause_rule(connection: Connection, account_id: int, rule_id: int) -> bool:
@@ -217,20 +187,7 @@ async def end_rule(connection: Connection, account_id: int, rule_id: int, now: d
     return status != "UPDATE 0"
 
 
-def _read_rule(who: WhoKind, verb: Verb, row: "_LiveRuleRow | _WatchChangeRow") -> Rule:
-    over = None if row.unit is None or row.over_raw is None else Over(row.unit, int(row.over_raw))
-    return Rule(Who(who, as_optional_address(row.who_address)), verb, over, as_optional_address(row.token))
-
-
 # --- follows ---------------------------------------------------------------------------------------
-
-
-class _LiveFollowRow(NamedTuple):
-    id: int
-    wallet: bytes
-    name: str
-    from_number: int
-    made_at: datetime
 
 
 _FOLLOWS = (
@@ -245,11 +202,16 @@ async def add_follow(
     """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
     of a rule. Raises TooManyWatches."""
     await lock_account(connection, account_id)
-    live = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
+    live = await fetch(connection, KeptFollow, _FOLLOWS, account_id)
     for follow in live:
-        if as_address(follow.wallet) == wallet:
+        if follow.wallet == wallet:
             if follow.name != name:
-                await _rename(connection, follow.id, name)
+                await connection.execute(
+                    "UPDATE accounts.follow SET name = $2, change = $3 WHERE id = $1",
+                    follow.id,
+                    name,
+                    await _next_change(connection),
+                )
             return follow.id
     if len(live) >= MOST_FOLLOWS:
         raise TooManyWatches(MOST_FOLLOWS)
@@ -268,19 +230,9 @@ async def add_follow(
     )
 
 
-async def _rename(connection: Connection, follow_id: int, name: str) -> None:
-    change = await _next_change(connection)
-    await connection.execute(
-        "UPDATE accounts.follow SET name = $2, change = $3 WHERE id = $1", follow_id, name, change
-    )
-
-
 async def follows_of(connection: Connection, account_id: int) -> list[KeptFollow]:
     """The wallets that an account follows, the oldest first."""
-    rows = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
-    return [
-        KeptFollow(row.id, as_address(row.wallet), row.name, row.from_number, row.made_at) for row in rows
-    ]
+    return await fetch(connection, KeptFollow, _FOLLOWS, account_id)
 
 
 async def end_follow(connection: Connection, account_id: int, wallet: Address, now: datetime) -> bool:
@@ -305,14 +257,13 @@ async def lock_shared(connection: Connection) -> None:
 
 
 _RULE_FIELDS = (
-    "'rule' AS kind, id, account_id, said AS name, from_number, ended_at IS NULL AND NOT paused AS live,"
-    " change, wallet,"
-    " who, who_address, verb, unit, over_raw, token"
+    "change AS number, 'rule' AS kind, id, account_id, said AS name, from_number,"
+    f" {_RULE}, wallet, ended_at IS NULL AND NOT paused AS live"
 )
 _FOLLOW_FIELDS = (
-    "'follow' AS kind, id, account_id, name, from_number, ended_at IS NULL AS live, change, wallet,"
-    " NULL::text AS who, NULL::bytea AS who_address, NULL::text AS verb, NULL::text AS unit,"
-    " NULL::numeric AS over_raw, NULL::bytea AS token"
+    "change AS number, 'follow' AS kind, id, account_id, name, from_number, NULL::text AS kind,"
+    " NULL::bytea AS address, NULL::text AS verb, NULL::text AS unit, NULL::numeric AS raw,"
+    " NULL::bytea AS token, wallet, ended_at IS NULL AS live"
 )
 # One statement: its rules and its follows are of one moment.
 _CHANGES = f"""
@@ -321,39 +272,16 @@ WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL AND NOT paused) ORDER BY chang
 UNION ALL
 (SELECT {_FOLLOW_FIELDS} FROM accounts.follow
 WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
-ORDER BY change LIMIT $2
+ORDER BY number LIMIT $2
 """  # noqa: S608
 MOST_CHANGES = 5_000
-
-
-class _WatchChangeRow(NamedTuple):
-    kind: Literal["rule", "follow"]
-    id: int
-    account_id: int
-    name: str
-    from_number: int
-    live: bool
-    change: int
-    wallet: bytes | None
-    who: WhoKind | None
-    who_address: bytes | None
-    verb: Verb | None
-    unit: Unit | None
-    over_raw: Decimal | None
-    token: bytes | None
 
 
 async def changes_since(connection: Connection, number: int, limit: int = MOST_CHANGES) -> list[WatchChange]:
     """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
     change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
-    return [_read_change(row) for row in await fetch(connection, _WatchChangeRow, _CHANGES, number, limit)]
-
-
-def _read_change(row: _WatchChangeRow) -> WatchChange:
-    source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
-    rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
-    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.live)
+    return await fetch(connection, WatchChange, _CHANGES, number, limit)
 
 
 async def rewind_watches(connection: Connection, undone: int, last: int) -> list[WatchChange]:
@@ -363,9 +291,9 @@ async def rewind_watches(connection: Connection, undone: int, last: int) -> list
     numbers, and did not call this, reads all watches again."""
     changes: list[WatchChange] = []
     for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
-        rows = await fetch(
+        changes += await fetch(
             connection,
-            _WatchChangeRow,
+            WatchChange,
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
             "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
             " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
@@ -374,7 +302,6 @@ async def rewind_watches(connection: Connection, undone: int, last: int) -> list
             undone,
             last,
         )
-        changes += [_read_change(row) for row in rows]
     return changes
 
 
@@ -398,3 +325,75 @@ async def forget_ended(connection: Connection, now: datetime) -> None:
             f"DELETE FROM accounts.{table} WHERE ended_at < $1",  # noqa: S608
             now - ENDED_KEPT,
         )
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+class WatchedToken(NamedTuple):
+    """A token that an account watches, and since when."""
+
+    token: Address
+    made_at: datetime
+
+
+async def add_token(connection: Connection, account_id: int, token: Address, now: datetime) -> None:
+    """The account watches the token; does nothing where it does. Changes from the newest check on are
+    reported, however soon they come. Raises TooManyWatches."""
+    await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
+    watched = {row.token for row in await list_tokens(connection, account_id)}
+    if token in watched:
+        return
+    if len(watched) >= MOST_WATCHED:
+        raise TooManyWatches(MOST_WATCHED)
+    await connection.execute(
+        "INSERT INTO accounts.token_watch (account_id, token, made_at) VALUES ($1, $2, $3)",
+        account_id,
+        as_bytes(token),
+        now,
+    )
+    if not await standings(connection, [token]):
+        newest = (await checks_after(connection, {token: 0})).get(token, [])
+        first = initial_standing(newest[-1]) if newest else None
+        if first is not None:
+            await put_standings(connection, {token: first})
+
+
+async def remove_token(connection: Connection, account_id: int, token: Address) -> None:
+    """The account no longer watches the token; does nothing where it does not."""
+    await connection.execute(
+        "DELETE FROM accounts.token_watch WHERE account_id = $1 AND token = $2", account_id, as_bytes(token)
+    )
+
+
+async def list_tokens(connection: Connection, account_id: int) -> list[WatchedToken]:
+    """The tokens that an account watches, the newest first."""
+    return await fetch(
+        connection,
+        WatchedToken,
+        "SELECT token, made_at FROM accounts.token_watch WHERE account_id = $1 ORDER BY made_at DESC, token",
+        account_id,
+    )
+
+
+async def watched_by_accounts(connection: Connection) -> list[BagHolding]:
+    """All that accounts watch, by token. It counts like what they only received: watching costs nothing."""
+    return await fetch(
+        connection,
+        BagHolding,
+        "SELECT account_id, token, true AS is_given FROM accounts.token_watch ORDER BY token, account_id",
+    )
+
+
+async def watchers(connection: Connection, tokens: Collection[Address]) -> dict[Address, set[int]]:
+    """The accounts that watch each of these tokens; a token that nobody watches is missing."""
+    rows = await fetch(
+        connection,
+        tuple[Address, int],
+        "SELECT token, account_id FROM accounts.token_watch WHERE token = ANY($1::bytea[])",
+        [as_bytes(token) for token in tokens],
+    )
+    account_ids: dict[Address, set[int]] = {}
+    for token, account_id in rows:
+        account_ids.setdefault(token, set()).add(account_id)
+    return account_ids

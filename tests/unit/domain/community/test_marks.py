@@ -7,16 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import (
-    PEOPLE,
-    Mark,
-    MarkCount,
-    PublicMarks,
-    WalletMark,
-    name_key,
-    public_marks,
-)
+from roundtrip.domain.community.marks import PEOPLE, Mark, MarkCount, PublicMarks, name_key
 from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
+from support.marks_rules import WalletMark, public_marks
 from unit.venues.network import address
 
 AT_S, DAY_S = 1_760_000_000, 86_400

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.practice.league import CountedSell, LeagueWeek, board, build_entry
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
+from support.league_rules import CountedSell, LeagueWeek, board, build_entry
 
 MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
 MONDAY_S = int(MONDAY.timestamp())
