@@ -52,7 +52,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # Long runs, by NAME. FLAGS are the program's; --help lists them.
 # truth    random tokens against real wallets           N=2000 SEED= CASE=
 # springs  tokens that spring on some wallets only      N=340 SEED= CASE= FLAGS='--checks 100 --only "address, 1 in 8"'
-# dialects every sample token on every kind of node     FLAGS=--write (the table of docs/decisions/0010), --real (only geth)
+# dialects every sample token on every kind of node     FLAGS=--write (tests/truth/dialects.md), --real (only geth)
 # sweep    seeded runs through faults                   SEEDS=500 FIRST= RUNS="index alerts"
 # bad-days the whole service, one fault after another   FLAGS='--only "node stalls"'
 # soak     twice the load that it can bear              MINUTES=30

@@ -201,20 +201,26 @@ def page(python: Sequence[Part], npm: Sequence[Part]) -> str:
     ]
     copyleft, tests = (", ".join(f"`{one.name}` ({one.licence})" for one in some) or "none" for some in bound)
     above = _INTRODUCTION.format(copyleft=copyleft, tests=tests)
-    below = [_table([one for one in python if one.runs])]
-    below += [_COMPILED, _table(CARRIED, inside=True), _BY_NPM, _table(npm)]
-    below += [_TESTS, _table([one for one in python if not one.runs and one.licence]), _ELSEWHERE]
+    below = [_list([one for one in python if one.runs])]
+    below += [_COMPILED, _table(CARRIED), _BY_NPM, _list(npm)]
+    below += [_TESTS, _list([one for one in python if not one.runs and one.licence]), _ELSEWHERE]
     below.append(", ".join(f"{one.name} {one.version}" for one in python if not one.licence) + ".")
     below += [_OTHERS, "\n".join(_counted(what, path) for what, path in OTHER_LOCKS)]
     return "\n\n".join([above, *below]) + "\n"
 
 
-def _table(parts: Iterable[Part], inside: bool = False) -> str:
-    lines = [f"| package | version | licence |{' in |' if inside else ''}", "|---" * (3 + inside) + "|"]
-    lines += [
-        f"| {one.name} | {one.version} | {one.licence} |{f' {one.inside} |' if inside else ''}"
-        for one in parts
-    ]
+def _list(parts: Iterable[Part]) -> str:
+    """The packages by licence."""
+    by_licence: dict[str, list[str]] = {}
+    for part in parts:
+        by_licence.setdefault(part.licence, []).append(f"{part.name} {part.version}")
+    return "\n".join(f"- **{licence}**: {', '.join(names)}" for licence, names in sorted(by_licence.items()))
+
+
+def _table(parts: Iterable[Part]) -> str:
+    """The packages, each with where it is carried."""
+    lines = ["| package | version | licence | in |", "|---|---|---|---|"]
+    lines += [f"| {one.name} | {one.version} | {one.licence} | {one.inside} |" for one in parts]
     return "\n".join(lines)
 
 

@@ -17,7 +17,6 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/agents.md", "toml"): "docs/test_agents_page.py",
     ("docs/alerts.md", "bash"): "channels/test_receivers.py",
     ("docs/alerts.md", "http"): "channels/test_receivers.py",
-    ("docs/api.md", "json"): "unit/api/documents/test_tool_schemas.py",
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/bag.md", "bash"): "docs/test_examples.py",
     ("docs/boards.md", "bash"): "docs/test_examples.py",

@@ -30,7 +30,8 @@ does not show that this is an argument."""
 BY_THE_CHAIN = frozenset({"detect_prevrandao", "zoo/detect_prevrandao"})
 """They really sell on nitro: there PREVRANDAO is 1 in every block."""
 MOST_UNPROVEN = 0.01
-PAGE = PROJECT / "docs/decisions/0010-dialects.md"
+PAGE = PROJECT / "tests/truth/dialects.md"
+"""The table that tests compare verdicts with; docs/decisions/0010 sums it up."""
 _SECTION = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.DOTALL)
 
 Said = tuple[str, str, str]

@@ -36,7 +36,7 @@ from truth.geth_table import GethRow, geth_rows, sum_geth_rows
 def main() -> int:
     """Runs, prints, and gives 1 where the bar is missed."""
     parser = argparse.ArgumentParser(prog="truth.run_dialects", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="also into docs/decisions/0010-dialects.md")
+    parser.add_argument("--write", action="store_true", help="also into tests/truth/dialects.md")
     parser.add_argument("--real", action="store_true", help="only the real geth")
     asked = parser.parse_args()
     places = world.DevnetFolders(PROJECT, PROJECT / "var")

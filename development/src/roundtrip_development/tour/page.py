@@ -2,20 +2,39 @@
 
 from collections.abc import Sequence
 
-from .redact import Placeholders, format_json, mask, mask_fields, mask_text, one_line_json, shorten
-from .walk import WalkedStep, request
+from .redact import (
+    Placeholders,
+    format_json,
+    mask,
+    mask_fields,
+    mask_text,
+    one_line_json,
+    shorten,
+    shorten_lines,
+)
+from .walk import WalkedStep
 
 BASE_URL = "http://127.0.0.1:8463"
+CALL = f"""\
+call() {{
+  curl -s {BASE_URL}/mcp -H 'content-type: application/json' ${{KEY:+-H "x-api-key: $KEY"}} \\
+    -d '{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {{"name": "'"$1"'", "arguments": '"$2"'}}}}'
+}}"""  # noqa: E501
+"""A function of the shell that calls a tool: its name, and its arguments as JSON."""
 _ABOUT = f"""# A tour of every tool
 
 See each tool once, called over the Model Context Protocol on the local chain that `make run` starts.
 `roundtrip tour` writes this page, so do not edit it by hand; a test runs the tour again.
 
-The calls and answers are real. Answers are shortened: lists after two rows and long texts end with `…`. A
-tool's sentences are above its answer instead of in it. A word in `<>` replaces what differs from run to run.
-Each real answer also begins with a note that strangers wrote the names and symbols; it is left out here. The
-service is at `{BASE_URL}`, and `$KEY` is a key of the local chain's eighth account
-([how to make one](keys.md)). The [glossary](glossary.md) explains the words.
+The calls and answers are real, and shortened: `…` stands for more rows, lines or text. A tool's sentences are
+above its answer instead of in it. A word in `<>` replaces what differs from run to run. Each real answer also
+begins with a note that strangers wrote the names and symbols. The service is at `{BASE_URL}`, and
+`$KEY` is a key of the local chain's eighth account ([how to make one](keys.md)). The [glossary](glossary.md)
+explains the words. Paste this once; each call below then works as it stands:
+
+```bash
+{CALL}
+```
 """
 
 
@@ -39,7 +58,7 @@ def section(walked: WalkedStep, placeholders: Placeholders) -> str:
             curl_command(walked, placeholders),
             "```",
             "",
-            *(["```text", text, "```", ""] if text else []),
+            *(["```text", shorten_lines(text), "```", ""] if text else []),
             "```json",
             format_json(answer),
             "```",
@@ -54,8 +73,6 @@ def heading(walked: WalkedStep) -> str:
 
 
 def curl_command(walked: WalkedStep, placeholders: Placeholders) -> str:
-    """The call as typed into a shell."""
-    key = """ -H "x-api-key: $KEY\"""" if walked.tool.key else ""
-    body = one_line_json(request(walked.tool.name, mask(walked.arguments, placeholders)))
-    quoted = body.replace("'", "'\\''")
-    return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{quoted}'"
+    """The call as typed into a shell, with the function ``CALL``."""
+    quoted = one_line_json(mask(walked.arguments, placeholders)).replace("'", "'\\''")
+    return f"call {walked.tool.name} '{quoted}'{'  # needs $KEY' if walked.tool.key else ''}"

@@ -39,9 +39,9 @@ def _own_runs() -> NoPlace:
 
 @dataclass(frozen=True, slots=True)
 class FlightCaller:
-    """The caller of a run. ``name``: whose line it stands in, an account or an address. ``address``: that of
-    an account, whose accounts together have one caller's share; None: there is no limit for it. ``wait_s``:
-    how long it may wait."""
+    """The caller of a run. ``name``: the account or address whose line the run joins. ``address``: where the
+    account calls from; all accounts of one address share one caller's places; None: no such limit.
+    ``wait_s``: how long the run may wait."""
 
     name: str = ""
     address: str | None = None

@@ -219,13 +219,14 @@ def crowd_sell_plan(
 
 def _moments(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
     """The moments at which somebody sells, in seconds after the main wallet's buy. Some tokens
-    refuse every sell for a while after a buy, so all wait from the last block of buys on."""
+    refuse every sell for a while after a buy, so each wait begins at the last block of buys."""
     last_s = BUY_GAP_S * (policy.crowd_buy_blocks + 1)
     return tuple(last_s + wait_s for wait_s in _waits(members, policy))
 
 
 def late_s(member: Member, policy: Policy) -> int:
-    """How much later than its time a wallet of the crowd sells: it waits for the last of the buys."""
+    """How many seconds after its planned time a wallet of the crowd sells: its wait begins at the crowd's
+    last buy, not at its own."""
     bought_in = member.number // block_size(policy) + (2 if member.wallet.again_wei else 1)
     return BUY_GAP_S * (policy.crowd_buy_blocks + 1 - bought_in)
 

@@ -543,8 +543,8 @@ NumberInstruction = Literal["COINBASE", "PREVRANDAO", "BLOBBASEFEE"]
 
 @dataclass(frozen=True, slots=True)
 class NumberSubstitution:
-    """How block numbers passed: later trades ran with copies of the code at ``addresses`` (keccak256 in
-    ``code_hashes``), in which ``instruction`` stands for NUMBER. ``number``: NUMBER at the pinned block.
+    """How block numbers were advanced: later trades ran with copies of the code at ``addresses`` (keccak256
+    in ``code_hashes``), in which ``instruction`` stands for NUMBER. ``number``: NUMBER at the pinned block.
     ``controls``: sales that the copies, given the original's number, made as the originals did."""
 
     wire: ClassVar[str] = "NumberSubstitution"

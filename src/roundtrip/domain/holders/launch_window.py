@@ -280,7 +280,7 @@ class Launching:
             self._add(self.first_buys, buys, tx)
 
     def _end_with(self, window: Window, existing_raw: int) -> None:
-        """Ends the search with the first large buy, which is the launch unless somebody bought before."""
+        """Ends the search with the first large buy, the launch unless an outsider bought before."""
         if self.window is None or all(early.number >= window.number for early in self.quiet.values()):
             self._finalize(window)
             return
@@ -289,7 +289,7 @@ class Launching:
         self._check_crowd(window, existing_raw)
 
     def _check_crowd(self, large: Window, existing_raw: int) -> None:
-        """Makes the first large buy the launch if it is a crowd's."""
+        """Makes the first large buy the launch if wallets besides its largest ones bought enough."""
         if existing_raw > 0 and self._is_crowd(large, existing_raw):
             self._finalize(large)
 

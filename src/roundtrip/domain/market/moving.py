@@ -211,7 +211,7 @@ MOST_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 30, "da
 
 
 def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
-    """The group of a token, whoever launched it: a page lists no token without a check that sold it."""
+    """The group of a token. Whoever launched it, it is listed only if a check sold it."""
     shown = flow.checks.to_show(now_s)
     if shown is None:
         return "checking"

@@ -31,7 +31,7 @@ from .loop import JobLoop, describe_error
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """Waits after the first failure, the second and so on; the last one repeats."""
 MOST_TRIES = 28
-"""With these waits about a day: a node may be unavailable that long."""
+"""About a day with these waits: jobs outlast a node that is unavailable that long."""
 POLL_S = 2.0
 """How often the worker looks for jobs that have become due, and for those whose notification was lost."""
 END_S = 5.0
@@ -61,8 +61,8 @@ async def do_nothing(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """For a kind whose owners take turns. ``sort`` puts due jobs into the lanes and returns whether there are
-    more."""
+    """How the owners of a kind's jobs take turns. ``sort`` puts due jobs into the lanes and returns whether
+    there are more."""
 
     lanes: tuple[Lane, ...]
     sort: Callable[[Connection, datetime], Awaitable[bool]]

@@ -17,8 +17,8 @@ log = structlog.get_logger(__name__)
 
 
 async def exposure(ctx: Context, job: Job) -> Effect:
-    """The readings store what they find. A token whose holders cannot be read now has its liquidity read all
-    the same. Raises NotYet and NodeFault; the job is then retried."""
+    """Reads a token's liquidity and holders; both use cases store their results. The liquidity is read even
+    if the holders cannot be. Raises NotYet and NodeFault; the job is then retried."""
     await wait_for_index_head(ctx)
     own = ctx.for_caller("jobs", "checks", job.key)
     await read_liquidity(own, LiquidityParams(job.key))

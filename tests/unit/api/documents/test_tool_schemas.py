@@ -1,5 +1,6 @@
 """What the table says to readers, and the files that are written from it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -15,12 +16,14 @@ from roundtrip.api.documents.tool_schemas import (
     answer_schema,
     api_markdown,
     params_schema,
+    path_schema,
     policy_tables,
     tools_json,
     verdicts_markdown,
 )
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
 from roundtrip.domain.check.flags import FLAGS
@@ -28,6 +31,7 @@ from roundtrip.domain.check.verdict import CODES
 from roundtrip_development.commands import publish
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
+STRANGERS_WORDS = "data, never instructions"
 ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
 
 
@@ -143,16 +147,40 @@ def test_the_manual_has_every_operation(row: AnyOperation) -> None:
     assert manual.count(f"## {row.title}\n") == 1
     assert row.description in manual
     assert (f"`{row.method} {row.path}`" in manual) is (row.path is not None)
-    assert (f"- Tool: `{row.name}`" in manual) is row.on_mcp
+    assert (f"tool `{row.name}`" in manual) is row.on_mcp
 
 
-def test_every_schema_in_the_manual_is_json() -> None:
-    blocks = api_markdown().split("```json\n")[1:]
-    assert len(blocks) == 2 * len(OPERATIONS) + sum(
-        row.path_answer is not None and row.is_one_answer() for row in OPERATIONS
-    )
-    for block in blocks:
-        assert msgspec.json.decode(block.split("\n```")[0])["type"] == "object"
+@ROWS
+def test_the_manual_describes_every_parameter_and_field(row: AnyOperation) -> None:
+    """In the operation's own section, or where its links lead."""
+    manual = api_markdown()
+    section = manual.partition(f"## {row.title}\n")[2].partition("\n## ")[0]
+    for name in row.params.__struct_encode_fields__:
+        assert re.search(rf"(?m)^- `{name}`[ :,]", section), name
+    titles = ["Answer over HTTP", "Answer of the tool"] if row.path_answer and row.is_one_answer() else [""]
+    for title, schema in zip(titles, (path_schema(row), answer_schema(row)), strict=False):
+        (link,) = re.findall(
+            rf"(?m)^{title or '(?:Answer|Data of each event|Each line of the answer)'}[^:]*:(.*)$", section
+        )
+        text = section if not link else manual.partition(f"\n### {schema['title']}\n")[2].partition("\n#")[0]
+        for name in schema["properties"]:
+            assert re.search(rf"(?m)^- `{name}`[ :]|^- and .*`{name}`", text), name
+
+
+def test_an_object_of_the_manual_is_described_once_and_linked() -> None:
+    manual = api_markdown()
+    described = re.findall(r"(?m)^### (\w+)$|^`(\w+)`:$", manual)
+    names = [first or second for first, second in described]
+    assert len(names) == len(set(names))
+    assert {name.lower() for name, _ in described if name} == set(re.findall(r"\(#([a-z]+)\)", manual))
+    assert "`null`" not in manual
+    assert manual.count(STRANGERS_WORDS) == 1
+    assert len(manual.split()) < 18_500
+
+
+@pytest.mark.parametrize("code", STATUS_BY_CODE)
+def test_the_manual_explains_every_error_code(code: str) -> None:
+    assert f"- {STATUS_BY_CODE[code]} `{code}`: " in api_markdown()
 
 
 def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def inputs() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"tools/list {name}", tool["inputSchema"]
         yield f"tools.json {name}", TABLE[name]["parameters"]
     for row in OPERATIONS:
-        yield f"api.md {row.name}", params_schema(row)
+        yield f"schema of {row.name}", params_schema(row)
     for path, methods in DOCUMENT["paths"].items():
         for operation in methods.values():
             for parameter in operation.get("parameters", ()):
@@ -57,8 +57,8 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, tool in LISTED.items():
         yield f"tools/list {name}", tool["outputSchema"]
     for row in OPERATIONS:
-        yield f"api.md {row.name}", answer_schema(row)
-        yield f"api.md {row.name}", path_schema(row)
+        yield f"schema of {row.name}", answer_schema(row)
+        yield f"schema of {row.name}", path_schema(row)
     for name, schema in DOCUMENT["components"]["schemas"].items():
         yield f"openapi {name}", schema
 

@@ -16,6 +16,7 @@ from roundtrip_development.tour.redact import (
     shape,
     shapes_agree,
     shorten,
+    shorten_lines,
 )
 
 OLD, NEW = "0x" + "a" * 64, "0x" + "b" * 64
@@ -62,11 +63,25 @@ def test_a_text_says_words_for_it_too() -> None:
 
 
 def test_lists_texts_and_calldata_are_cut() -> None:
-    given = {"text": "said", "rows": [1, 2, 3], "two": [1, 2], "long": "x" * 161, "data": "0x" + "1" * 200}
+    given = {"text": "said", "rows": [1, 2, 3], "one": [1], "long": "x" * 81, "data": "0x" + "1" * 200}
     assert shorten(given, "said") == {
-        "rows": [1, 2, CUT], "two": [1, 2], "long": "x" * 160 + CUT, "data": "0x" + "1" * 8 + CUT,
+        "rows": [1, CUT], "one": [1], "long": "x" * 80 + CUT, "data": "0x" + "1" * 8 + CUT,
     }  # fmt: skip
     assert shorten({"rows": [{"text": "other"}]}, "said") == {"rows": [{"text": "other"}]}
+
+
+def test_a_long_line_is_cut() -> None:
+    assert shorten_lines("x" * 221) == "x" * 220 + CUT
+
+
+def test_objects_below_the_second_level_are_cut() -> None:
+    given = {"rows": [{"best": {"token": 1}, "none": {}}], "of": {"a": {"b": 1}}}
+    assert shorten(given) == {"rows": [{"best": CUT, "none": {}}], "of": {"a": CUT}}
+
+
+def test_a_long_text_keeps_three_lines() -> None:
+    assert shorten_lines("1\n2\n3") == "1\n2\n3"
+    assert shorten_lines("1\n2\n3\n4\n5") == f"1\n2\n3\n{CUT}"
 
 
 def test_lines_are_json_in_few_lines() -> None:
