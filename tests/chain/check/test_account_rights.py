@@ -195,9 +195,7 @@ async def test_events_that_could_not_be_read_are_never_silence(
     token = put(rpc, built, "rights/ward", HIDDEN)
     await ctx.heads.refresh()
     bought = await run_buy_round(
-        ctx.means(NoLogs(ctx.node, wide)),
-        await prepare_inputs(ctx, ctx.heads.current(), Address(token), deep=True),
-        Meter(),
+        ctx.means(NoLogs(ctx.node, wide)), await prepare_inputs(ctx, Address(token), deep=True), Meter()
     )
     text = says(await run_later_rounds(bought, Meter()))
     if wide:

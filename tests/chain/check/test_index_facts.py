@@ -13,8 +13,8 @@ from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check.candidates import Candidates, list_candidates
-from roundtrip.services.check.pipeline import known_venues, read_known_venues
+from roundtrip.services.check.candidates import Candidates
+from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
@@ -42,10 +42,7 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
 
 async def known(ctx: Context, token: Address) -> Candidates:
     """As a check begins."""
-    venues = await read_known_venues(
-        ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s
-    )
-    return list_candidates(venues, ctx.contracts, token, ctx.policy.most_scouted)
+    return (await prepare_inputs(ctx, token)).candidates
 
 
 @pytest.fixture
@@ -72,8 +69,7 @@ async def test_with_a_whole_index_it_finds_the_same_places_of_every_token(
     async with near(ctx, empty) as with_index:
         for key, token in built.tokens.items():
             found = await known(with_index, Address(token))
-            venues = known_venues(ctx.heads.venue_index, Address(token))
-            whole = list_candidates(venues, ctx.contracts, Address(token), ctx.policy.most_scouted)
+            whole = await known(ctx, Address(token))
             assert found.complete, key
             assert found == whole, key
 

@@ -153,7 +153,7 @@ async def test_a_node_that_runs_no_other_code_still_reads_the_slots(
         share.store(BEACON_SLOT, "0x0")
     rpc.call("evm_mine")
     await ctx.heads.refresh()
-    inputs = await prepare_inputs(ctx, ctx.heads.current(), share.token)
+    inputs = await prepare_inputs(ctx, share.token)
     bought = await run_buy_round(ctx.means(NoOtherCode(ctx.node)), inputs, Meter())
     admin = bought.data.facts.proxy_admin
     assert isinstance(admin, Missing) if is_beacon else admin == share.granter

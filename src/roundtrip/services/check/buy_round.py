@@ -10,7 +10,6 @@ import msgspec
 
 from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
@@ -21,7 +20,7 @@ from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import COMMON_MONEY, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
@@ -73,7 +72,8 @@ class CheckInputs:
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
     ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
     ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
-    earlier checks that trade, too, the newest first.
+    earlier checks that trade, too, the newest first. ``indexed_number``: the newest indexed block; 0: none is
+    known.
     """
 
     head: ChainHead
@@ -84,6 +84,7 @@ class CheckInputs:
     indexed: IndexInputs = NOTHING
     crowd: bool = True
     recalled: tuple[RecalledWallet, ...] = ()
+    indexed_number: int = 0
 
     def for_proof(self) -> ProofInputs:
         """The inputs as a proof stores them; its evidence has the head and the token."""

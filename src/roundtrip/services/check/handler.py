@@ -7,7 +7,6 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.recorder import CallRecorder
 from roundtrip.domain.base.errors import ServiceFull
@@ -22,7 +21,7 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.services.runtime.check_steps import note_step
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
+from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
@@ -59,12 +58,14 @@ async def run_check(
     meter, probe_wei = Meter(), params.probe_wei()
     if probe_wei is not None:
         ctx = ctx.at_size(probe_wei)
-    head, indexed_block = await head_of_index(ctx)
+    inputs = await prepare_inputs(ctx, params.token(), params.asks_deep())
+    indexed_block = inputs.indexed_number
     with ctx.steps.follow(params.shared_as()):
-        answer = await _check_at(ctx, head, params, requested, meter, keep_card)
-        if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+        answer = await _check_at(ctx, inputs, params, requested, meter, keep_card)
+        if answer.is_absence and (newest := await ctx.heads.refresh()).block != inputs.head.block:
             # The token may have been launched since the head was read.
-            answer = await _check_at(ctx, newest, params, requested, meter, keep_card)
+            inputs = await prepare_inputs(ctx, params.token(), params.asks_deep(), head=newest)
+            answer = await _check_at(ctx, inputs, params, requested, meter, keep_card)
     if answer.is_absence and answer.block < indexed_block <= answer.block + MOST_AHEAD:
         raise block_missing_error(indexed_block)
     return answer
@@ -87,15 +88,14 @@ async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[Chec
 
 async def _check_at(
     ctx: Context,
-    head: ChainHead,
+    inputs: CheckInputs,
     params: CheckParams,
     requested: bool,
     meter: Meter,
     keep_card: Callable[[CheckCard], None] | None,
 ) -> UseCaseAnswer[Check]:
-    """Runs a check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
+    """Runs a check at one block: buy round, sell round, deep round, verdict, answer."""
     recorder = CallRecorder(ctx.node)
-    inputs = await prepare_inputs(ctx, head, params.token(), params.asks_deep())
     note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
     bought = await run_buy_round(ctx.means(recorder), inputs, meter)
     note_step("Buys simulated")
@@ -103,7 +103,7 @@ async def _check_at(
     evidence = await run_later_rounds(bought, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    dialect = head.known_dialect()
+    dialect = inputs.head.known_dialect()
     proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
     proof = proof_inputs, recorder.trips
     answer = present(evidence, judgement, ctx.policy, now_s)
@@ -122,7 +122,7 @@ async def _check_at(
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, inputs.deep),
         counted=not node_fault,
         meter=meter,
-        block=head.block.number,
+        block=inputs.head.block.number,
         is_absence=judgement.verdict.code in ABSENCES,
     )
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.blocks.venue_index import VenueIndex
+from roundtrip.chain.blocks.venue_index import ListedVenues, VenueIndex
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check import candidates as module
 from roundtrip.services.check.candidates import Candidates, unseen_venues
-from roundtrip.services.check.pipeline import known_venues
+from roundtrip.store.check.token_index import TokenIndex
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
@@ -28,8 +28,11 @@ NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, l
 MOST = 30
 
 
-def candidates(book: VenueIndex | None, contracts: Contracts, token: Address) -> Candidates:
-    return module.list_candidates(known_venues(book, token), contracts, token, MOST)
+def candidates(
+    book: VenueIndex | None, contracts: Contracts, token: Address, index: TokenIndex | None = None
+) -> Candidates:
+    listed = ListedVenues() if book is None else book.listed(token)
+    return module.list_candidates(module.join_venues(listed, index, contracts), contracts, token, MOST)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
