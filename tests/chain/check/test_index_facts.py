@@ -1,20 +1,25 @@
 """A book that begins near the head, with an index beside it, knows what a book of the whole chain knows."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import cast
 
 import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.candidates import Candidates
-from roundtrip.services.check.pipeline import prepare_inputs
+from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
@@ -123,3 +128,39 @@ async def test_without_an_index_the_standard_keys_are_asked(
 
 def standard(ctx: Context, token: Address) -> tuple[object, ...]:
     return tuple(venue for file in VENUES for venue in file.candidates(token, ctx.contracts))
+
+
+class HangingPool:
+    """Lends no connection, and does not refuse one."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @contextlib.asynccontextmanager
+    async def acquire(self, **_: object) -> AsyncIterator[None]:
+        self.asked += 1
+        await asyncio.Event().wait()
+        yield
+
+
+@pytest.mark.parametrize("deep", [False, True])
+async def test_a_database_that_hangs_costs_a_check_one_patience_and_no_verdict(
+    ctx: Context, built: Built, empty: str, deep: bool
+) -> None:
+    """What it would have told is said to be unknown; what the chain shows of a trap stays."""
+    async with near(ctx, empty) as with_index:
+        hanging = HangingPool()
+        alone = replace(with_index, pool=cast(asyncpg.Pool, hanging), index_patience_s=0.05)
+        for number, key in enumerate(("plain", "odd_key", "blacklist_after_buy"), 1):
+            evidence = await gather_evidence(alone, Address(built.tokens[key]), Meter(), deep=deep)
+            assert hanging.asked == number
+            assert not evidence.candidates_complete
+            judgement = judge(evidence, alone.policy)
+            if key == "plain":
+                assert isinstance(evidence.holder_sells, Missing) is deep
+                assert (judgement.verdict.level == "ok") is not deep
+            elif key == "odd_key":
+                assert judgement.verdict.code == "no_pool"
+                assert "Only" in judgement.verdict.text
+            else:
+                assert judgement.verdict.code == "cannot_sell"

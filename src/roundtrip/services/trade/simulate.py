@@ -57,6 +57,7 @@ from roundtrip.services.support.money import (
 )
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
+from roundtrip.services.trade.known_places import KnownPlaces, read_known_places
 from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
 from roundtrip.services.trade.simulation_answer import (
     ApprovalAnswer,
@@ -203,7 +204,8 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
-        case = _case(ctx, await ctx.heads.read_now(), params, calls, meter)
+        head, places = await at_once(ctx.heads.read_now(), read_known_places(ctx, calls))
+        case = _case(ctx, head, params, calls, places, meter)
         judged = await _judge_calls(case)
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
@@ -215,12 +217,19 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
 
 
 def _case(
-    ctx: Context, head: ChainHead, params: SimulateParams, calls: tuple[Call, ...], meter: Meter
+    ctx: Context,
+    head: ChainHead,
+    params: SimulateParams,
+    calls: tuple[Call, ...],
+    places: KnownPlaces,
+    meter: Meter,
 ) -> WalletCase:
     environment = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
     setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
     gas = GasBudget(ctx.policy.trade_gas_budget)
-    return WalletCase(ctx, head, environment, setting, params.wallet(), calls, params.fund, meter, gas)
+    return WalletCase(
+        ctx, head, environment, setting, params.wallet(), calls, places, params.fund, meter, gas
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,14 +524,12 @@ def _known_spenders(case: WalletCase, result: RunResult) -> frozenset[Address]:
 
 def _is_known(case: WalletCase, spender: Address) -> bool:
     """True for the exchanges' contracts that need allowances, and for the launchpad's curves."""
-    contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
-    token = index.token_at(spender) if index is not None else None
-    curves = index.venues_of(token) if index is not None and token is not None else ()
+    contracts = case.ctx.contracts
     routers = (
         contracts.permit2, contracts.swap_router02, contracts.universal_router,
         contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
     )  # fmt: skip
-    return spender in routers or any(venue.pool == spender and venue.is_curve for venue in curves)
+    return spender in routers or case.places.is_curve(spender)
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:

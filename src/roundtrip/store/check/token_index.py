@@ -10,12 +10,13 @@ import asyncpg
 
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, OtherPool
+from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, OtherPool, VenueKind
 from roundtrip.domain.check.evidence import DeployerRecord
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.store.index import addresses, cursor, deployers
 from roundtrip.store.server.errors import DATABASE_FAULTS
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.store.wallets import traders
 
 from . import recalled_wallets
@@ -57,6 +58,47 @@ async def read_token_index(
         return await _run_within(patience_s, _read(pool, token, since, holders))
     except DATABASE_FAULTS:
         return None
+
+
+class IndexedPlace(NamedTuple):
+    """The token that trades at a place for money. ``kind`` None: the place is the token's own address."""
+
+    token: Address
+    kind: VenueKind | None
+
+
+class _IndexedPlaceRow(NamedTuple):
+    at: bytes
+    token: bytes
+    kind: VenueKind | None
+
+
+_PLACES = """
+SELECT pool.at, token.address AS token, pool.kind FROM facts.pool AS pool
+JOIN facts.address AS token ON token.id = pool.token_id
+WHERE pool.at = ANY($1::bytea[]) AND pool.in_money_from IS NOT NULL
+UNION ALL
+SELECT token.address, token.address, NULL FROM facts.address AS token
+WHERE token.address = ANY($1::bytea[])
+    AND EXISTS (SELECT FROM facts.pool WHERE token_id = token.id AND in_money_from IS NOT NULL)
+"""
+
+
+async def read_places(
+    pool: asyncpg.Pool, places: Collection[str], patience_s: float
+) -> dict[str, IndexedPlace]:
+    """The indexed ones of these addresses and pool ids: pools, curves and tokens. Empty where the database is
+    unavailable or takes longer than ``patience_s``."""
+    try:
+        rows = await _run_within(patience_s, _fetch_places(pool, [as_bytes(place) for place in places]))
+    except DATABASE_FAULTS:
+        return {}
+    return {as_text(row.at): IndexedPlace(as_address(row.token), row.kind) for row in rows}
+
+
+async def _fetch_places(pool: asyncpg.Pool, places: list[bytes]) -> list[_IndexedPlaceRow]:
+    async with pool.acquire() as connection:
+        return await fetch(connection, _IndexedPlaceRow, _PLACES, places)
 
 
 async def _read(
