@@ -31,7 +31,7 @@ async def test_telegram_is_told_in_plain_text() -> None:
         api.chats.add(5)
         reply = await reach(api, poster).send_rows(5, ["one", "<b>two</b>\n_three_"])
         assert reply.ok
-        assert api.told == [
+        assert api.taken == [
             {"chat_id": 5, "text": "one\n<b>two</b> _three_", "link_preview_options": {"is_disabled": True}}
         ]
 
@@ -40,7 +40,7 @@ async def test_telegram_takes_what_is_long_and_many() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         assert (await reach(api, poster).send_rows(5, ["😀" * 3000] * 30)).ok
-        assert api.told[0]["text"].splitlines()[-1] == "and 20 more"
+        assert api.taken[0]["text"].splitlines()[-1] == "and 20 more"
 
 
 async def test_a_person_who_blocked_the_bot_is_gone() -> None:
@@ -68,13 +68,13 @@ async def test_a_chat_that_is_not_there_is_an_error_of_ours() -> None:
 async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
-        said = body.encode("utf-8", "surrogateescape")
-        api.broken = web.Response(body=said)
+        text = body.encode("utf-8", "surrogateescape")
+        api.broken = web.Response(body=text)
         reply = await telegram.send_rows(5, ["one"])
         assert (reply.ok, reply.status, reply.error) == (False, None, "the answer is not from Telegram")
-        api.broken = web.Response(body=said)
+        api.broken = web.Response(body=text)
         assert await telegram.name() is None
-        api.broken = web.Response(body=said)
+        api.broken = web.Response(body=text)
         with pytest.raises(OSError, match="the request to Telegram failed"):
             await telegram.read_messages(0, 0)
 
@@ -137,7 +137,7 @@ async def test_a_picture_is_sent_with_its_text() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         assert (await reach(api, poster).send_photo(5, picture, 'Trap: "<b>\n😀"')).ok
-        assert api.told == [
+        assert api.taken == [
             {
                 "chat_id": 5,
                 "caption": 'Trap: "<b>\n😀"',
@@ -146,7 +146,7 @@ async def test_a_picture_is_sent_with_its_text() -> None:
             }
         ]
         assert (await reach(api, poster).send_photo(5, picture, "😀" * 3000)).ok
-        assert api.told[1]["caption"].endswith("😀…")
+        assert api.taken[1]["caption"].endswith("😀…")
         api.blocked.add(5)
         assert (await reach(api, poster).send_photo(5, picture, "x")).status == 410
         assert (await reach(api, poster).send_photo(6, picture, "x")).status == 400
@@ -171,7 +171,7 @@ async def test_what_strangers_wrote_makes_no_links() -> None:
         assert (await telegram.send_photo(5, b"\x89PNG", "\n".join(lines))).ok
         assert (await telegram.send_rows(5, lines[:2], [None, "https://roundtrip.example/t/0x1"])).ok
         assert (await telegram.send_rows(5, [cut])).ok
-    text, photo, linked, long = api.told
+    text, photo, linked, long = api.taken
     assert read_marked(text["text"], text["entities"]) == quoted
     assert read_marked(photo["caption"], json.loads(photo["caption_entities"])) == quoted
     assert read_marked(linked["text"], linked["entities"]) == quoted
@@ -276,9 +276,9 @@ async def test_discord_is_told_in_plain_text_that_pings_nobody() -> None:
             parse_target(api.url, poster.loopback), *discord.build_message(["one", SCAM])
         )
         assert (discord.read_discord_reply(reply), reply.status, reply.ok) == (reply, 204, True)
-        said = api.told[0]
-        assert (said["allowed_mentions"], said["flags"]) == ({"parse": []}, 4)
-        assert said["content"] == (
+        answer = api.taken[0]
+        assert (answer["allowed_mentions"], answer["flags"]) == ({"parse": []}, 4)
+        assert answer["content"] == (
             "one\n\\[free eth\\]\\(https\\://scam.example\\) \\@everyone \\<\\@1\\> \\*\\*x\\*\\* "
             "https\\://scam.example \\`y\\` \\|\\|z\\|\\|"
         )
@@ -292,7 +292,7 @@ async def test_discord_takes_what_is_long_and_many(text: str, rows: int) -> None
             parse_target(api.url, poster.loopback), *discord.build_message([text] * rows)
         )
         assert reply.ok
-        content = api.told[0]["content"]
+        content = api.taken[0]["content"]
         assert content.count("\n") == min(rows, 11 if rows > 10 else rows) - 1
         assert "…" in content
 
@@ -375,14 +375,14 @@ async def test_telegram_gives_each_row_its_link() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         await reach(api, poster).send_rows(5, ["one", "two"], [LINK, None])
-        assert api.told[0]["text"] == f"one {LINK}\ntwo"
+        assert api.taken[0]["text"] == f"one {LINK}\ntwo"
 
 
 async def test_discord_escapes_the_text_and_not_the_link() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
         to = parse_target(api.url, poster.loopback)
         await poster.post(to, *discord.build_message(["a_b", *["x"] * 11], [LINK] * 12))
-        shown = api.told[0]["content"].splitlines()
+        shown = api.taken[0]["content"].splitlines()
         assert shown[0] == f"a\\_b {LINK}"
         assert (len(shown), shown[-1]) == (11, "and 2 more")
 
@@ -392,4 +392,4 @@ async def test_where_links_do_not_fit_the_rows_go_before_them() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
         to = parse_target(api.url, poster.loopback)
         await poster.post(to, *discord.build_message([whole] * 10, [LINK] * 10))
-        assert api.told[0]["content"] == "\n".join([whole] * 10)
+        assert api.taken[0]["content"] == "\n".join([whole] * 10)

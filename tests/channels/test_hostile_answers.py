@@ -111,7 +111,7 @@ BY_TIME: dict[str, tuple[Behaviour, int | None, str | None]] = {
 }
 
 
-async def told(there: Receiver, timeout_s: float, body: bytes = b"{}") -> PostReply:
+async def post_to(there: Receiver, timeout_s: float, body: bytes = b"{}") -> PostReply:
     """What a POST to it came to, once nothing is open any more."""
     named = frozenset({there.at})
     async with Poster(named, timeout_s=timeout_s) as poster:
@@ -125,7 +125,7 @@ async def test_an_answer_is_read_no_further_than_it_may_be(case: str) -> None:
     behave, status, error, read = BY_SIZE[case]
     async with receiver() as there:
         there.behave = behave
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
         assert (reply.status, reply.error, len(reply.read)) == (status, error, read)
         assert there.connections == 1, "no redirect, no challenge and no broken answer makes it come back"
         assert len(there.got) == 1
@@ -134,7 +134,7 @@ async def test_an_answer_is_read_no_further_than_it_may_be(case: str) -> None:
 async def test_what_is_packed_stays_packed() -> None:
     async with receiver() as there:
         there.behave = answer(200, gzip.compress(b"hello"), {"content-encoding": "gzip"})
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
     assert gzip.decompress(reply.read) == b"hello"
 
 
@@ -142,7 +142,7 @@ async def test_what_is_packed_stays_packed() -> None:
 async def test_an_answer_that_goes_wrong_somewhere_ends_there(case: str) -> None:
     async with receiver() as there:
         there.behave = EITHER[case]
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
     assert (reply.status, reply.error) in ((200, None), (None, NOT_HTTP), (None, TOO_MUCH))
     assert len(reply.read) < MOST_READ
 
@@ -152,7 +152,7 @@ async def test_an_answer_is_waited_for_no_longer_than_it_may_be(case: str) -> No
     behave, status, error = BY_TIME[case]
     async with receiver() as there:
         there.behave = behave
-        reply = await told(there, SHORT_S)
+        reply = await post_to(there, SHORT_S)
     assert (reply.status, reply.error) == (status, error)
     assert len(reply.read) < MOST_READ
 
@@ -188,14 +188,14 @@ async def test_who_hangs_up_at_once_gave_no_answer() -> None:
             writer.transport.abort()
 
         there.behave = reset
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
     assert reply.status is None
     assert reply.error in (HUNG_UP, "the connection broke before an answer")
 
 
 async def test_a_certificate_that_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
     async with receiver(self_signed(tmp_path, "127.0.0.1")) as there:
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
         assert (reply.status, reply.error) == (None, "the TLS certificate is not valid for this host")
         assert there.got == []
 
@@ -206,7 +206,7 @@ async def test_a_certificate_for_another_host_gets_nothing(
     trusted = authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     async with receiver(trusted.serving(tmp_path, "127.0.0.2", "hook.example")) as there:
-        reply = await told(there, LONG_S)
+        reply = await post_to(there, LONG_S)
         assert (reply.status, reply.error) == (None, "the TLS certificate is not valid for this host")
         assert there.got == []
 
@@ -231,11 +231,11 @@ async def test_a_certificate_of_an_authority_is_good_and_the_host_is_asked_for_b
         assert there.got[0].headers["host"] == f"localhost:{there.port}"
 
 
-@pytest.mark.parametrize("said", [b"", b"hello\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"])
-async def test_where_there_is_no_tls_nothing_is_sent(said: bytes) -> None:
+@pytest.mark.parametrize("expected", [b"", b"hello\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"])
+async def test_where_there_is_no_tls_nothing_is_sent(expected: bytes) -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.append(await reader.read(5))
-        writer.write(said)
+        writer.write(expected)
         writer.close()
 
     heard: list[bytes] = []

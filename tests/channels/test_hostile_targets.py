@@ -198,11 +198,11 @@ class Says(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        said = self.answers[min(self.asked, len(self.answers) - 1)]
+        rows = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         return [
             ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=0)
-            for version, address in said
+            for version, address in rows
         ]
 
     async def close(self) -> None:
@@ -246,9 +246,9 @@ HERE = Says([(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF
 def test_a_target_that_is_not_somebodys_on_the_internet_is_refused(url: str) -> None:
     with pytest.raises(BadTarget) as refused:
         parse_target(url.replace(PORT, "9000"))
-    said = str(refused.value)
-    assert said
-    assert said.isascii()
+    result = str(refused.value)
+    assert result
+    assert result.isascii()
 
 
 @pytest.mark.parametrize("url", REFUSED)

@@ -48,7 +48,7 @@ async def test_only_2xx_is_success_and_the_beginning_of_the_answer_is_kept(statu
 
 
 @pytest.mark.parametrize(
-    ("said", "wished_s"),
+    ("expected", "wished_s"),
     [
         ("120", 120.0),
         ("0", 0.0),
@@ -67,10 +67,10 @@ async def test_only_2xx_is_success_and_the_beginning_of_the_answer_is_kept(statu
     ],
 )
 async def test_a_wish_to_be_asked_later_is_understood_or_left_aside(
-    said: str, wished_s: float | None
+    expected: str, wished_s: float | None
 ) -> None:
     async with receiver() as there, Poster(frozenset({there.at}), now_s=lambda: NOW_S) as poster:
-        head = b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\nretry-after: " + said.encode() + b"\r\n\r\n"
+        head = b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\nretry-after: " + expected.encode() + b"\r\n\r\n"
         there.behave = then_silent(head)
         reply = await poster.post(parse_target(there.url, frozenset({there.at})), b"", {})
         assert (reply.status, reply.retry_after_s) == (503, wished_s)

@@ -48,7 +48,7 @@ class Running:
         async with asyncio.timeout(PATIENCE_S):
             return (await self._process.stdout.readline()).decode().strip()
 
-    async def told(self, body: bytes, headers: dict[str, str]) -> int | None:
+    async def post(self, body: bytes, headers: dict[str, str]) -> int | None:
         return (await self.answers(body, headers)).status
 
     async def answers(self, body: bytes, headers: dict[str, str]) -> PostReply:
@@ -83,21 +83,21 @@ async def test_a_receiver_does_each_row_once_and_takes_it_back(language: str) ->
     now_s = int(time.time())
     async with running(language, SECRET) as there:
         first = build_message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1), row(2)])
-        assert await there.told(*first) == 204
+        assert await there.post(*first) == 204
         assert [await there.says(), await there.says()] == [
             "alert: 1 naïve ☃ bought",
             "alert: 2 naïve ☃ bought",
         ]
         assert (
-            await there.told(
+            await there.post(
                 *build_message(SECRET, "msg_1", now_s + 5, "mite-ab12", "rule", [row(1), row(2)])
             )
             == 204
         )
-        assert await there.told(*first) == 204
+        assert await there.post(*first) == 204
         taken_back = [row(2, "retracted"), row(3)]
         assert (
-            await there.told(*build_message(SECRET, "msg_2", now_s, "mite-ab12", "rule", taken_back)) == 204
+            await there.post(*build_message(SECRET, "msg_2", now_s, "mite-ab12", "rule", taken_back)) == 204
         )
         assert [await there.says(), await there.says()] == ["never happened: 2", "alert: 3 naïve ☃ bought"]
 
@@ -126,12 +126,12 @@ async def test_a_receiver_takes_nothing_that_this_service_did_not_send(language:
             ),
             "nothing": (b"", headers),
         }
-        for case, told in wrong.items():
-            assert await there.told(*told) == 401, case
-        assert await there.told(b"x" * 1_100_000, headers) in (413, None)
+        for case, answer in wrong.items():
+            assert await there.post(*answer) == 401, case
+        assert await there.post(b"x" * 1_100_000, headers) in (413, None)
         # Of several signatures one is enough: so a secret can be changed.
         turned = {**headers, "webhook-signature": f"v1,AAAA {headers['webhook-signature']}"}
-        assert await there.told(body, turned) == 204
+        assert await there.post(body, turned) == 204
         assert await there.says() == "alert: 1 naïve ☃ bought", "the first that it took"
 
 
@@ -139,7 +139,7 @@ async def test_a_receiver_takes_nothing_that_this_service_did_not_send(language:
 async def test_a_receiver_without_a_secret_takes_the_test_delivery_and_does_nothing(language: str) -> None:
     async with running(language, "") as there:
         tried = build_message(SECRET, "msg_1", int(time.time()), "mite-ab12", "test", [row(1)])
-        assert await there.told(*tried) == 204
+        assert await there.post(*tried) == 204
 
 
 @pytest.mark.parametrize("language", RECEIVERS)
@@ -167,9 +167,11 @@ def test_the_page_shows_what_is_sent() -> None:
     assert secret is not None
     assert shown is not None
     headers = {name.lower(): value for name, value in re.findall(r"^([\w-]+): (.*)$", shown[1], re.MULTILINE)}
-    told = json.loads(shown[2])
+    answer = json.loads(shown[2])
     sent_s, webhook_id = int(headers["webhook-timestamp"]), headers["webhook-id"]
-    body, signed = build_message(secret[0], webhook_id, sent_s, told["mite"], told["kind"], told["rows"])
+    body, signed = build_message(
+        secret[0], webhook_id, sent_s, answer["mite"], answer["kind"], answer["rows"]
+    )
     assert body.decode() == shown[2]
     assert headers | signed == headers
 
@@ -187,16 +189,16 @@ async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
         async with open_notifiers(settings) as out:
             shop = replace(ctx, outward=out, entropy=lambda: secrets.token_bytes(32), now_s=time.time)
             async with service(shop) as url:
-                told = await run(tmp_path, [*has_key, call.replace("127.0.0.1:9000", at)], url)
+                rows = await run(tmp_path, [*has_key, call.replace("127.0.0.1:9000", at)], url)
                 assert await ctx.pool.fetchval(
                     "SELECT proven_at IS NOT NULL FROM accounts.channel WHERE host = $1", at
                 )
-    secret = told[-1].strip()
+    secret = rows[-1].strip()
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{32}", secret)
     assert "`whsec_` and 32 more characters" in text_of("docs/alerts.md")
     async with running("python", secret, port) as there:
         assert (
-            await there.told(*build_message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))
+            await there.post(*build_message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))
             == 204
         )
         assert await there.says() == "alert: 1 naïve ☃ bought"

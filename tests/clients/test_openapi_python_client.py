@@ -29,8 +29,8 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_no_part_of_the_document_is_left_out(generated: tuple[Path, str]) -> None:
-    folder, said = generated
-    assert "warning" not in said.lower(), said
+    folder, text = generated
+    assert "warning" not in text.lower(), text
     names = {path.stem for path in folder.glob("api/*/*.py")} - {"__init__"}
     # It writes an underscore after a name that is one of Python's own, or of its own.
     assert {name.rstrip("_") for name in names} == {

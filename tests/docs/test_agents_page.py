@@ -64,11 +64,11 @@ def test_what_a_key_adds_can_be_read() -> None:
 
 def test_the_page_has_every_prompt_with_its_arguments() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", text_of(PAGE), re.MULTILINE)
-    said = {
+    text = {
         name: [word for word in re.findall(r"`(\w+)`", row) if word not in ("buy", "sell")]
         for name, row in rows
     }
-    assert said == {prompt.name: [param.name for param in prompt.params] for prompt in PROMPTS}
+    assert text == {prompt.name: [param.name for param in prompt.params] for prompt in PROMPTS}
 
 
 async def test_the_program_prints_the_level(
@@ -90,8 +90,8 @@ async def test_the_program_prints_the_level(
 
 async def test_a_prompt_is_read_without_a_client(url: str, tmp_path: Path) -> None:
     (call,) = (block.text for block in blocks(PAGE, "bash"))
-    (told,) = await run(tmp_path, [call], url)
-    text = json.loads(told)["result"]["messages"][0]["content"]["text"]
+    (reply,) = await run(tmp_path, [call], url)
+    text = json.loads(reply)["result"]["messages"][0]["content"]["text"]
     assert "Call check_token with address 0xd84379ceae14aa33c123af12424a37803f885889." in text
 
 

@@ -143,8 +143,8 @@ def test_every_command_has_its_row_and_a_test_that_runs_it() -> None:
     there = commands().keys()
     assert RUN_BY.keys() == there, f"a command: say in {__name__}.RUN_BY which test runs it"
     rows = re.findall(r"(?m)^\| `roundtrip ([^`]+)`", prose("docs/operations.md"))
-    told = {next((name for name in there if f"{row} ".startswith(f"{name} ")), row) for row in rows}
-    assert told == there
+    answer = {next((name for name in there if f"{row} ".startswith(f"{name} ")), row) for row in rows}
+    assert answer == there
     for name, test in RUN_BY.items():
         written = (PROJECT / "tests" / test).read_text()
         assert all(word in written for word in re.split("[ -]", name)), f"{test} does not run {name}"
@@ -170,8 +170,8 @@ def test_make_itself_takes_every_target(command: str) -> None:
 
 
 def test_every_target_is_told_of_somewhere() -> None:
-    told = {word for part in MAKE for word in words(part)}
-    untold = set(TARGETS) - told - UNTRIED
+    answer = {word for part in MAKE for word in words(part)}
+    untold = set(TARGETS) - answer - UNTRIED
     assert not untold, f"no page tells of make {', '.join(untold)}"
 
 
@@ -214,7 +214,7 @@ def test_an_address_of_ours_is_served() -> None:
 
 
 def test_every_address_of_a_page_stands_on_the_page_of_pages() -> None:
-    told = prose("docs/console.md")
+    text = prose("docs/console.md")
     shown = {path for path in _CONSOLE_PATHS if re.fullmatch(r"/[a-z]*(/\{\w+\})?", path)}
-    gone = {path for path in shown if f"`{path}" not in told}
+    gone = {path for path in shown if f"`{path}" not in text}
     assert gone <= {"/sign-in", "/sign-out", "/boards", "/account", "/account/{room}"}

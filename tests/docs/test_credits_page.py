@@ -34,8 +34,8 @@ async def test_the_page_pays_and_is_credited(
     (tmp_path / "var" / "devnet.json").write_text(json.dumps(describe(built, rpc.url)))
     assert PAY_TO in describe(built, rpc.url)["accounts"][9]["address"]
     assert f"ROUNDTRIP_PAY_TO={PAY_TO} make run" in text_of(PAGE)
-    told = await run(tmp_path, [block.text for block in blocks(PAGE, "bash")], base_url)
-    _, status, _, early, _, counted, again = told
+    reply = await run(tmp_path, [block.text for block in blocks(PAGE, "bash")], base_url)
+    _, status, _, early, _, counted, again = reply
     assert json.loads(status)["pay"]["payTo"] == PAY_TO
     refused = json.loads(early)["error"]
     assert (refused["code"], "not final yet" in refused["message"]) == ("no_such_tx", True)

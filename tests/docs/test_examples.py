@@ -58,8 +58,8 @@ async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: 
     (folder / file).write_text(script)
     again = f'.venv/bin/python {file} "$WALLET" "$TOKEN"'
     other = f'.venv/bin/python {file} "$TOKEN" "$TOKEN"'
-    _, told, proven, refused = await run(folder, [buy, verify, again, other], url)
-    assert told.startswith("OK: ")
+    _, text, proven, refused = await run(folder, [buy, verify, again, other], url)
+    assert text.startswith("OK: ")
     is_ok, findings, report, _ = proven.splitlines()
     assert (is_ok, findings) == ("True", "()")
     assert report != "()"
@@ -81,20 +81,20 @@ async def test_many_checks_and_a_history_are_answered(url: str, folder: Path, bu
 async def test_a_proof_holds_at_a_node_of_ones_own(url: str, folder: Path, rpc: SyncRpc) -> None:
     text, *_ = (block.text for block in blocks("docs/verify.md", "bash"))
     (shown,) = (block.text for block in blocks("docs/verify.md", "text"))
-    (told,) = await run(folder, [text], url, rpc.url)
-    assert told == shown.strip()
+    (answer,) = await run(folder, [text], url, rpc.url)
+    assert answer == shown.strip()
 
 
 async def test_who_holds_a_token_is_told_as_the_page_shows(url: str, folder: Path) -> None:
     (text,), (shown,) = (blocks("docs/holders.md", language) for language in ("bash", "json"))
-    (told,) = await run(folder, [text.text], url)
-    assert differs(json.loads(shown.text), json.loads(told)) == []
+    (answer,) = await run(folder, [text.text], url)
+    assert differs(json.loads(shown.text), json.loads(answer)) == []
 
 
 async def test_who_can_withdraw_the_liquidity_is_answered(url: str, folder: Path) -> None:
     (text,) = (block.text for block in blocks("docs/liquidity.md", "bash"))
-    (told,) = await run(folder, [text], url)
-    found = json.loads(told)
+    (answer,) = await run(folder, [text], url)
+    found = json.loads(answer)
     assert found["text"].startswith("One wallet, ")
     assert found["totals"]["freeBps"] == sum(found["totals"].values())
 
@@ -104,8 +104,8 @@ async def test_the_calls_of_pages_that_show_no_answer_are_answered(url: str, fol
     has_key = [block.text for block in blocks("docs/keys.md", "bash")]
     calls = [block.text for page in CALLING for block in blocks(page, "bash")]
     assert len(calls) == len(CALLING)
-    told = await run(folder, [*has_key, *calls], url)
-    results = [json.loads(one)["result"] for one in told[len(has_key) :]]
+    rows = await run(folder, [*has_key, *calls], url)
+    results = [json.loads(one)["result"] for one in rows[len(has_key) :]]
     assert [result.get("isError", False) for result in results] == [False] * len(CALLING)
     assert all(result["structuredContent"]["text"] for result in results)
 
@@ -116,6 +116,6 @@ async def test_what_needs_a_key_answers_what_the_pages_show(url: str, folder: Pa
     has_key = [block.text for block in blocks("docs/keys.md", "bash")]
     texts = [block.text for page in pages for block in blocks(page, "bash")]
     shown = [json.loads(block.text) for page in pages for block in blocks(page, "json")]
-    told = await run(folder, [*has_key, *texts], url)
-    answers = [json.loads(one) for one in told[len(has_key) :]]
+    rows = await run(folder, [*has_key, *texts], url)
+    answers = [json.loads(one) for one in rows[len(has_key) :]]
     assert [differs(*pair) for pair in zip(shown, answers, strict=True)] == [[]] * len(shown)

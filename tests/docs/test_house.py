@@ -88,8 +88,8 @@ def test_each_step_of_a_way_says_where_it_is_done(way: str) -> None:
 
 
 def test_every_folder_of_tests_is_told_of() -> None:
-    told = text_of("CONTRIBUTING.md")
+    text = text_of("CONTRIBUTING.md")
     there = {
         path.name for path in (PROJECT / "tests").iterdir() if path.is_dir() and path.name[0] not in "._"
     }
-    assert {name for name in there if f"`tests/{name}" not in told} == set()
+    assert {name for name in there if f"`tests/{name}" not in text} == set()

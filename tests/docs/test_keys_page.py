@@ -38,9 +38,9 @@ async def test_the_page_makes_a_key_and_uses_it(base_url: str, tmp_path: Path) -
     assert is_key(answer["key"])
     assert answer["mite"]["wallet"] == wallet.lower()
     assert answer["limits"] == {"perMinute": 60, "perDay": 20_000}
-    told: dict[str, Any] = json.loads(used)["result"]["structuredContent"]
-    assert told["wallet"] == answer["mite"]["wallet"]
-    assert [(one["start"], one["label"]) for one in told["keys"]] == [(answer["key"][:8], "my first key")]
+    reply: dict[str, Any] = json.loads(used)["result"]["structuredContent"]
+    assert reply["wallet"] == answer["mite"]["wallet"]
+    assert [(one["start"], one["label"]) for one in reply["keys"]] == [(answer["key"][:8], "my first key")]
     second = json.loads(made_by_claim)
     assert second["mite"] == answer["mite"]
     assert second["key"] != answer["key"]

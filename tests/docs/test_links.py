@@ -46,9 +46,9 @@ def test_pictures_are_small_said_in_words_and_there_for_light_and_dark() -> None
     assert {picture.suffix for picture in found} == {".png"}
     assert all(picture.read_bytes()[:4] == b"\x89PNG" for picture in found)
     assert all(picture.stat().st_size < MOST_BYTES for picture in found)
-    told = prose("README.md")
+    answer = prose("README.md")
     assert {f"docs/pictures/{picture.name}" for picture in found} == set(
-        re.findall(r"docs/pictures/[\w.]+", told)
+        re.findall(r"docs/pictures/[\w.]+", answer)
     )
-    (alt,) = re.findall('<img [^>]*alt="([^"]*)"', told)
+    (alt,) = re.findall('<img [^>]*alt="([^"]*)"', answer)
     assert "Honeypot: you cannot sell" in alt

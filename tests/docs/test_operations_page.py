@@ -49,7 +49,7 @@ async def machine(
 @pytest.mark.usefixtures("machine")
 async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     """One after the other, as a shell would. What each does in full is tested elsewhere."""
-    for words, ends, said in (
+    for words, ends, text in (
         ("migrate", 0, "up to date"),
         ("migrate --distribute", 1, "up to date"),
         ("doctor", 0, "in the format of anvil"),
@@ -62,24 +62,24 @@ async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.
         ("forget --yes", 0, "The next sync starts over."),
     ):
         ended = await asyncio.to_thread(CliRunner().invoke, app, shlex.split(words))
-        told = ended.output + capsys.readouterr().out
-        assert ended.exit_code == ends, told
-        assert said in told, words
+        answer = ended.output + capsys.readouterr().out
+        assert ended.exit_code == ends, answer
+        assert text in answer, words
 
 
 def test_the_defaults_are_those_of_the_settings() -> None:
     """A row names one setting or two; what is none is said in words."""
     table = prose(PAGE).partition("## Settings")[2].partition("\n## ")[0]
-    told: dict[str, str] = {}
+    answer: dict[str, str] = {}
     for names, defaults in re.findall(r"(?m)^\| (`ROUNDTRIP_[^|]*) \| ([^|]*) \|", table):
         fields = re.findall("`ROUNDTRIP_([A-Z_]+)`", names)
         values = defaults.split(", ") if len(fields) > 1 else [defaults]
-        told |= {name.lower(): value.strip("`") for name, value in zip(fields, values, strict=True)}
-    assert told.keys() == Settings.model_fields.keys()
-    shown = {name: _shown(getattr(Settings(), name)) for name in told}
+        answer |= {name.lower(): value.strip("`") for name, value in zip(fields, values, strict=True)}
+    assert answer.keys() == Settings.model_fields.keys()
+    shown = {name: _shown(getattr(Settings(), name)) for name in answer}
     of_the_network = {"public_url", "rpc_url", "sync_every_ms", "sync_from", "var"}
     none = {"none": "None"}
-    different = {name for name in told if none.get(told[name], told[name]) != shown[name]}
+    different = {name for name in answer if none.get(answer[name], answer[name]) != shown[name]}
     assert different <= of_the_network | {"metrics_port"}
 
 

@@ -33,7 +33,7 @@ def blocks(kind: str) -> Iterator[list[tuple[str, str]]]:
 READ, REFUSED = list(blocks("rules")), list(blocks("refused"))
 
 
-def said(line: list[tuple[str, str]], what: str) -> list[str]:
+def texts_of(line: list[tuple[str, str]], what: str) -> list[str]:
     return [text for each, text in line if each == what]
 
 
@@ -56,7 +56,7 @@ def happened(text: str) -> Happening:
 
 @pytest.mark.parametrize("lines", READ, ids=lambda lines: lines[0][1][:60])
 def test_an_example_is_kept_told_and_not_told_as_the_page_says(lines: list[tuple[str, str]]) -> None:
-    (written,), (kept,), who = said(lines, "rule"), said(lines, "kept"), said(lines, "who")
+    (written,), (kept,), who = texts_of(lines, "rule"), texts_of(lines, "kept"), texts_of(lines, "who")
     rule, index = parse(written), RuleIndex()
     assert rule.text() == kept
     assert parse(kept) == rule
@@ -69,26 +69,26 @@ def test_an_example_is_kept_told_and_not_told_as_the_page_says(lines: list[tuple
             index.add_follow(AlertSource("follow", id_, 1, "", 0), Address(each))
     else:
         index.add_rule(AlertSource("rule", 1, 1, kept, 0), rule, next(iter(wallets), None))
-    told, not_told = said(lines, "told"), said(lines, "not told")
-    assert told
+    answer, not_told = texts_of(lines, "told"), texts_of(lines, "not told")
+    assert answer
     assert not_told
-    for text in told + not_told:
+    for text in answer + not_told:
         seen = happened(text)
-        assert watch.matches(seen) is (text in told), text
+        assert watch.matches(seen) is (text in answer), text
         found = [source.id for source in index.matching(seen) if source.kind == "rule"]
-        assert found == ([1] if text in told else []), text
+        assert found == ([1] if text in answer else []), text
 
 
 @pytest.mark.parametrize("lines", REFUSED, ids=lambda lines: lines[0][1])
 def test_what_the_page_says_is_refused_is_refused_so(lines: list[tuple[str, str]]) -> None:
-    (written,), (says,) = said(lines, "rule"), said(lines, "says")
+    (written,), (says,) = texts_of(lines, "rule"), texts_of(lines, "says")
     with pytest.raises(CallerFault) as caught:
         parse(written)
     assert caught.value.message.startswith(says)
 
 
 def test_the_page_has_every_verb_unit_and_who() -> None:
-    rules = [parse(text) for lines in READ for text in said(lines, "rule")]
+    rules = [parse(text) for lines in READ for text in texts_of(lines, "rule")]
     assert {rule.verb for rule in rules} == set(VERBS)
     assert {rule.over.unit for rule in rules if rule.over} == set(DECIMALS)
     assert {rule.who.kind for rule in rules} == {"any", "follow", "wallet", "deployer", "creator"}

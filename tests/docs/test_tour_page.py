@@ -49,23 +49,23 @@ def test_every_tool_has_one_step_and_one_section() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_answers_and_has_something_to_show(walked: TourWalk, tool: str) -> None:
-    (told,) = [one for one in walked.told if one.step.tool == tool]
-    assert has_something(told.step, told.answer)
-    assert told.text
+    (result,) = [one for one in walked.told if one.step.tool == tool]
+    assert has_something(result.step, result.answer)
+    assert result.text
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: TourWalk, tool: str) -> None:
-    (told,) = [one for one in walked.told if one.step.tool == tool]
+    (result,) = [one for one in walked.told if one.step.tool == tool]
     section = sections()[tool]
-    assert section.startswith(f"{heading(told)}\n\n{told.step.why}\n")
-    assert f"```bash\n{curl_command(told, walked.known)}\n```" in section
+    assert section.startswith(f"{heading(result)}\n\n{result.step.why}\n")
+    assert f"```bash\n{curl_command(result, walked.known)}\n```" in section
     (written,) = re.findall(r"(?ms)^```json\n(.*?)^```$", section)
     answer = msgspec.json.decode(written)
-    said = re.findall(r"(?ms)^```text\n(.*?)^```$", section)
-    assert said
+    text = re.findall(r"(?ms)^```text\n(.*?)^```$", section)
+    assert text
     # What is said above stands in no answer again.
-    fresh = shorten(mask(told.answer, walked.known, told.step.varies))
+    fresh = shorten(mask(result.answer, walked.known, result.step.varies))
     assert shapes_agree(_without_said(shape(answer)), _without_said(shape(fresh)))
 
 

@@ -126,10 +126,10 @@ def test_the_page_does_what_it_says_from_its_first_command_to_its_last(
             await_caught_up(demo)
     _traded(terminal, held)
     _shown(terminal.file("buy.json"), printed)
-    said = [
+    rows = [
         line for one in printed for line in one.splitlines() if line.startswith(("OK: ", "DO NOT", "REF"))
     ]
-    assert [line.split(":")[0] for line in said] == ["OK"] * 3
+    assert [line.split(":")[0] for line in rows] == ["OK"] * 3
 
 
 def _traded(terminal: Terminal, held: dict[str, int]) -> None:

@@ -36,8 +36,8 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 def chromium() -> str:
     """The program. Raises OSError where none is found."""
-    told = os.environ.get("CHROMIUM")
-    found = shutil.which(told) if told else next(filter(None, map(shutil.which, _NAMES)), None)
+    answer = os.environ.get("CHROMIUM")
+    found = shutil.which(answer) if answer else next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
         raise OSError(HOW_TO_GET)
     return found
@@ -169,8 +169,8 @@ async def install(visitor: Visitor, *wallets: Wallet) -> None:
 
     await visitor.context.expose_function("e2eSign", sign)
     for number, wallet in enumerate(wallets):
-        told = {"number": number, "name": wallet.name, "address": wallet.person.shown}
-        await visitor.context.add_init_script(_ANNOUNCE.replace("TOLD", json.dumps(told)))
+        answer = {"number": number, "name": wallet.name, "address": wallet.person.shown}
+        await visitor.context.add_init_script(_ANNOUNCE.replace("TOLD", json.dumps(answer)))
 
 
 _ANNOUNCE = """(() => {

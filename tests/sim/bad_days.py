@@ -73,8 +73,8 @@ class Seen:
         """For a person."""
         healed = "NOT HEALED" if self.healed_s is None else f"{self.healed_s:.1f} s"
         slowest = max((one.took_s for one in self.said if one.who != "live board"), default=0.0)
-        said = f"slowest {slowest:.1f} s, {len(self.said)} answers: {summed(self.said)}"
-        return f"{self.name}: well after {healed}, {said}"
+        text = f"slowest {slowest:.1f} s, {len(self.said)} answers: {summed(self.said)}"
+        return f"{self.name}: well after {healed}, {text}"
 
 
 @dataclass
@@ -114,14 +114,14 @@ class Day:
             return False
 
     def _wrong(self, seen: Seen) -> list[str]:
-        said = []
+        messages = []
         for one in seen.said:
             if one.level not in ("", "unknown", self.crowd.levels.get(one.token)):
-                said.append(f"{one.token} is {one.level}, and not {self.crowd.levels[one.token]}")
+                messages.append(f"{one.token} is {one.level}, and not {self.crowd.levels[one.token]}")
             if one.code not in {OK, "not well", "reconnected", LOST, *OURS}:
-                said.append(f"{one.who} was told {one.code}")
+                messages.append(f"{one.who} was told {one.code}")
         lost = Counter(one.who for one in seen.said if one.code == LOST)
-        return said + ([] if seen.name in KILLS or not lost else [f"lost: {dict(lost)}"])
+        return messages + ([] if seen.name in KILLS or not lost else [f"lost: {dict(lost)}"])
 
     async def _ails(self, over_s: float) -> str:
         late = [f"{one.who} {one.code} {one.level}" for one in self.crowd.since(over_s)][-12:]
@@ -198,9 +198,9 @@ def _by_sync(found: Digest) -> Digest:
 
 async def _untold(connection: Connection, at_work: Service) -> list[str]:
     """Of alerts that did not come by the webhook, or by two messages."""
-    told = await connection.fetch("SELECT id, retracted_at FROM accounts.alert WHERE more = 0")
-    wanted = {row["id"] for row in told}
-    back = {row["id"] for row in told if row["retracted_at"] is not None}
+    rows = await connection.fetch("SELECT id, retracted_at FROM accounts.alert WHERE more = 0")
+    wanted = {row["id"] for row in rows}
+    back = {row["id"] for row in rows if row["retracted_at"] is not None}
     hook = at_work.hook
     came = {number for number, verb in hook.rows if verb != "retracted"}
     taken = {number for number, verb in hook.rows if verb == "retracted"}

@@ -211,7 +211,7 @@ class Service:
         write_description(DevnetFolders(self.places.project, self.folder), self.built, self.proxies[0].url)
         (self.folder / "clock").write_bytes(struct.pack("<d", 0.0))
         log = self.folder / "log"
-        said = 'log="$0"; exec "$@" 2>>"$log"'
+        text = 'log="$0"; exec "$@" 2>>"$log"'
         with http_server.listen("127.0.0.1", 0, "port") as listening:
             self.base_url = "http://{}:{}".format(*listening.getsockname()[:2])
             roles = [
@@ -219,7 +219,7 @@ class Service:
                 processes.Role("sync", ("sync",), processes.FOLLOWS, 2),
                 processes.Role("work", ("work",), processes.WORKS),
             ]
-            program = ("/bin/sh", "-c", said, str(log), sys.executable, "-m", "roundtrip")
+            program = ("/bin/sh", "-c", text, str(log), sys.executable, "-m", "roundtrip")
             self.supervisor = processes.Supervisor(roles, self.environment(), lambda _: None, program)
             ready = asyncio.Event()
             running = asyncio.create_task(self.supervisor.run(lambda _: ready.set()))

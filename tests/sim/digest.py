@@ -126,17 +126,17 @@ async def digest(connection: Connection) -> Digest:
 
 def difference(one: Digest, other: Digest, names: tuple[str, str] = ("one", "other")) -> list[str]:
     """What a person reads of two digests that differ: the tables, and the first rows that only one has."""
-    said = []
+    messages = []
     for table, mine in one.tables.items():
         yours = other.tables[table]
         if mine == yours:
             continue
-        said.append(f"{table}: {len(mine.lines)} rows in {names[0]}, {len(yours.lines)} in {names[1]}")
+        messages.append(f"{table}: {len(mine.lines)} rows in {names[0]}, {len(yours.lines)} in {names[1]}")
         for name, only in zip(names, _only(mine, yours), strict=True):
-            said += [f"  only in {name}: {line}" for line in islice(only, _SHOWN_ROWS)]
+            messages += [f"  only in {name}: {line}" for line in islice(only, _SHOWN_ROWS)]
             if len(only) > _SHOWN_ROWS:
-                said.append(f"  and {len(only) - _SHOWN_ROWS} more only in {name}")
-    return said
+                messages.append(f"  and {len(only) - _SHOWN_ROWS} more only in {name}")
+    return messages
 
 
 def _only(mine: Table, yours: Table) -> tuple[list[str], list[str]]:

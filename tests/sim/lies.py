@@ -78,8 +78,8 @@ def _is_missed(log: dict[str, Any], logs: list[Any]) -> bool:
     others = [one for one in logs if one["blockHash"] == log["blockHash"] and one is not log]
     if any(int(one["logIndex"], 16) > int(log["logIndex"], 16) for one in others):
         return True
-    said = {one["address"] for one in others} | {topic for one in others for topic in one["topics"]}
-    return not said.issuperset([log["address"], *log["topics"]])
+    result = {one["address"] for one in others} | {topic for one in others for topic in one["topics"]}
+    return not result.issuperset([log["address"], *log["topics"]])
 
 
 def _log_missing(rng: Random, request: Batch, answers: Batch) -> Batch | None:

@@ -377,8 +377,8 @@ class Play:
         token_raw, wei = self._rng.randrange(1, 50) * 1000 * _ETH, self._rng.randrange(1, 50) * 10**16
         v3_pool(deployer, contracts, {token: token_raw, contracts["weth"]: wei}, POOL_FEE, fill=True)
         logs = deployer.receipt(deployer.sent[-1])["logs"]
-        (told,) = [log for log in logs if log["topics"][0] == _INCREASED]
-        return "v3", int(told["topics"][1], 16), int(told["data"][2:66], 16), token
+        (answer,) = [log for log in logs if log["topics"][0] == _INCREASED]
+        return "v3", int(answer["topics"][1], 16), int(answer["data"][2:66], 16), token
 
     def _add_v4(self, token: str) -> tuple[str, int, int, str]:
         deployer, contracts = self._provider(), self._built.contracts

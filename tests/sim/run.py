@@ -60,10 +60,10 @@ class Outcome:
     def line(self) -> str:
         """All of it in a line."""
         counts = ("blocks", "rows", "forks", "undone", "kills", "restarts", "faults")
-        said = "  ".join(f"{name} {getattr(self, name)}" for name in counts)
-        return f"seed {self.seed}  {said}  {self.digest or '-'}  {'WRONG' if self.wrong else 'equal'}"
+        text = "  ".join(f"{name} {getattr(self, name)}" for name in counts)
+        return f"seed {self.seed}  {text}  {self.digest or '-'}  {'WRONG' if self.wrong else 'equal'}"
 
-    def told(self) -> list[str]:
+    def report(self) -> list[str]:
         """What a person needs to know of a run that went wrong; nothing of one that did not."""
         return [*self.script, *self.wrong] if self.wrong else []
 
@@ -124,10 +124,10 @@ class Run:
 
     async def _stood_by(self) -> None:
         """A sync is started, says that it stands by, and is ended."""
-        said = self.sync.log.read_text().count(STANDS_BY)
+        text = self.sync.log.read_text().count(STANDS_BY)
 
         async def it_does() -> bool:
-            return self.sync.log.read_text().count(STANDS_BY) > said
+            return self.sync.log.read_text().count(STANDS_BY) > text
 
         second = await self.sync.launched("sync")
         stood_by = await arena.until(it_does, _COMMAND_S)

@@ -28,7 +28,7 @@ async def sweep(what: str, runs: int, first: int, folder: Path) -> list[Outcome]
         for seed in range(first, first + runs):
             outcomes.append(await run(seed, places, built, server, folder))
             print(outcomes[-1].line(), flush=True)
-            for line in outcomes[-1].told():
+            for line in outcomes[-1].report():
                 print(f"    {line}", flush=True)
     return outcomes
 

@@ -28,5 +28,5 @@ async def test_every_fact_is_told_of_once_whatever_befell_those_that_tell(
 ) -> None:
     outcome = await run(seed, places, built, server, open_folder / "alerts")
     print(outcome.line())
-    assert not outcome.wrong, "\n".join(outcome.told())
+    assert not outcome.wrong, "\n".join(outcome.report())
     assert outcome.rows > 0

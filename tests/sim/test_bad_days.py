@@ -78,9 +78,9 @@ async def test_without_room_for_what_a_check_saw_there_is_no_verdict(
         await ctx.heads.refresh()
         disk.bound(most_bytes)
         await fill(disk.dsn)
-        with pytest.raises(ServiceFull) as told:
+        with pytest.raises(ServiceFull) as result:
             await check(ctx, asked)
-        assert told.value.code == "busy"
+        assert result.value.code == "busy"
         disk.bound(None)
 
         async def is_back() -> bool:
@@ -115,6 +115,6 @@ async def test_a_clock_that_jumps_changes_no_verdict_and_locks_nobody_out(
         for moved_s in (0.0, jump_s, -jump_s):
             clock.now_s += moved_s
             for whose in ("", key):
-                said = [await _told(session, url + path, whose) for _ in range(3)]
-                assert [status for status, _ in said] == [200, 200, 429]
-                assert {body["verdict"]["level"] for status, body in said[:2]} == {"danger"}
+                rows = [await _told(session, url + path, whose) for _ in range(3)]
+                assert [status for status, _ in rows] == [200, 200, 429]
+                assert {body["verdict"]["level"] for status, body in rows[:2]} == {"danger"}

@@ -33,7 +33,7 @@ async def test_an_index_is_whole_whatever_befell_it(
 ) -> None:
     outcome = await run(seed, places, built, server, open_folder)
     print(outcome.line())
-    assert not outcome.wrong, "\n".join(outcome.told())
+    assert not outcome.wrong, "\n".join(outcome.report())
     assert outcome.rows > 3000
 
 

@@ -65,11 +65,11 @@ async def killed_in_turn(first: Program, second: Program) -> None:
         await first.start()
         await takes_over(connection, first)
         for leads, stands_by in ((first, second), (second, first)):
-            said = stands_by.tail().count(STANDS_BY)
+            text = stands_by.tail().count(STANDS_BY)
             if not stands_by.runs:
                 await stands_by.start()
 
-            async def it_does(one: Program = stands_by, before: int = said) -> bool:
+            async def it_does(one: Program = stands_by, before: int = text) -> bool:
                 one.must_run()
                 return one.tail().count(STANDS_BY) > before
 

@@ -48,10 +48,10 @@ async def until(ctx: Context, is_well: bool) -> Health:
     deadline = time.monotonic() + WAIT_S
     while True:
         await ctx.heads.refresh()
-        told = (await health(ctx, HealthParams())).answer
-        if told.ok is is_well:
-            return told
-        assert time.monotonic() < deadline, told
+        result = (await health(ctx, HealthParams())).answer
+        if result.ok is is_well:
+            return result
+        assert time.monotonic() < deadline, result
         await asyncio.sleep(0.02)
 
 
@@ -73,8 +73,8 @@ async def test_health_is_bad_while_the_sync_is_stopped_and_the_node_goes_on(
         async with database(database_url, "stopped") as url:
             with sync(url, node.url, tmp_path) as process:
                 async with served(url, node.url, built) as ctx:
-                    told = await until(ctx, True)
-                    assert told.blocks_behind == 0
+                    result = await until(ctx, True)
+                    assert result.blocks_behind == 0
                     assert process.poll() is None
             async with served(url, node.url, built) as ctx:
                 latest_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)

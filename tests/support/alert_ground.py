@@ -42,10 +42,10 @@ class Ground:
     contracts: Contracts = NETWORK
     at_s: float = NOW_S
     given_up: list[tuple[int, int]] = field(default_factory=list)
-    told: AlertLoop = field(init=False)
+    loop: AlertLoop = field(init=False)
 
     def __post_init__(self) -> None:
-        self.told = self.another()
+        self.loop = self.another()
 
     def now_s(self) -> float:
         return self.at_s
@@ -95,7 +95,7 @@ class Ground:
     async def read(self, told: AlertLoop | None = None) -> None:
         """Tells of all there is."""
         for _ in range(1000):
-            if not await (told or self.told).step():
+            if not await (told or self.loop).step():
                 return
         raise AssertionError("it never comes to an end")
 

@@ -305,43 +305,43 @@ async def amiss(
         " UNION ALL SELECT 'follow', id FROM accounts.follow WHERE ended_at IS NOT NULL"
     )
     over = {(row["kind"], row["id"]) for row in ended}
-    told = await connection.fetch(_ALERTS)
-    rows = [(_told(row), row) for row in told if row["more"] == 0]
+    entries = await connection.fetch(_ALERTS)
+    rows = [(_told(row), row) for row in entries if row["more"] == 0]
     live = [one for one, row in rows if row["retracted_at"] is None]
-    said = [f"told twice: {one}" for one, times in Counter(live).items() if times > 1]
-    said += [f"not told: {one}" for one in should.rows if one not in set(live)]
+    messages = [f"told twice: {one}" for one, times in Counter(live).items() if times > 1]
+    messages += [f"not told: {one}" for one in should.rows if one not in set(live)]
     right = set(should.rows)
     for one in live:
         if one not in (should.everything if one[1:3] in over else right):
-            said.append(f"told, and should not be: {one}")
+            messages.append(f"told, and should not be: {one}")
     for one, row in rows:
         was_there = not any(stayed < one.block_number <= gone for stayed, gone in given_up)
         if row["retracted_at"] is not None and was_there:
-            said.append(f"taken back, and was always there: {one}")
+            messages.append(f"taken back, and was always there: {one}")
     a_minute = Counter(
         (row["kind"], row["source_id"], row["account_id"], row["at_s"] // MINUTE_S)
         for _, row in rows
         if row["retracted_at"] is None
     )
-    said += [f"{times} in a minute: {key}" for key, times in a_minute.items() if times > MOST_A_MINUTE]
-    said += await _counts_amiss(connection, should, over)
-    return said + await _sent_amiss(connection, told)
+    messages += [f"{times} in a minute: {key}" for key, times in a_minute.items() if times > MOST_A_MINUTE]
+    messages += await _counts_amiss(connection, should, over)
+    return messages + await _sent_amiss(connection, entries)
 
 
 async def _counts_amiss(connection: Connection, should: Expected, over: set[tuple[str, int]]) -> list[str]:
-    said = [
+    messages = [
         f"rule {row['id']}: {row['hits']} hits, and should be {should.hits[row['id']]}"
         for row in await connection.fetch("SELECT id, hits FROM accounts.rule WHERE ended_at IS NULL")
         if row["hits"] != should.hits[row["id"]]
     ]
-    told = Counter[tuple[str, int, int, int]]()
+    answer = Counter[tuple[str, int, int, int]]()
     for row in await connection.fetch("SELECT * FROM accounts.alert WHERE more > 0 AND retracted_at IS NULL"):
-        told[row["kind"], row["source_id"], row["account_id"], row["at_s"] // MINUTE_S] += row["more"]
+        answer[row["kind"], row["source_id"], row["account_id"], row["at_s"] // MINUTE_S] += row["more"]
     past = {key: more for key, more in should.beyond.items() if key[3] < should.last_s // MINUTE_S}
-    mine = {key: more for key, more in told.items() if key[:2] not in over}
+    mine = {key: more for key, more in answer.items() if key[:2] not in over}
     if mine != past:
-        said.append(f"and so many more: {mine}, and should be {past}")
-    return said
+        messages.append(f"and so many more: {mine}, and should be {past}")
+    return messages
 
 
 async def _sent_amiss(connection: Connection, told: Sequence[asyncpg.Record]) -> list[str]:

@@ -89,7 +89,7 @@ class Chats:
     """Telegram. ``updates``: what comes, one list a question; then nothing does, for ever."""
 
     updates: list[list[ChatMessage]] = field(default_factory=list)
-    told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
+    taken: list[tuple[int, Sequence[str]]] = field(default_factory=list)
     links: list[Sequence[str | None]] = field(default_factory=list)
     reply: PostReply = OK
     called: str | None = "some_bot"
@@ -99,12 +99,12 @@ class Chats:
     async def send_rows(
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
     ) -> PostReply:
-        self.told.append((chat_id, texts))
+        self.taken.append((chat_id, texts))
         self.links.append(links)
         return self.reply
 
     async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply:
-        self.told.append((chat_id, caption.split("\n")))
+        self.taken.append((chat_id, caption.split("\n")))
         return self.reply
 
     async def name(self) -> str | None:

@@ -75,19 +75,27 @@ ANSWERS: dict[str, list[types.ContentBlock]] = {
 SCHEMAS = {"json_schema_2020_12_tool": STRICT, "test_custom_headers": IN_A_HEADER}
 
 
-def said(text: str) -> types.PromptMessage:
+def user_message(text: str) -> types.PromptMessage:
     return types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
 
 
 def prompt_messages(name: str, arguments: dict[str, str]) -> list[types.PromptMessage]:
     if name == "test_prompt_with_arguments":
-        return [said(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")]
+        return [
+            user_message(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")
+        ]
     if name == "test_prompt_with_embedded_resource":
         held = resource(arguments["resourceUri"], "text/plain", "Embedded resource content for testing.")
-        return [types.PromptMessage(role="user", content=held), said("Please process the embedded resource.")]
+        return [
+            types.PromptMessage(role="user", content=held),
+            user_message("Please process the embedded resource."),
+        ]
     if name == "test_prompt_with_image":
-        return [types.PromptMessage(role="user", content=IMAGE), said("Please analyze the image above.")]
-    return [said("This is a simple prompt for testing.")]
+        return [
+            types.PromptMessage(role="user", content=IMAGE),
+            user_message("Please analyze the image above."),
+        ]
+    return [user_message("This is a simple prompt for testing.")]
 
 
 class SuiteDoor(McpDoor):

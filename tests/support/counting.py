@@ -226,7 +226,7 @@ async def conserved(connection: Connection, now_ms: int) -> dict[int, tuple[int,
         )
         for row in rows:
             assert row["paid"] == row["credits"] + row["holds"] + row["spent"], dict(row)
-            told = await credits.balance(connection, row["account_id"], now_ms)
-            assert told == row["credits"] + row["over"], (told, dict(row))
+            answer = await credits.balance(connection, row["account_id"], now_ms)
+            assert answer == row["credits"] + row["over"], (answer, dict(row))
             found[row["account_id"]] = row["credits"], row["holds"], row["spent"]
     return found

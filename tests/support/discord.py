@@ -18,7 +18,7 @@ class DiscordApi:
     is gone."""
 
     port: int = 0
-    told: list[dict[str, Any]] = field(default_factory=list)
+    taken: list[dict[str, Any]] = field(default_factory=list)
     wait_s: float | None = None
     deleted: bool = False
 
@@ -36,13 +36,13 @@ class DiscordApi:
             return web.json_response({"message": "Unknown Webhook", "code": 10015}, status=404)
         if self.wait_s is not None:
             wait_s, self.wait_s = self.wait_s, None
-            told = {"message": "You are being rate limited.", "retry_after": wait_s, "global": False}
-            return web.json_response(told, status=429, headers={"retry-after": str(int(wait_s) + 1)})
-        said = await request.json()
-        content = said.get("content", "")
+            answer = {"message": "You are being rate limited.", "retry_after": wait_s, "global": False}
+            return web.json_response(answer, status=429, headers={"retry-after": str(int(wait_s) + 1)})
+        reply = await request.json()
+        content = reply.get("content", "")
         if not content.strip() or len(content.encode("utf-16-le")) // 2 > 2000:
             return web.json_response({"message": "Invalid Form Body", "code": 50035}, status=400)
-        self.told.append(said)
+        self.taken.append(reply)
         return web.Response(status=204)
 
 

@@ -45,9 +45,9 @@ def text_of(page: str) -> str:
 
 def blocks(page: str, language: str | None = None) -> list[Part]:
     """What is fenced on the page, in order; of one language, or of all."""
-    told = text_of(page)
+    text = text_of(page)
     found = [
-        Part(page, told.count("\n", 0, one.start()) + 1, one[1], one[2]) for one in _FENCED.finditer(told)
+        Part(page, text.count("\n", 0, one.start()) + 1, one[1], one[2]) for one in _FENCED.finditer(text)
     ]
     return [one for one in found if language in (None, one.language)]
 
@@ -59,10 +59,10 @@ def prose(page: str) -> str:
 
 def spans(page: str) -> list[Part]:
     """Code in the line, with one space where a line ends in it."""
-    told = prose(page)
+    text = prose(page)
     return [
-        Part(page, told.count("\n", 0, one.start()) + 1, "", re.sub(r"\s+", " ", one[1]))
-        for one in re.finditer("`([^`]+)`", told)
+        Part(page, text.count("\n", 0, one.start()) + 1, "", re.sub(r"\s+", " ", one[1]))
+        for one in re.finditer("`([^`]+)`", text)
     ]
 
 
@@ -90,9 +90,9 @@ async def run(folder: Path, texts: Sequence[str], url: str, rpc_url: str = "") -
     )  # fmt: skip
     async with asyncio.timeout(_WAIT_S):
         printed, _ = await shell.communicate()
-    told = printed.decode()
-    assert shell.returncode == 0, told
-    return [one.strip() for one in told.split(_BEGINS)[1:]]
+    answer = printed.decode()
+    assert shell.returncode == 0, answer
+    return [one.strip() for one in answer.split(_BEGINS)[1:]]
 
 
 def differs(shown: Any, answer: Any, at: str = "") -> list[str]:

@@ -17,7 +17,7 @@ def newest(rpc: SyncRpc) -> str:
     return str(rpc.call("eth_getBlockByNumber", "latest", False)["transactions"][-1])
 
 
-async def told(ctx: Context, tx_hash: str) -> Explanation:
+async def explain_tx(ctx: Context, tx_hash: str) -> Explanation:
     """Its account."""
     return (await explain(ctx, ExplainParams(tx_hash))).answer
 

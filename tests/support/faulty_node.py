@@ -19,8 +19,8 @@ def _wrong_chain(request: Batch, answers: Batch) -> Batch:
     """The chain's id is told by a request of its own, and inside simulations."""
     ours, other = f"{CHAIN_ID:064x}", f"{1:064x}"
     methods = {call["id"]: call["method"] for call in request}
-    told = [{**a, "result": "0x1"} if methods[a["id"]] == "eth_chainId" else a for a in answers]
-    changed: Batch = json.loads(json.dumps(told).replace(f'"0x{ours}"', f'"0x{other}"'))
+    answer = [{**a, "result": "0x1"} if methods[a["id"]] == "eth_chainId" else a for a in answers]
+    changed: Batch = json.loads(json.dumps(answer).replace(f'"0x{ours}"', f'"0x{other}"'))
     return changed
 
 

@@ -1,4 +1,4 @@
-"""A chain told by hand with tokens that count, accounts that flag them, and prices that a test sets."""
+"""A chain written by hand with tokens that count, accounts that flag them, and prices that a test sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

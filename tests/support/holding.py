@@ -76,8 +76,8 @@ class Stage(Actors):
         data = calldata(LAUNCH, LaunchRequest("Held", "HELD", salt=salt).as_tuple(), 0, ZERO, list(exempt))
         factory = self.contracts["launchpadFactory"]
         call = {"from": who, "to": factory, "data": data, "value": hex(LAUNCH_FEE_WEI)}
-        told = self.rpc.call("eth_call", call, "latest", {who: {"balance": hex(ETH)}})
-        token, curve = "0x" + told[26:66], "0x" + told[90:130]
+        rows = self.rpc.call("eth_call", call, "latest", {who: {"balance": hex(ETH)}})
+        token, curve = "0x" + rows[26:66], "0x" + rows[90:130]
         return self.on_curve(token, curve, who), Act(who, Step(factory, data, LAUNCH_FEE_WEI), gas=MANY_GAS)
 
     def launched_first(self, who: str, buy_wei: int = 0) -> "Held":
@@ -152,8 +152,8 @@ class Held:
         asked = calldata(
             "getPool(address,address,uint24)", self.token, contracts["weth"], self.venue.fee_pips
         )
-        told = self.stage.rpc.call("eth_call", {"to": contracts["v3Factory"], "data": asked}, "latest")
-        self.pools.add("0x" + told[26:])
+        rows = self.stage.rpc.call("eth_call", {"to": contracts["v3Factory"], "data": asked}, "latest")
+        self.pools.add("0x" + rows[26:])
 
     # --- what is done --------------------------------------------------------------------------------
 

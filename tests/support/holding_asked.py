@@ -53,8 +53,8 @@ class Holding:
     async def says(self, held: Held, expected: dict[str, Any], follows: bool = True) -> dict[str, Any]:
         """The answer, which says of the token what is expected, and as it was found."""
         found = await self.asked(held.token, follows)
-        told = {"address": held.token, "chainId": 4663, "block": self.stage.number()} | expected
-        wrong = differences(found, told)
+        answer = {"address": held.token, "chainId": 4663, "block": self.stage.number()} | expected
+        wrong = differences(found, answer)
         assert not wrong, "\n".join(wrong) + f"\n\n{found['text']}"
         return found
 

@@ -21,11 +21,11 @@ async def follow(
     node_url: str, built: Built, url: str, first: int, ends: Callable[[Progress], bool]
 ) -> list[Progress]:
     """Runs the sync until it tells of what ``ends`` it, then cancels it. What it told."""
-    told: list[Progress] = []
+    messages: list[Progress] = []
     over = asyncio.Event()
 
     def tell(step: Progress) -> None:
-        told.append(step)
+        messages.append(step)
         if ends(step):
             over.set()
 
@@ -39,7 +39,7 @@ async def follow(
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-    return told
+    return messages
 
 
 def at(number: int) -> Callable[[Progress], bool]:

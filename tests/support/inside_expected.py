@@ -52,7 +52,7 @@ class Insiders:
         return launch["deployer_id"] == wallet_id or by_deployer
 
 
-async def told(connection: Connection, table: str) -> list[Row]:
+async def read_table(connection: Connection, table: str) -> list[Row]:
     rows: list[Row] = await all_rows(connection, table, "1")
     return rows
 
@@ -68,7 +68,7 @@ def deed(row: Row, what: str, wallet_id: int, other_id: int | None, token_raw: i
 async def deeds_inside(connection: Connection, chain: Chain) -> list[Row]:
     """In the order of the chain."""
     by = doers(chain)
-    rows = {name: await told(connection, name) for name in ("address", "launch", "origin", "pool")}
+    rows = {name: await read_table(connection, name) for name in ("address", "launch", "origin", "pool")}
     by_id = {row["id"]: Address("0x" + row["address"].hex()) for row in rows["address"]}
     launches = {row["token_id"]: row for row in rows["launch"]}
     insiders = Insiders(launches, {row["wallet_id"]: row for row in rows["origin"] if row["funder_id"]})
@@ -77,7 +77,7 @@ async def deeds_inside(connection: Connection, chain: Chain) -> list[Row]:
     found: list[Row] = []
     unsold: dict[tuple[bytes, int, int], int] = defaultdict(int)
     places: dict[bytes, set[str]] = defaultdict(set)
-    for trade in await told(connection, "trade"):
+    for trade in await read_table(connection, "trade"):
         pool = pools[trade["pool_id"]]
         trade["token_id"] = pool["token_id"]
         if trade["buys"]:
@@ -89,7 +89,7 @@ async def deeds_inside(connection: Connection, chain: Chain) -> list[Row]:
             wei = trade["quote_raw"] if eth else trade["eth_wei"]
             found.append(deed(trade, "sold", trade["trader_id"], None, trade["token_raw"]) | {"eth_wei": wei})
     transfers = sorted(
-        await told(connection, "transfer"), key=lambda row: (row["block_number"], row["log_index"])
+        await read_table(connection, "transfer"), key=lambda row: (row["block_number"], row["log_index"])
     )
     for is_direct in (True, False):
         for row in transfers:

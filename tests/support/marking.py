@@ -27,7 +27,7 @@ async def all_say(
         await marked(ground, account, about, **said)
 
 
-async def told(ground: Ground) -> WalletNames:
+async def read_names(ground: Ground) -> WalletNames:
     """Once the job has counted."""
     await ground.count_names()
     return (await wallet_names(ground.ctx, Nothing())).answer

@@ -146,7 +146,7 @@ async def pair(url: str) -> AsyncIterator[tuple[QuirkyNode, QuirkyNode]]:
         yield one, other
 
 
-async def said(ctx: Context, token: str, meter: Meter | None = None) -> tuple[str, str, str]:
+async def run_check_at(ctx: Context, token: str, meter: Meter | None = None) -> tuple[str, str, str]:
     """What a check comes to: code, level and text."""
     evidence = await gather_evidence(ctx, Address(token), meter or Meter())
     verdict = judge(evidence, ctx.policy).verdict

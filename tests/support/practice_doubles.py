@@ -49,14 +49,14 @@ class CutConnection:
         if name not in ("execute", "fetch", "fetchrow", "fetchval"):
             return found
 
-        async def told(*given: Any, **how: Any) -> Any:
+        async def answer_call(*given: Any, **how: Any) -> Any:
             if self._left is not None:
                 self._left -= 1
                 if self._left < 0:
                     raise Cut("before a statement")
             return await found(*given, **how)
 
-        return told
+        return answer_call
 
     @contextlib.asynccontextmanager
     async def transaction(self, **how: Any) -> AsyncIterator[None]:

@@ -196,8 +196,8 @@ class Practices(RuleBasedStateMachine):
 
     def _new(self, owner: int, token: int, side: str, amount: int, keyed: bool) -> Request:
         self.keys += 1
-        said = plain_decimal(amount * LEAST_WEI, 18) if side == "buy" else str(max(1, amount // 4))
-        return Request(owner, TOKENS[token], side, said, f"key {self.keys}" if keyed else None)
+        text = plain_decimal(amount * LEAST_WEI, 18) if side == "buy" else str(max(1, amount // 4))
+        return Request(owner, TOKENS[token], side, text, f"key {self.keys}" if keyed else None)
 
     def _keyed(self, given: Any) -> Request:
         owner, token, side, amount, _ = given

@@ -21,8 +21,8 @@ class Got:
 
 def answer(status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> Behaviour:
     """A whole answer, after which it hangs up."""
-    said = {"content-length": str(len(body)), **(headers or {})}
-    head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+    reply = {"content-length": str(len(body)), **(headers or {})}
+    head = "".join(f"{name}: {value}\r\n" for name, value in reply.items())
     return raw(f"HTTP/1.1 {status} Told\r\n{head}\r\n".encode() + body)
 
 

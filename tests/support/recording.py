@@ -35,9 +35,9 @@ class Recording:
     ) -> list[Answer]:
         for call in calls:
             self._note(call)
-        told = [self.instead(call) for call in calls]
+        answer = [self.instead(call) for call in calls]
         answers = await self.node.batch(calls, meter, timeout_s, budgeted)
-        return [given if one is None else one for one, given in zip(told, answers, strict=True)]
+        return [given if one is None else one for one, given in zip(answer, answers, strict=True)]
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
@@ -45,14 +45,14 @@ class Recording:
         for call in (call for group in groups for call in group):
             self._note(call)
         answers = await self.node.batches(groups, meter)
-        told: list[list[Answer] | NodeFault] = []
+        messages: list[list[Answer] | NodeFault] = []
         for group, given in zip(groups, answers, strict=True):
             if isinstance(given, NodeFault):
-                told.append(given)
+                messages.append(given)
                 continue
             own = [self.instead(call) for call in group]
-            told.append([one if mine is None else mine for mine, one in zip(own, given, strict=True)])
-        return told
+            messages.append([one if mine is None else mine for mine, one in zip(own, given, strict=True)])
+        return messages
 
     def _note(self, call: RpcCall) -> None:
         if call.method == "eth_getLogs" and "fromBlock" in (wanted := filter_of(call)):

@@ -89,15 +89,15 @@ class RefusingNode:
 def unknown_form(now_s: int) -> Refusal:
     """Simulations whose reverts and whose ends of gas come back with codes that no known node has."""
     words = "0x" + "".join(f"{value:064x}" for value in (104, now_s + 37, 9_900_000))
-    told = {"status": "0x1", "gasUsed": hex(21_039), "returnData": words, "logs": []}
+    answer = {"status": "0x1", "gasUsed": hex(21_039), "returnData": words, "logs": []}
     reverted = {
         "status": "0x0", "gasUsed": hex(21_050), "returnData": "0x", "logs": [],
         "error": {"code": -31999, "message": "EVM revert instruction"},
     }  # fmt: skip
     starved = {**reverted, "error": {"code": -31998, "message": "no gas left"}}
     blocks = [
-        {"number": hex(101), "timestamp": hex(now_s + 1), "calls": [told]},
-        {"number": hex(104), "timestamp": hex(now_s + 37), "calls": [told, reverted, starved]},
+        {"number": hex(101), "timestamp": hex(now_s + 1), "calls": [answer]},
+        {"number": hex(104), "timestamp": hex(now_s + 37), "calls": [answer, reverted, starved]},
     ]
     return Refusal(methods={"eth_simulateV1": {"result": blocks}})
 

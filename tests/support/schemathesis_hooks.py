@@ -52,9 +52,9 @@ def map_path_parameters(context: HookContext, path_parameters: Any) -> Any:
 @schemathesis.hook
 def before_call(context: HookContext, case: Any, kwargs: dict[str, Any]) -> None:
     """Blocks that there are: any other one is waited for, and then nothing more is asked."""
-    told = str((case.headers or {}).get("x-min-block", ""))
-    if told.isdigit() and len(told) <= 15:
-        case.headers["x-min-block"] = str(len(told) % 2)
+    text = str((case.headers or {}).get("x-min-block", ""))
+    if text.isdigit() and len(text) <= 15:
+        case.headers["x-min-block"] = str(len(text) % 2)
 
 
 @schemathesis.hook

@@ -27,9 +27,9 @@ async def serve_apart(environment: Mapping[str, str], *flags: str) -> AsyncItera
     assert process.stdout is not None
     try:
         async with asyncio.timeout(_WAIT_S):
-            said = (await process.stdout.readline()).decode()
-        assert said.startswith("roundtrip is at "), said
-        yield said.split()[-1]
+            answer = (await process.stdout.readline()).decode()
+        assert answer.startswith("roundtrip is at "), answer
+        yield answer.split()[-1]
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)

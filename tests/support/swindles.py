@@ -314,8 +314,8 @@ def buy_order(contracts: dict[str, str], token: str, to: str, wei: int) -> bytes
 
 def asked_uint(rpc: SyncRpc, to: str, signature: str, *values: object) -> int:
     """What a contract tells."""
-    told = rpc.call("eth_call", {"to": to, "data": calldata(signature, *values)}, "latest")
-    return int(told, 16)
+    answer = rpc.call("eth_call", {"to": to, "data": calldata(signature, *values)}, "latest")
+    return int(answer, 16)
 
 
 @contextmanager

@@ -92,8 +92,8 @@ class Ground:
     async def until(self, number: int) -> list[int]:
         """Waits for the cursor to be told of at this block; every one before it."""
         passed = []
-        while (told := await self.heard.get()) != number:
-            passed.append(told)
+        while (answer := await self.heard.get()) != number:
+            passed.append(answer)
         return passed
 
     async def is_at_the_end(self) -> bool:

@@ -21,7 +21,7 @@ class TelegramApi:
     token: str = TOKEN
     port: int = 0
     bot_name: str = "stand_in_bot"
-    told: list[dict[str, Any]] = field(default_factory=list)
+    taken: list[dict[str, Any]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     chats: set[int] = field(default_factory=set)
     blocked: set[int] = field(default_factory=set)
@@ -63,8 +63,8 @@ class TelegramApi:
     async def told_to(self, count: int) -> list[dict[str, Any]]:
         """Waits until so many messages were sent; the messages."""
         async with asyncio.timeout(60), self._changed:
-            await self._changed.wait_for(lambda: len(self.told) >= count)
-        return self.told
+            await self._changed.wait_for(lambda: len(self.taken) >= count)
+        return self.taken
 
     async def serve(self, request: web.Request) -> web.Response:
         if self.broken is not None:
@@ -103,9 +103,9 @@ class TelegramApi:
         if len(text.encode("utf-16-le")) // 2 > most:
             return _refused(400, "Bad Request: message is too long")
         async with self._changed:
-            self.told.append(asked)
+            self.taken.append(asked)
             self._changed.notify_all()
-        return _done({"message_id": len(self.told), "chat": {"id": chat_id}, "text": text})
+        return _done({"message_id": len(self.taken), "chat": {"id": chat_id}, "text": text})
 
     async def _updates(self, asked: dict[str, Any]) -> web.Response:
         """An offset confirms what lies before it, and only then is that gone."""
@@ -139,10 +139,10 @@ def _done(result: Any) -> web.Response:
 
 
 def _refused(status: int, why: str, parameters: dict[str, Any] | None = None) -> web.Response:
-    told: dict[str, Any] = {"ok": False, "error_code": status, "description": why}
+    answer: dict[str, Any] = {"ok": False, "error_code": status, "description": why}
     if parameters is not None:
-        told["parameters"] = parameters
-    return web.json_response(told, status=status)
+        answer["parameters"] = parameters
+    return web.json_response(answer, status=status)
 
 
 @contextlib.asynccontextmanager

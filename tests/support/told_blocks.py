@@ -1,4 +1,4 @@
-"""Blocks told by hand, and made up from a seed: real logs in blocks that follow each other, as a node's
+"""Blocks written by hand, and made up from a seed: real logs in blocks that follow each other, as a node's
 answers are after they were checked."""
 
 import itertools

@@ -1,4 +1,4 @@
-"""A chain told by hand on which somebody wins: who, how much and who is left out is known."""
+"""A chain written by hand on which somebody wins: who, how much and who is left out is known."""
 
 from dataclasses import dataclass, field
 

@@ -122,5 +122,10 @@ FAULTS = {
 async def asked(session: aiohttp.ClientSession, url: str) -> tuple[int, bytes, str | None, str | None]:
     """Status, body, x-cache and what is left of the minute."""
     async with session.get(url) as response:
-        told = response.headers
-        return response.status, await response.read(), told.get("x-cache"), told.get("x-ratelimit-remaining")
+        answer = response.headers
+        return (
+            response.status,
+            await response.read(),
+            answer.get("x-cache"),
+            answer.get("x-ratelimit-remaining"),
+        )

@@ -46,7 +46,7 @@ class Caller:
         """By the bare door."""
         return await over_bare_mcp(self.url, operation(name), arguments, self.key)
 
-    async def told(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+    async def ask(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """An answer, valid against its schema."""
         came = await self.came(name, **arguments)
         assert came.answer is not None, came.code

@@ -76,7 +76,7 @@ class Facts:
 
         return board(self.of(span), counts)
 
-    def told(self, rows: Iterable[RankedClosings]) -> list[tuple[object, ...]]:
+    def ranked_rows(self, rows: Iterable[RankedClosings]) -> list[tuple[object, ...]]:
         """What was counted elsewhere, as ``plain`` has winners."""
         return [
             (

@@ -49,8 +49,8 @@ class Case:
 
 def parse(text: str) -> Case:
     """The case that ``Case.text`` wrote."""
-    told = json.loads(text)
-    return Case(tuple(told["on"].items()), tuple(_parsed(*pool) for pool in told["pools"]))
+    answer = json.loads(text)
+    return Case(tuple(answer["on"].items()), tuple(_parsed(*pool) for pool in answer["pools"]))
 
 
 def _parsed(

@@ -50,8 +50,8 @@ def confirmed(
 def _unmet(finding: CrowdFinding, trader: Trader, met: Met, environment: Environment) -> Iterator[str]:
     wallets = _isolated(finding.trade.wallet, finding.cause, environment)
     drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
-    said = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
-    claim = f"{finding.cause}: {said} ({finding.refusal}); {finding.trade}"
+    text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
+    claim = f"{finding.cause}: {text} ({finding.refusal}); {finding.trade}"
     if not drawn:
         yield f"{claim} was not traded alone"
     elif not any(_is_so(finding, one) for one in drawn):

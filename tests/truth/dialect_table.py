@@ -129,12 +129,12 @@ async def number_rows(
     """The tokens that count block numbers, or run other code. Each is made for each kind of node, because
     some are made with a number."""
     for name in names:
-        told: dict[Kind, Said] = {}
+        rows: dict[Kind, Said] = {}
         for kind in KINDS:
             with _undone(rpc):
                 token = NUMBER_TOKENS[name].put(rpc, built, kind)
-                _, told[kind] = await check_on(kind, rpc, built, pool, token)
-        yield DialectRow(name, told, bool(NUMBER_TOKENS[name].hides))
+                _, rows[kind] = await check_on(kind, rpc, built, pool, token)
+        yield DialectRow(name, rows, bool(NUMBER_TOKENS[name].hides))
 
 
 async def gas_rows(rpc: SyncRpc, built: Built, pool: asyncpg.Pool) -> AsyncIterator[DialectRow]:

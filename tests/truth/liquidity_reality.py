@@ -56,8 +56,8 @@ def _tick(ground: LiquidityGround, pool: PutPool) -> int:
     else:
         to = ground.contracts["v4StateView"]
         data = calldata("getSlot0(bytes32)", pool_id(pool.key))
-    said = ground.rpc.call("eth_call", {"to": to, "data": data}, "latest")
-    return int.from_bytes(bytes.fromhex(said[2 + 64 : 2 + 128]), "big", signed=True)
+    rows = ground.rpc.call("eth_call", {"to": to, "data": data}, "latest")
+    return int.from_bytes(bytes.fromhex(rows[2 + 64 : 2 + 128]), "big", signed=True)
 
 
 def liquidity_left(ground: LiquidityGround, position: PutPosition) -> int:
@@ -70,8 +70,8 @@ def liquidity_left(ground: LiquidityGround, position: PutPosition) -> int:
         return ground.view(position.pool.address, "positions(bytes32)", keccak(packed))
     if position.pool.key is None:
         data = calldata("positions(uint256)", position.number)
-        said = ground.rpc.call("eth_call", {"to": position.owner, "data": data}, "latest")
-        return int(said[2 + 7 * 64 : 2 + 8 * 64], 16)
+        rows = ground.rpc.call("eth_call", {"to": position.owner, "data": data}, "latest")
+        return int(rows[2 + 7 * 64 : 2 + 8 * 64], 16)
     return ground.view(position.owner, "getPositionLiquidity(uint256)", position.number)
 
 

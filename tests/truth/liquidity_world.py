@@ -220,8 +220,8 @@ class LiquidityGround:
         pass_snipe_tax(self.rpc)
         token = launched.token.lower()
         launchpad.curve_buy(self.deployer, replace(launched, quote=quote), 2 * 10**18)
-        said = self.rpc.call("eth_call", {"to": launched.curve, "data": calldata("getReserves()")}, "latest")
-        on_curve = {"quote": int(said[2:66], 16), "token": int(said[66:130], 16)}
+        rows = self.rpc.call("eth_call", {"to": launched.curve, "data": calldata("getReserves()")}, "latest")
+        on_curve = {"quote": int(rows[2:66], 16), "token": int(rows[66:130], 16)}
         held_raw = self.view(token, "balanceOf(address)", self.deployer.account)
         quote_raw = held_raw * on_curve["quote"] // on_curve["token"]
         pool = PutPool(token, TAXED, quote, held_raw, quote_raw, curve=launched.curve)

@@ -83,7 +83,7 @@ class Maker:
     def proxy(self, logic: int) -> str:
         return self.token("proxy", logic, code=code_of("zoo/proxy"))
 
-    def told(self, token: str, signature: str, *values: object) -> str:
+    def configure(self, token: str, signature: str, *values: object) -> str:
         """The token, after a call by its operator."""
         deployer = self.deployer()
         deployer.send(token, calldata(signature, *values))
@@ -114,10 +114,10 @@ NUMBER_TOKENS: dict[str, NumberToken] = {
     "a share behind a beacon": NumberToken(lambda m: m.beacon_share(m.contract("share_logic"))),
     "a share in a v4 pool": NumberToken(lambda m: m.beacon_share(m.contract("share_logic")), V4_USDG),
     "a paused share in a v4 pool": NumberToken(
-        lambda m: m.told(m.beacon_share(m.contract("share_logic")), "setPaused(bool)", True), V4_USDG
+        lambda m: m.configure(m.beacon_share(m.contract("share_logic")), "setPaused(bool)", True), V4_USDG
     ),
     "a share that blocks its pool": NumberToken(
-        lambda m: m.told(
+        lambda m: m.configure(
             m.beacon_share(m.contract("share_logic")),
             "setBlocked(address,bool)",
             m.built.contracts["v4PoolManager"],
@@ -126,7 +126,7 @@ NUMBER_TOKENS: dict[str, NumberToken] = {
         V4_USDG,
     ),
     "a share that blocks a wallet": NumberToken(
-        lambda m: m.told(
+        lambda m: m.configure(
             m.beacon_share(m.contract("share_logic")), "setBlocked(address,bool)", hex40(0xB10C), True
         ),
         V4_USDG,

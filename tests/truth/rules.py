@@ -32,8 +32,8 @@ def findings(found: list[Met]) -> set[Finding]:
     accepted: set[Finding] = set()
     steps = (-ROUNDING_BPS, 0, ROUNDING_BPS)
     for slack_bps, near_bps, keep_slack_bps, later in product(steps, (0, ROUNDING_BPS), steps, (False, True)):
-        told = [replace(met, sells=met.sells | met.day_after) for met in found] if later else found
-        judged = _with_exits(told, slack_bps)
+        answer = [replace(met, sells=met.sells | met.day_after) for met in found] if later else found
+        judged = _with_exits(answer, slack_bps)
         selling = [met for met in judged if met.size and sells(met, slack_bps)]
         best = min((_rank(met, slack_bps) for met in selling), default=None)
         if best is None:
@@ -195,8 +195,8 @@ def wrong_words(text: str, met: Met | None) -> str:
     """What a sentence about parts says that wallets did not meet in the pool it speaks of; empty: nothing."""
     if met is None or not met.size:
         return ""
-    said = _NO_MORE.search(text)
-    if said and abs(_bps(said[1]) - _most_bps(met)) > ROUNDING_BPS:
+    rows = _NO_MORE.search(text)
+    if rows and abs(_bps(rows[1]) - _most_bps(met)) > ROUNDING_BPS:
         return f"as much as {_most_bps(met)} bps sells"
     if _NOT_SOLD in text and _most_bps(met) > 0:
         return f"{_most_bps(met)} bps of it sells"
@@ -213,18 +213,18 @@ def wrong_words(text: str, met: Met | None) -> str:
         return "the other route does not sell it"
     if "Half of it" in text and not _enough(half, ROUNDING_BPS):
         return "half of it does not sell"
-    said = _STRAIGHT_BACK.search(text)
-    if said and (soon is None or abs(_bps(said[1]) - soon.share_bps()) > ROUNDING_BPS):
+    rows = _STRAIGHT_BACK.search(text)
+    if rows and (soon is None or abs(_bps(rows[1]) - soon.share_bps()) > ROUNDING_BPS):
         return f"sold straight back: {soon}"
     return ""
 
 
 def overlooked(text: str, found: list[Met]) -> str:
     """Which pool sells more than a sentence says that can be sold; empty: none."""
-    said = _NO_MORE.search(text)
-    if not said and _NOT_SOLD not in text:
+    rows = _NO_MORE.search(text)
+    if not rows and _NOT_SOLD not in text:
         return ""
-    bound_bps = _bps(said[1]) + ROUNDING_BPS if said else 0
+    bound_bps = _bps(rows[1]) + ROUNDING_BPS if rows else 0
     more = (f"{_most_bps(met)} bps of it sells in {met.pool}" for met in found if _most_bps(met) > bound_bps)
     return next(more, "")
 

@@ -70,7 +70,7 @@ def table(trials: list[Trial]) -> str:
     """The confusion table: a row for what wallets met, a column for what the verdict said."""
     counts = Counter((_met(trial), "/".join(trial.said)) for trial in trials)
     rows = sorted({met for met, _ in counts})
-    columns = sorted({said for _, said in counts})
+    columns = sorted({text for _, text in counts})
     wide = max(map(len, ["met \\ said", *rows])) + 2
     lines = ["met \\ said".ljust(wide) + "  ".join(columns)]
     for row in rows:
@@ -93,7 +93,7 @@ def table(trials: list[Trial]) -> str:
 
 def _met(trial: Trial) -> str:
     """What wallets met; where a figure lies on a line and the verdict is allowed, that one."""
-    return "/".join(trial.said if trial.agrees() else min(said for said, _ in trial.allowed))
+    return "/".join(trial.said if trial.agrees() else min(text for text, _ in trial.allowed))
 
 
 if __name__ == "__main__":

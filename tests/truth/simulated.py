@@ -119,7 +119,7 @@ async def trip(
     raw = money_for(rpc, built, wallet, bought_on)
     steps = buy_steps(built, wallet, token, bought_on, raw)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *steps)
+    result = await simulated(ctx, wallet.address, *steps)
     block = ctx.heads.current().block
     chain = _ByHand(rpc, built, wallet, ctx.heads.current().base_fee_wei, opening)
     assets = [token, *(a for name, a in built.contracts.items() if name in ("weth", "usdg", "share"))]
@@ -127,7 +127,7 @@ async def trip(
     rpc.call("evm_setAutomine", False)
     try:
         before = chain.holds(assets)
-        gas_limit = min(_MOST_GAS, max(said.gas(), default=0) * 3 // 2 + 50_000)
+        gas_limit = min(_MOST_GAS, max(result.gas(), default=0) * 3 // 2 + 50_000)
         receipts = chain.mined(steps, gas_limit, block.timestamp_s + 1)
         after = chain.holds(assets)
         after["eth"] += sum(receipt.gas_wei for receipt in receipts)
@@ -141,7 +141,7 @@ async def trip(
         assert rpc.call("evm_revert", snapshot)
     short = {address: name for name, address in built.contracts.items() if name in ("weth", "usdg")}
     return Trip(
-        said,
+        result,
         [receipt.ok for receipt in receipts],
         [receipt.gas_used for receipt in receipts],
         {short.get(asset, asset): -raw for asset, raw in moved.items() if raw < 0},

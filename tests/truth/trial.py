@@ -65,9 +65,9 @@ class Trial:
 
     def story(self) -> str:
         """For a reader: what was said, what was met, and how to try it again."""
-        allowed = " or ".join(sorted({f"{'/'.join(said)} in {_named(pool)}" for said, pool in self.allowed}))
-        said = f"{'/'.join(self.said)} in {_named(self.best)}"
-        lines = [f"said {said} ({self.text}), wallets met {allowed}"]
+        allowed = " or ".join(sorted({f"{'/'.join(text)} in {_named(pool)}" for text, pool in self.allowed}))
+        text = f"{'/'.join(self.said)} in {_named(self.best)}"
+        lines = [f"said {text} ({self.text}), wallets met {allowed}"]
         lines += [f"  wrong words: {words}" for words in (self.wrong_words() or self.overlooked(),) if words]
         lines += [f"  {met}" for met in self.met]
         lines += [f"  not met: {claim}" for claim in self.unmet]
@@ -130,7 +130,7 @@ def _with_others(
     found: list[Met], traders: dict[PoolPlan, Trader], evidence: Evidence, hooks: dict[str, str]
 ) -> list[Met]:
     """Where level ok is at stake also what the second wallet and some of the crowd meet."""
-    at_stake = {pool for said, pool in rules.findings(found) if said == ("ok", "ok")}
+    at_stake = {pool for text, pool in rules.findings(found) if text == ("ok", "ok")}
     met = []
     for one in found:
         venue = next((venue for venue in evidence.venues if _is(venue, one.pool, hooks)), None)

@@ -120,12 +120,12 @@ def test_compose_runs_what_there_is() -> None:
 
 
 def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    (said,) = {json.dumps(one["environment"]) for one in OURS.values()}
-    lines = "\n".join(f"{name}={value}" for name, value in json.loads(said).items())
+    (text,) = {json.dumps(one["environment"]) for one in OURS.values()}
+    lines = "\n".join(f"{name}={value}" for name, value in json.loads(text).items())
     lines = re.sub(r"\$\{DATABASE_PASSWORD:[^}]*\}", "abc", lines)
     measured = {"metrics_host", "metrics_port"}
-    told = settings_in(lines, monkeypatch) - measured
-    assert told == {"host", "var", "database_url", "redis_url", "trusted_proxies"}
+    answer = settings_in(lines, monkeypatch) - measured
+    assert answer == {"host", "var", "database_url", "redis_url", "trusted_proxies"}
     settings = Settings()
     # A port that is published is the proxy's and nobody else's.
     assert settings.metrics_port
@@ -216,20 +216,20 @@ def test_the_service_drains_before_it_is_told_to_end() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = unit(name)
-    program, *words = shlex.split(said["ExecStart"][0])
+    answer = unit(name)
+    program, *words = shlex.split(answer["ExecStart"][0])
     assert program == "/opt/roundtrip/bin/roundtrip"
     assert name == f"roundtrip-{words[0]}.service"
     assert parsed(words) is not None
-    ours = [one for line in said["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
+    ours = [one for line in answer["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
     measured = {"metrics_port"} if words[0] in LONG else set()
     assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"} | measured
 
 
 def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
     """The commands as systemd hands them on: $$ and %% are one of each, and no shell reads the words."""
-    said = unit("roundtrip-backup.service")
-    file = Path(shlex.split(said["ExecStart"][0])[-1])
+    answer = unit("roundtrip-backup.service")
+    file = Path(shlex.split(answer["ExecStart"][0])[-1])
     others = [tmp_path / name for name in ("secret.key", "backup-lately.sql.gz")]
     late = [tmp_path / name for name in ("backup-late.sql.gz", "backup.sql.gz.1.ab.partial", "secret.old")]
     for path in (*others, *late):
@@ -238,7 +238,7 @@ def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
         os.utime(path, (1, 1))
     for now in ("first", "second"):
         (tmp_path / file.name).write_text(now)
-        for line in said["ExecStartPost"]:
+        for line in answer["ExecStartPost"]:
             words = shlex.split(line.replace("$$", "$").replace("%%", "%"))
             words = [word.replace(str(file.parent), str(tmp_path)) for word in words]
             if "mv" in line:
@@ -258,31 +258,31 @@ def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
 
 def test_the_date_of_a_backup_is_one_of_a_file() -> None:
     (line,) = [one for one in unit("roundtrip-backup.service")["ExecStartPost"] if "date" in one]
-    (said,) = re.findall(r"\$\$\((date [^)]*)\)", line)
-    stamp = subprocess.run(shlex.split(said.replace("%%", "%")), check=True, capture_output=True, text=True)
+    (text,) = re.findall(r"\$\$\((date [^)]*)\)", line)
+    stamp = subprocess.run(shlex.split(text.replace("%%", "%")), check=True, capture_output=True, text=True)
     assert re.fullmatch(r"\d{8}T\d{6}Z", stamp.stdout.strip())
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_what_runs_on_is_started_again_and_begun_by_the_target(name: str) -> None:
-    said = unit(f"roundtrip-{name}.service")
-    assert (said["Restart"], said["KillMode"], said["Type"]) == (["on-failure"], ["mixed"], ["exec"])
-    assert said["WantedBy"] == ["roundtrip.target"]
+    answer = unit(f"roundtrip-{name}.service")
+    assert (answer["Restart"], answer["KillMode"], answer["Type"]) == (["on-failure"], ["mixed"], ["exec"])
+    assert answer["WantedBy"] == ["roundtrip.target"]
     assert f"roundtrip-{name}.service" in unit("roundtrip.target")["Wants"][0].split()
-    assert "roundtrip-migrate.service" in said["After"]
-    assert int(said["LimitNOFILE"][0]) > 2 * Settings().most_connections
-    assert said["MemoryMax"]
+    assert "roundtrip-migrate.service" in answer["After"]
+    assert int(answer["LimitNOFILE"][0]) > 2 * Settings().most_connections
+    assert answer["MemoryMax"]
 
 
 def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
     """All three read one file, in which there can be no port but one for all."""
     had: list[int] = []
     for name in LONG:
-        said = unit(f"roundtrip-{name}.service")
-        (port,) = re.findall(r"ROUNDTRIP_METRICS_PORT=(\d+)", str(said["Environment"]))
-        processes = parsed(shlex.split(said["ExecStart"][0])[1:]).get("process_count", 1)
+        answer = unit(f"roundtrip-{name}.service")
+        (port,) = re.findall(r"ROUNDTRIP_METRICS_PORT=(\d+)", str(answer["Environment"]))
+        processes = parsed(shlex.split(answer["ExecStart"][0])[1:]).get("process_count", 1)
         had += range(int(port), int(port) + processes)
-        first, *_, last = said["EnvironmentFile"]
+        first, *_, last = answer["EnvironmentFile"]
         assert (first, last) == ("/etc/roundtrip/roundtrip.env", f"-/etc/roundtrip/{name}.env")
         assert f" {port}" in EXAMPLE
         assert f"{name}.env" in EXAMPLE

@@ -26,8 +26,8 @@ print("went on")
 
 def test_a_log_that_cannot_be_written_ends_nothing_and_goes_on_later(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with log.open("w") as told:
-        done = subprocess.run([sys.executable, "-c", LOGS], stdout=subprocess.PIPE, stderr=told, check=True)
+    with log.open("w") as answer:
+        done = subprocess.run([sys.executable, "-c", LOGS], stdout=subprocess.PIPE, stderr=answer, check=True)
     assert done.stdout == b"went on\n"
     lines = log.read_text().splitlines()
     assert [json.loads(line)["event"] for line in (lines[0], lines[-1])] == ["before", "after"]

@@ -37,10 +37,10 @@ async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
 async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop) -> None:
     tx = shop.pay(5_234_567)
     await shop.ctx.heads.refresh()
-    code, said = await shop.refused(tx)
+    code, text = await shop.refused(tx)
     assert code == "no_such_tx"
-    assert "not final yet" in said
-    assert "Nothing was credited. Send the hash again in about" in said
+    assert "not final yet" in text
+    assert "Nothing was credited. Send the hash again in about" in text
     shop.payer.mine(63)
     assert (await shop.refused(tx))[0] == "no_such_tx"
     shop.payer.mine(1)
@@ -56,9 +56,9 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     shop.payer.finalize()
     answer = await answer_of(shop.ctx, "redeem_payment", shop.account, tx=second)
     assert answer == {"credited": 1_000, "usdg": "1", "balance": 6_234}
-    told = await answer_of(shop.ctx, "my_mite", shop.account)
-    assert told["credits"] == 6_234
-    assert "20,000 are left today. You also have 6,234 paid calls. You have 1 live key of" in told["text"]
+    reply = await answer_of(shop.ctx, "my_mite", shop.account)
+    assert reply["credits"] == 6_234
+    assert "20,000 are left today. You also have 6,234 paid calls. You have 1 live key of" in reply["text"]
 
 
 async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
@@ -149,9 +149,9 @@ async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) 
         await account_of(shop.ctx, Address(contract)),
         await account_of(shop.ctx, some_address()),
     )
-    code, said = await shop.refused(tx, stranger)
+    code, text = await shop.refused(tx, stranger)
     assert code == "no_payment"
-    assert f"Wallet {contract} paid, but your key belongs to {stranger.wallet}" in said
+    assert f"Wallet {contract} paid, but your key belongs to {stranger.wallet}" in text
     answer = await answer_of(shop.ctx, "redeem_payment", owner, tx=tx)
     assert answer == {"credited": 3_000, "usdg": "3", "balance": 3_000}
     # Now that it was counted for its owner.
@@ -177,9 +177,9 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
 
 
 async def test_what_the_chain_does_not_know_is_no_transaction(shop: Shop) -> None:
-    code, said = await shop.refused("0x" + "12" * 32)
+    code, text = await shop.refused("0x" + "12" * 32)
     assert code == "no_such_tx"
-    assert "does not know this transaction" in said
+    assert "does not know this transaction" in text
 
 
 async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
@@ -187,8 +187,8 @@ async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
     with by_hand(rpc):
         sent = {"from": shop.wallet.account, "to": shop.payer.usdg, "data": transfer(shop.pay_to, USDG)}
         tx = rpc.call("eth_sendTransaction", sent | {"gas": hex(500_000)})
-        code, said = await shop.refused(tx)
-        assert (code, "not in a block yet" in said) == ("no_such_tx", True)
+        code, text = await shop.refused(tx)
+        assert (code, "not in a block yet" in text) == ("no_such_tx", True)
 
 
 async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> None:
@@ -196,9 +196,9 @@ async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> 
     assert (await shop.refused(tx))[0] == "no_such_tx"
     shop.payer.rpc.call("anvil_reorg", 1, [])
     shop.payer.finalize()
-    code, said = await shop.refused(tx)
+    code, text = await shop.refused(tx)
     assert code == "no_such_tx"
-    assert "does not know this transaction" in said or "not in a block yet" in said
+    assert "does not know this transaction" in text or "not in a block yet" in text
     # In another block after all.
     again = shop.pay()
     shop.payer.finalize()
@@ -230,8 +230,8 @@ async def test_what_is_no_payment_is_told_why(shop: Shop) -> None:
     }
     payer.finalize()
     for tx, why in cases.items():
-        code, said = await shop.refused(tx)
-        assert (code, why in said) == ("no_payment", True), said
+        code, text = await shop.refused(tx)
+        assert (code, why in text) == ("no_payment", True), text
     # No token and no wallet is refused for good: the one that paid has its own key.
     owner = await account_of(shop.ctx, somebody)
     paid = next(iter(cases))
@@ -255,8 +255,8 @@ async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> N
     )
     tx, fits = shop.pay(11), shop.pay(10)
     shop.payer.finalize()
-    code, said = await refusal(dear, shop.account, tx)
-    assert (code, f"{MOST_CREDITS:,} credits" in said) == ("no_payment", True)
+    code, text = await refusal(dear, shop.account, tx)
+    assert (code, f"{MOST_CREDITS:,} credits" in text) == ("no_payment", True)
     assert not [one for one in await shop.counted() if one["tx_hash"].hex() == tx[2:]]
     assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MOST_CREDITS
 
@@ -322,8 +322,8 @@ async def test_what_a_node_on_another_fork_fills_in_is_not_believed(shop: Shop) 
     async with pair(node_of(shop.ctx).url) as (_, second), forked.running():
         forked.number = receipt["blockNumber"]
         several = replace(shop.ctx, node=over(shop.ctx, forked.url, second.url, timeout_s=4.0).node)
-        code, said = await refusal(several, shop.account, tx)
-        assert (code, "several nodes" in said) == ("upstream", True), said
+        code, text = await refusal(several, shop.account, tx)
+        assert (code, "several nodes" in text) == ("upstream", True), text
         # The same two, each of which knows all of it.
         forked.number = None
         several = replace(shop.ctx, node=over(shop.ctx, forked.url, second.url, timeout_s=4.0).node)

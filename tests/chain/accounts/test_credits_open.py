@@ -31,16 +31,16 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
     replaced, closed = shop.pay(), shop.pay()
     shop.payer.finalize()
     for one in early:
-        code, said = await refusal(moved, shop.account, one)
-        assert (code, f"count after block {opened_at:,}" in said) == ("no_payment", True), said
+        code, text = await refusal(moved, shop.account, one)
+        assert (code, f"count after block {opened_at:,}" in text) == ("no_payment", True), text
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=replaced))["credited"] == 5_000
     # As if an hour of blocks had been made since.
     await moved.pool.execute(
         "UPDATE accounts.pay_to SET to_block = to_block - $1 WHERE to_block = $2", GRACE_BLOCKS, opened_at
     )
-    code, said = await refusal(moved, shop.account, closed)
-    assert (code, f"up to block {opened_at:,}" in said) == ("no_payment", True), said
+    code, text = await refusal(moved, shop.account, closed)
+    assert (code, f"up to block {opened_at:,}" in text) == ("no_payment", True), text
 
 
 async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Shop) -> None:
@@ -68,8 +68,8 @@ async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
 
 async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop) -> None:
     taking = over(with_payments(shop.ctx), "http://127.0.0.1:1")
-    told = await answer_of(taking, "credits", shop.account)
-    assert (told["open"], told["pay"]) == (False, None)
+    answer = await answer_of(taking, "credits", shop.account)
+    assert (answer["open"], answer["pay"]) == (False, None)
     with pytest.raises(RoundtripError) as caught:
         await answer_of(taking, "redeem_payment", shop.account, tx="0x" + "12" * 32)
     assert caught.value.code == "upstream"

@@ -25,7 +25,7 @@ def shop(ctx: Context) -> Context:
     return random_context(ctx, Clock())
 
 
-async def told(shop: Context, key: str) -> dict[str, Any]:
+async def read_profile(shop: Context, key: str) -> dict[str, Any]:
     async with shop.pool.acquire() as connection:
         account = await account_of_key(connection, keys.hash_of(key))
     assert account is not None
@@ -42,7 +42,7 @@ def test_it_is_a_tool_that_needs_a_key_and_counts_by_the_minute() -> None:
 async def test_a_new_account(shop: Context) -> None:
     person = Person()
     made = await key_for(shop, person, label="first")
-    answer = await told(shop, made["key"])
+    answer = await read_profile(shop, made["key"])
     called = made["mite"]["designation"]
     assert answer == {
         "text": f"You are {called}: the account of {person.address}, level 1. None of your flags is decided "
@@ -81,7 +81,7 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
             day,
             calls,
         )
-    answer = await told(shop, second["key"])
+    answer = await read_profile(shop, second["key"])
     assert (answer["agent"], answer["agentName"]) == (True, "Bot")
     assert (answer["usedToday"], answer["remainingToday"], answer["liveKeys"]) == (20_007, 0, 2)
     assert [one["start"] for one in answer["keys"]] == [second["key"][:8], third["key"][:8]]
@@ -91,7 +91,7 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
 
 async def test_no_answer_holds_a_key_or_its_hash(shop: Context) -> None:
     key = (await key_for(shop, Person()))["key"]
-    answer = str(await told(shop, key))
+    answer = str(await read_profile(shop, key))
     assert key[:9] not in answer
     assert keys.hash_of(key).hex() not in answer
 

@@ -49,7 +49,7 @@ async def asked(ctx: Context) -> GraduatingSoon:
     return (await graduating_soon(ctx, Nothing())).answer
 
 
-async def told(ground: Ground) -> GraduatingSoon:
+async def read_board(ground: Ground) -> GraduatingSoon:
     async with ground.followed() as ctx:
         return await asked(ctx)
 
@@ -65,9 +65,9 @@ async def test_the_fill_is_what_a_check_says(indexed: Context, built: Built) -> 
     answer = await asked(indexed)
     assert len(answer.curves) == 20
     for one in answer.curves[:8]:
-        told = (await check(indexed, CheckParams(one.token.address))).answer.launchpad
-        assert told is not None
-        assert told.curve_fill_bps == one.fill_bps, one.token.symbol
+        result = (await check(indexed, CheckParams(one.token.address))).answer.launchpad
+        assert result is not None
+        assert result.curve_fill_bps == one.fill_bps, one.token.symbol
 
 
 async def test_the_fullest_stand_first_and_what_took_a_step_is_gone(indexed: Context, built: Built) -> None:
@@ -131,7 +131,7 @@ async def test_fees_that_are_swept_and_buy_back_are_counted_to_the_wei(
         ground.buyer.receipt(ground.buyer.send(made.curve, calldata("sweepFees()")))
         launchpad.curve_buy(ground.second, made, 3 * 10**17 + 1)
         ground.second.check_receipts()
-    answer = await told(ground)
+    answer = await read_board(ground)
     async with connected(empty) as connection:
         found = await open_curves(connection)
         assert await connection.fetchval("SELECT count(*) FROM facts.buyback") == 1
@@ -155,7 +155,7 @@ async def test_buys_age_and_trades_are_of_their_windows(
     sold = view(rpc, dumped.token, "balanceOf(address)", ground.me.account) * 6 // 10
     launchpad.curve_sell(ground.me, dumped, sold)
     ground.me.check_receipts()
-    answer = await told(ground)
+    answer = await read_board(ground)
     one = only(answer, dumped)
     assert (one.buys, one.buyers) == (3, 2)
     assert one.age_s >= 700
@@ -163,13 +163,13 @@ async def test_buys_age_and_trades_are_of_their_windows(
     assert one.deployer.sold
     assert (one.deployer.launches, one.deployer.graduated, one.deployer.sold_own) == (14, 4, 1)
     ground.pass_s(601)
-    later = only(await told(ground), dumped)
+    later = only(await read_board(ground), dumped)
     assert (later.buys, later.buyers) == (0, 0)
     ground.pass_s(86_400)
-    empty_answer = await told(ground)
+    empty_answer = await read_board(ground)
     assert empty_answer.curves == []
     assert empty_answer.text == "No launch on a curve was launched or traded within the last day."
     fresh = ground.launch(9)
-    (one,) = (await told(ground)).curves
+    (one,) = (await read_board(ground)).curves
     assert (one.token.address, one.curve, one.quote) == (fresh.token, fresh.curve, "eth")
     assert (one.fill_bps, one.raised, one.age_s, one.last_trade_at) == (0, "0", 0, None)

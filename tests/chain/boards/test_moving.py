@@ -149,7 +149,7 @@ def later(ctx: Context, seconds: float) -> Context:
     return replace(ctx, now_s=lambda: now_s)
 
 
-async def told(ctx: Context) -> MovingNow:
+async def read_board(ctx: Context) -> MovingNow:
     return (await moving_now(ctx, Nothing())).answer
 
 
@@ -165,7 +165,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
-    answer = await told(moved)
+    answer = await read_board(moved)
     assert (answer.chain_id, answer.block) == (4663, story.newest)
     assert answer.block_time.timestamp() == story.newest_s
     assert answer.since.timestamp() == story.newest_s - 600
@@ -195,7 +195,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     plain, dollar, trap, alone = (
         built.tokens[key] for key in ("plain", "usdg_pool", "owner_only_sell", "v4_eth")
     )
-    before = by_address(await told(moved))
+    before = by_address(await read_board(moved))
     assert before.keys() == {story.launched}
     # Whom people see is another question than what programs are told: nothing without a check.
     assert await groups(moved) == dict.fromkeys((plain, story.launched, dollar, trap), "checking")
@@ -203,7 +203,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     await work(moved, 2)
     assert await waiting(rows) == []
     after = later(moved, 100)
-    answer = await told(after)
+    answer = await read_board(after)
     assert [row.token.address for row in answer.tokens] == [plain, story.launched, dollar]
     assert (answer.unproven, answer.traps) == (0, 1)
     listed = dict.fromkeys((plain, story.launched, dollar), "listed")
@@ -228,13 +228,13 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     assert kept.verdict_code == "cannot_sell"
     assert await evidence.latest(rows, Address(alone)) is None
     # A proof ages; a trap stays one.
-    answer = await told(later(moved, PROVEN_FOR_S + WAIT_S + 1))
+    answer = await read_board(later(moved, PROVEN_FOR_S + WAIT_S + 1))
     assert by_address(answer).keys() == {story.launched}
     assert (answer.unproven, answer.traps) == (2, 1)
 
 
 @pytest.mark.parametrize(
-    ("code", "level", "listed", "said"),
+    ("code", "level", "listed", "expected"),
     [
         ("cannot_sell", "danger", False, "a check found that you cannot sell it"),
         ("unproven", "unknown", True, "We could not find out whether you can sell"),
@@ -243,15 +243,15 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     ],
 )
 async def test_what_a_check_said_of_a_launch_is_shown(
-    moved: Context, rows: Connection, story: Story, code: str, level: str, listed: bool, said: str
+    moved: Context, rows: Connection, story: Story, code: str, level: str, listed: bool, expected: str
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
     now = datetime.fromtimestamp(moved.now_s(), UTC) - timedelta(seconds=50)
     kept = evidence.KeptEvidence(now, 1, "p", code, level, b"")
     await evidence.keep(rows, Address(story.launched), kept)
-    answer = await told(moved)
-    assert said in answer.text
+    answer = await read_board(moved)
+    assert expected in answer.text
     found = by_address(answer).get(story.launched)
     assert (found is not None) == listed
     if found is not None:
@@ -358,7 +358,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
 
 async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) -> None:
     await rows.execute("UPDATE facts.cursor SET at_s = at_s + 601")
-    answer = await told(moved)
+    answer = await read_board(moved)
     assert (answer.tokens, answer.unproven, answer.traps) == ([], 0, 0)
     assert "there was no token to list" in answer.text
 
@@ -529,12 +529,12 @@ async def test_a_young_index_is_not_taken_for_a_quiet_chain(
         asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
         context_for(rpc.url, built, pool) as ctx,
     ):
-        found, moving = await vital(ctx), await told(ctx)
+        found, moving = await vital(ctx), await read_board(ctx)
     assert found.followed_from.block == first
     assert found.followed_from.time.timestamp() == block_of(rpc, hex(first))[1]
     assert found.trades_per_minute is None
-    said = f"The index begins at {found.followed_from.time:%Y-%m-%d %H:%M:%S} UTC"
-    assert f"{said}: earlier trades, launches and graduations are not counted." in found.text
+    text = f"The index begins at {found.followed_from.time:%Y-%m-%d %H:%M:%S} UTC"
+    assert f"{text}: earlier trades, launches and graduations are not counted." in found.text
     assert moving.tokens == []
     assert "The index begins at " in moving.text
     assert ": 10 new wallets count as one person." in moving.text

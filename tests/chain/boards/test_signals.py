@@ -46,7 +46,7 @@ def ground(ctx: Context, rpc: SyncRpc, built: Built, empty: str) -> Ground:
     return found
 
 
-async def told(ground: Ground, *launches: CurveToken) -> Signals:
+async def read_signals(ground: Ground, *launches: CurveToken) -> Signals:
     """The answer, once these tokens were read."""
     async with ground.followed() as ctx:
         async with ctx.pool.acquire() as connection:
@@ -86,7 +86,7 @@ async def test_an_insider_who_sells_is_told_with_all_of_it(ground: Ground) -> No
     ground.me.check_receipts()
     paid = before - view(ground.rpc, made.curve, "trackedQuote()")
     block = ground.rpc.call("eth_getBlockByNumber", "latest", False)
-    answer = await told(ground, made)
+    answer = await read_signals(ground, made)
     (one,) = answer.signals
     assert small != large
     assert (one.kind, one.wallet, one.other, one.tx) == ("insider_sold", ground.me.account, None, large)
@@ -116,7 +116,7 @@ async def test_small_sells_and_those_of_others_are_silent(ground: Ground) -> Non
     give(ground.buyer, made, FRIEND, held(ground, made, ground.buyer.account))
     give(ground.me, made, DEAD, SUPPLY // 200)
     ground.me.check_receipts()
-    answer = await told(ground, made)
+    answer = await read_signals(ground, made)
     assert answer.signals == []
     assert answer.text == "We found no unusual event on launches within the last hour."
 
@@ -129,7 +129,7 @@ async def test_whom_the_deployer_paid_first_is_behind_the_launch(ground: Ground,
     bought = trader.buy(ETH // 2)
     assert bought
     fill = trader.sell(bought)
-    answer = await told(ground, made)
+    answer = await read_signals(ground, made)
     (one,) = answer.signals
     assert (one.kind, one.wallet) == ("insider_sold", helper.address)
     assert size(one) == (whole(bought), bought * 10_000 // SUPPLY, None, fill.back_raw / ETH)
@@ -140,7 +140,7 @@ async def test_an_insider_who_moves_its_tokens_is_told_with_who_got_them(ground:
     launchpad.curve_buy(ground.me, made, ETH // 2)
     moved_raw = held(ground, made, ground.me.account) // 2
     sent = give(ground.me, made, FRIEND, moved_raw)
-    (one,) = (await told(ground, made)).signals
+    (one,) = (await read_signals(ground, made)).signals
     assert (one.kind, one.wallet, one.other, one.tx) == ("insider_moved", ground.me.account, FRIEND, sent)
     assert size(one) == (whole(moved_raw), moved_raw * 10_000 // SUPPLY, None, None)
     assert one.text.endswith(f"of the supply to {FRIEND}.")
@@ -151,7 +151,7 @@ async def test_a_large_burn_is_told_whoever_burns(ground: Ground) -> None:
     launchpad.curve_buy(ground.buyer, made, ETH // 2)
     burned_raw = held(ground, made, ground.buyer.account)
     sent = give(ground.buyer, made, DEAD, burned_raw)
-    (one,) = (await told(ground, made)).signals
+    (one,) = (await read_signals(ground, made)).signals
     assert (one.kind, one.wallet, one.other, one.tx) == ("large_burn", ground.buyer.account, None, sent)
     assert size(one) == (whole(burned_raw), burned_raw * 10_000 // SUPPLY, None, None)
 
@@ -163,9 +163,9 @@ async def test_who_launches_again_and_again_is_told_once(ground: Ground, rpc: Sy
         asked = LaunchRequest("Serial", "SER", salt=salt)
         launches.append(launchpad.launch(serial, built.contracts, asked))
         if salt == 3:
-            assert (await told(ground)).signals == []
+            assert (await read_signals(ground)).signals == []
     last = serial.sent[-1]
-    (one,) = (await told(ground)).signals
+    (one,) = (await read_signals(ground)).signals
     assert (one.kind, one.wallet, one.tx) == ("serial_launcher", serial.account, last)
     assert one.token.address == launches[-1].token.lower()
     assert size(one) == (None, None, None, None)
@@ -175,7 +175,7 @@ async def test_who_launches_again_and_again_is_told_once(ground: Ground, rpc: Sy
     )
     # Who graduated enough is none: the launcher of the samples.
     ground.launch(7)
-    assert len((await told(ground)).signals) == 1
+    assert len((await read_signals(ground)).signals) == 1
 
 
 def put_pool(ground: Ground, made: CurveToken, eth_wei: int) -> tuple[int, int]:
@@ -210,11 +210,11 @@ async def test_liquidity_that_leaves_is_told_with_its_share(ground: Ground, wait
     made = ground.launch(7)
     position, liquidity = put_pool(ground, made, 2 * ETH)
     ground.pass_s(wait_s)
-    assert (await told(ground, made)).signals == []
+    assert (await read_signals(ground, made)).signals == []
     take(ground, position, liquidity // 20)
-    assert (await told(ground, made)).signals == [], "a twentieth is usual"
+    assert (await read_signals(ground, made)).signals == [], "a twentieth is usual"
     sent = take(ground, position, liquidity // 2)
-    (one,) = (await told(ground, made)).signals
+    (one,) = (await read_signals(ground, made)).signals
     assert (one.kind, one.wallet, one.other, one.tx) == ("liquidity_left", ground.second.account, None, sent)
     assert one.size.pool_bps in (5499, 5500)
     assert one.size.eth == pytest.approx(1.1, rel=1e-3)
@@ -229,11 +229,11 @@ async def test_what_was_worth_little_or_came_back_has_not_left(ground: Ground) -
     made = ground.launch(7)
     position, liquidity = put_pool(ground, made, ETH // 20)
     take(ground, position, liquidity)
-    assert (await told(ground, made)).signals == []
+    assert (await read_signals(ground, made)).signals == []
     other = ground.launch(8)
     position, liquidity = put_pool(ground, other, 2 * ETH)
     take(ground, position, liquidity)
-    (one,) = (await told(ground, made, other)).signals
+    (one,) = (await read_signals(ground, made, other)).signals
     assert (one.size.pool_bps, one.token.address) == (10_000, other.token)
     manager, weth = ground.built.contracts["v3PositionManager"], ground.built.contracts["weth"]
     by = ground.second
@@ -243,7 +243,7 @@ async def test_what_was_worth_little_or_came_back_has_not_left(ground: Ground) -
     most = (2 * ETH, SUPPLY) if low_is_weth else (SUPPLY, 2 * ETH)
     again = "increaseLiquidity((uint256,uint256,uint256,uint256,uint256,uint256))"
     by.receipt(by.send(manager, calldata(again, (position, *most, 0, 0, 2**40))))
-    assert (await told(ground, made, other)).signals == []
+    assert (await read_signals(ground, made, other)).signals == []
 
 
 async def test_where_the_supply_is_not_known_that_is_said(ground: Ground) -> None:
@@ -253,7 +253,7 @@ async def test_where_the_supply_is_not_known_that_is_said(ground: Ground) -> Non
     launchpad.curve_buy(ground.me, sold, ETH // 2)
     launchpad.curve_sell(ground.me, sold, held(ground, sold, ground.me.account))
     ground.me.check_receipts()
-    answer = await told(ground)
+    answer = await read_signals(ground)
     (one,) = answer.signals
     assert (one.kind, one.token.symbol) == ("insider_sold", None)
     assert size(one)[:3] == (None, None, None)
@@ -269,6 +269,6 @@ async def test_an_hour_later_nothing_is_told(ground: Ground) -> None:
     launchpad.curve_buy(ground.buyer, made, ETH // 2)
     give(ground.buyer, made, DEAD, held(ground, made, ground.buyer.account))
     ground.pass_s(3590)
-    assert len((await told(ground, made)).signals) == 1
+    assert len((await read_signals(ground, made)).signals) == 1
     ground.pass_s(20)
-    assert (await told(ground, made)).signals == []
+    assert (await read_signals(ground, made)).signals == []

@@ -39,7 +39,7 @@ async def told_url(database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def told(ctx: Context, told_url: str) -> AsyncIterator[Context]:
+async def winners_ctx(ctx: Context, told_url: str) -> AsyncIterator[Context]:
     """A context over the index of a chain on which somebody wins; its time stands still."""
     async with asyncpg.create_pool(told_url, min_size=1, max_size=4) as pool:
         won = Won()
@@ -81,11 +81,11 @@ async def goes_on(ctx: Context, after_s: int) -> int:
 # --- the tool --------------------------------------------------------------------------------------
 
 
-async def test_every_field_is_known(told: Context) -> None:
+async def test_every_field_is_known(winners_ctx: Context) -> None:
     """The deployer, the wallet that he paid, and who won with a young token are not there."""
-    answer = await asked(told)
+    answer = await asked(winners_ctx)
     start = datetime.fromtimestamp(Won().chain.blocks[0].ref.timestamp_s, UTC)
-    assert (answer.chain_id, answer.block, answer.age_s) == (told.chain_id, 107, 0)
+    assert (answer.chain_id, answer.block, answer.age_s) == (winners_ctx.chain_id, 107, 0)
     assert (answer.block_time - start).total_seconds() == 2 * DAY_S + 5
     first, second = answer.rows
     assert (first.rank, first.wallet, first.profit_eth, first.spent_eth, first.return_multiple) == (
@@ -101,8 +101,8 @@ async def test_every_field_is_known(told: Context) -> None:
     assert (second.best.profit_eth, second.best.multiple) == (0.5, 2.0)
 
 
-async def test_the_text_tells_it_and_strangers_do_not(told: Context) -> None:
-    text = (await asked(told)).text
+async def test_the_text_tells_it_and_strangers_do_not(winners_ctx: Context) -> None:
+    text = (await asked(winners_ctx)).text
     assert text.startswith("Most profit closed in the 24 hours up to block 107:\n1. ")
     assert f"1. {BEST} made 2.5 eth with 1 closed position. Best: " in text
     assert f"({TOKEN}), 0.5 eth became 3 eth.\n2. {SECOND} made 0.25 eth with 2 closed positions" in text
@@ -111,35 +111,35 @@ async def test_the_text_tells_it_and_strangers_do_not(told: Context) -> None:
     assert '"BEST")' not in text
 
 
-async def test_a_kept_board_tells_the_same_and_its_age(told: Context) -> None:
-    live = await asked(told)
-    await jobs_wished(told)
-    await work(told)
-    assert await counted(told) == {"24h": int(live.block_time.timestamp())}
-    assert await asked(told) == live
-    await goes_on(told, 600)
-    aged = await asked(told)
+async def test_a_kept_board_tells_the_same_and_its_age(winners_ctx: Context) -> None:
+    live = await asked(winners_ctx)
+    await jobs_wished(winners_ctx)
+    await work(winners_ctx)
+    assert await counted(winners_ctx) == {"24h": int(live.block_time.timestamp())}
+    assert await asked(winners_ctx) == live
+    await goes_on(winners_ctx, 600)
+    aged = await asked(winners_ctx)
     assert (aged.age_s, aged.block, aged.rows) == (600, live.block, live.rows)
     assert "600 seconds before the newest block" in aged.text
 
 
-async def test_a_board_that_nobody_counts_any_more_is_counted_now(told: Context) -> None:
+async def test_a_board_that_nobody_counts_any_more_is_counted_now(winners_ctx: Context) -> None:
     """Nothing of that is written."""
-    await jobs_wished(told)
-    await work(told)
-    before = await counted(told)
-    await goes_on(told, 601)
-    answer = await asked(told)
+    await jobs_wished(winners_ctx)
+    await work(winners_ctx)
+    before = await counted(winners_ctx)
+    await goes_on(winners_ctx, 601)
+    answer = await asked(winners_ctx)
     assert (answer.age_s, answer.block, len(answer.rows)) == (0, 108, 2)
-    assert await counted(told) == before
-    await goes_on(told, DAY_S)
-    assert (await asked(told)).rows == []
+    assert await counted(winners_ctx) == before
+    await goes_on(winners_ctx, DAY_S)
+    assert (await asked(winners_ctx)).rows == []
 
 
-async def test_without_a_count_it_is_counted_now_and_nothing_is_kept(told: Context) -> None:
-    assert len((await asked(told)).rows) == 2
+async def test_without_a_count_it_is_counted_now_and_nothing_is_kept(winners_ctx: Context) -> None:
+    assert len((await asked(winners_ctx)).rows) == 2
     for table in ("winner", "winners_counted", "fair_token"):
-        assert await told.pool.fetchval(f"SELECT count(*) FROM facts.{table}") == 0  # noqa: S608
+        assert await winners_ctx.pool.fetchval(f"SELECT count(*) FROM facts.{table}") == 0  # noqa: S608
 
 
 # --- empty, and why --------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ async def test_the_local_chains_winners_are_those_of_a_slow_recount(indexed: Con
     async with reading(indexed) as (connection, stands):
         slow = await facts(connection, fairness)
         found = await boards.count_board(connection, span, stands.block, fairness)
-    assert slow.told(found.rows) == plain(slow.winners(span))
+    assert slow.ranked_rows(found.rows) == plain(slow.winners(span))
     assert len(found.rows) >= (5 if span == "all" else 0)
     assert slow.names(found.found) == slow.fair(span)
 
@@ -177,23 +177,25 @@ async def test_the_local_chains_winners_are_those_of_a_slow_recount(indexed: Con
         (Won().chain.fork(103, ""), "No wallet sold out of a token in that time."),
     ],
 )
-async def test_where_nobody_sold_out_that_is_said(told: Context, chain: Chain, why: str) -> None:
+async def test_where_nobody_sold_out_that_is_said(winners_ctx: Context, chain: Chain, why: str) -> None:
     chain.block()
-    async with told.pool.acquire() as connection:
+    async with winners_ctx.pool.acquire() as connection:
         await appended(connection, await begun(connection, chain.parent), chain.blocks)
-    answer = await asked(told)
+    answer = await asked(winners_ctx)
     assert answer.rows == []
     assert why in answer.text
 
 
-async def test_where_every_token_is_young_that_is_said_and_since_when_the_index_is(told: Context) -> None:
+async def test_where_every_token_is_young_that_is_said_and_since_when_the_index_is(
+    winners_ctx: Context,
+) -> None:
     won = Won().chain.blocks
     chain = Chain("young", won[0].ref, won[1:3])
     chain.block(sells(BEST, 3.0))
     chain.block(sells(SECOND, 3.0))
-    async with told.pool.acquire() as connection:
+    async with winners_ctx.pool.acquire() as connection:
         await appended(connection, await begun(connection, chain.parent), chain.blocks)
-    answer = await asked(told)
+    answer = await asked(winners_ctx)
     assert answer.rows == []
     assert (
         "Wallets sold out of a token 2 times. All those tokens are younger than a day, so they do not count."
@@ -202,16 +204,16 @@ async def test_where_every_token_is_young_that_is_said_and_since_when_the_index_
     assert "The index begins at 2025-10-10 08:53 UTC: earlier trades are not counted." in answer.text
 
 
-async def test_where_everybody_lost_that_is_said(told: Context) -> None:
+async def test_where_everybody_lost_that_is_said(winners_ctx: Context) -> None:
     chain = Won().chain.fork(103, "lost")
     chain.block(sells(BEST, 0.25))
-    async with told.pool.acquire() as connection:
+    async with winners_ctx.pool.acquire() as connection:
         await appended(connection, await begun(connection, chain.parent), chain.blocks)
     why = "Wallets sold out of a token 1 time, but no wallet that counts made a profit."
-    assert why in (await asked(told)).text
-    await jobs_wished(told)
-    await work(told)
-    assert why in (await asked(told)).text
+    assert why in (await asked(winners_ctx)).text
+    await jobs_wished(winners_ctx)
+    await work(winners_ctx)
+    assert why in (await asked(winners_ctx)).text
 
 
 # --- the job ---------------------------------------------------------------------------------------
@@ -231,33 +233,35 @@ async def waits_s(ctx: Context) -> float:
     return float(row["run_at"].timestamp() - NOW_S)
 
 
-async def test_the_job_counts_one_span_a_run_and_then_rests(told: Context) -> None:
-    await jobs_wished(told)
+async def test_the_job_counts_one_span_a_run_and_then_rests(winners_ctx: Context) -> None:
+    await jobs_wished(winners_ctx)
     for done, span in enumerate(SPANS, 1):
-        await work(told)
-        assert list(await counted(told))[-1] == span
-        assert len(await counted(told)) == done
-        assert await waits_s(told) == (0 if done < len(SPANS) else 30)
-    ranks = await told.pool.fetch("SELECT span, rank, profit_wei FROM facts.winner ORDER BY span, rank")
+        await work(winners_ctx)
+        assert list(await counted(winners_ctx))[-1] == span
+        assert len(await counted(winners_ctx)) == done
+        assert await waits_s(winners_ctx) == (0 if done < len(SPANS) else 30)
+    ranks = await winners_ctx.pool.fetch(
+        "SELECT span, rank, profit_wei FROM facts.winner ORDER BY span, rank"
+    )
     both = [(1, 25 * 10**17), (2, 25 * 10**16)]
     assert [tuple(row) for row in ranks] == [(span, *one) for span in sorted(SPANS) for one in both]
     # Nothing has happened since.
-    await work(told, 100_000)
-    assert await waits_s(told) == 100_030
+    await work(winners_ctx, 100_000)
+    assert await waits_s(winners_ctx) == 100_030
 
 
-async def test_each_span_is_counted_as_often_as_is_worth_it(told: Context) -> None:
-    await jobs_wished(told)
+async def test_each_span_is_counted_as_often_as_is_worth_it(winners_ctx: Context) -> None:
+    await jobs_wished(winners_ctx)
     for _ in SPANS:
-        await work(told)
-    at_s = await goes_on(told, 1)
+        await work(winners_ctx)
+    at_s = await goes_on(winners_ctx, 1)
     seen = []
     for after_s in (29, 30, 31, 299, 300, 300, 1800, 1800, 1800, 3600, 3600, 3600, 3600):
-        await told.pool.execute("UPDATE jobs.job SET run_at = to_timestamp(0) WHERE kind = 'winners'")
-        await work(told, after_s)
-        now = await counted(told)
+        await winners_ctx.pool.execute("UPDATE jobs.job SET run_at = to_timestamp(0) WHERE kind = 'winners'")
+        await work(winners_ctx, after_s)
+        now = await counted(winners_ctx)
         seen.append({span for span, when in now.items() if when == at_s})
-        at_s = await goes_on(told, 1)
+        at_s = await goes_on(winners_ctx, 1)
     assert dict(EVERY_S) == {"24h": 30, "7d": 300, "30d": 1800, "all": 3600}
     assert seen == [
         {*spans.split()}
@@ -266,7 +270,7 @@ async def test_each_span_is_counted_as_often_as_is_worth_it(told: Context) -> No
 
 
 async def test_a_span_that_takes_too_long_keeps_no_other_from_being_counted(
-    told: Context, monkeypatch: pytest.MonkeyPatch
+    winners_ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = KINDS["winners"].handler.__globals__["count_board"]
 
@@ -276,16 +280,16 @@ async def test_a_span_that_takes_too_long_keeps_no_other_from_being_counted(
         return await counts(connection, span, *given)
 
     monkeypatch.setitem(KINDS["winners"].handler.__globals__, "count_board", slow)
-    await jobs_wished(told)
+    await jobs_wished(winners_ctx)
     for _ in SPANS:
-        await work(told)
-    assert set(await counted(told)) == set(SPANS) - {"24h"}
-    assert await waits_s(told) == 30
+        await work(winners_ctx)
+    assert set(await counted(winners_ctx)) == set(SPANS) - {"24h"}
+    assert await waits_s(winners_ctx) == 30
 
 
-async def test_before_the_chain_was_followed_there_is_nothing_to_count(told: Context) -> None:
-    await told.pool.execute("DELETE FROM facts.cursor")
-    await jobs_wished(told)
-    await work(told)
-    assert await counted(told) == {}
-    assert await waits_s(told) == 30
+async def test_before_the_chain_was_followed_there_is_nothing_to_count(winners_ctx: Context) -> None:
+    await winners_ctx.pool.execute("DELETE FROM facts.cursor")
+    await jobs_wished(winners_ctx)
+    await work(winners_ctx)
+    assert await counted(winners_ctx) == {}
+    assert await waits_s(winners_ctx) == 30

@@ -225,17 +225,17 @@ async def test_a_simulated_buy_walks_the_same_probes(
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
     place = Place(plan.quote, plan.fee_pips, plan.version)
-    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, place, ETH // 10))
-    assert (said.code, said.level) == ("ok", "warn")
-    assert f"{part} of it does, for a loss of " in said.text, said.text
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, place, ETH // 10))
+    assert (result.code, result.level) == ("ok", "warn")
+    assert f"{part} of it does, for a loss of " in result.text, result.text
 
 
 async def test_a_simulated_buy_of_what_closes_is_a_trap(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     token = put(rpc, built, "keeps_rest", CLOSING["1.5 %"])
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
-    assert (said.code, said.level) == ("cannot_sell", "danger")
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    assert (result.code, result.level) == ("cannot_sell", "danger")
 
 
 @pytest.mark.parametrize("milli", RATES)
@@ -245,6 +245,6 @@ async def test_a_simulated_buy_of_what_rounds_is_no_danger(
     token = rounding(rpc, built, milli)
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
     # By luck all of it sells.
-    assert said.code == "ok", said.text
+    assert result.code == "ok", result.text

@@ -77,10 +77,10 @@ async def traded(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> dict[str
     wallet = Signer(rpc, built.contracts, f"dialects {key}")
     spot = spot_of(built, venue)
     steps = buy_steps(built, wallet, token, spot, money_for(rpc, built, wallet, spot))
-    said = await simulated(ctx, wallet.address, *steps)
+    result = await simulated(ctx, wallet.address, *steps)
     found: dict[str, tuple[Any, ...]] = {
         "check": verdict,
-        "simulate": (said.code, said.level, said.text, said.received(), said.gas()),
+        "simulate": (result.code, result.level, result.text, result.received(), result.gas()),
         "buy": await tried(ctx, "buy", token, wallet.address, amount="0.1"),
     }
     if key not in LAUNCHED:
@@ -120,14 +120,14 @@ async def test_every_use_case_says_what_it_says_on_anvil(
             came[kind] = await traded(ctx, rpc, built, key)
         assert rpc.call("evm_revert", snapshot)
     assert came["geth"] == came["anvil"]
-    gas = {kind: gas_limits(said) for kind, said in came.items()}
+    gas = {kind: gas_limits(rows) for kind, rows in came.items()}
     assert all(nitro > anvil for nitro, anvil in zip(gas["nitro"], gas["anvil"], strict=True)), (
         "the data fee is within"
     )
     assert without_gas(came["nitro"]) == without_gas(came["anvil"])
     assert came["anvil"]["check"][:2] == STORIES[key]
     assert ("out of gas" in came["anvil"]["check"][2]) is (key == SLOW)
-    assert all(said[0] != "unproven" for said in came["anvil"].values())
+    assert all(rows[0] != "unproven" for rows in came["anvil"].values())
 
 
 @pytest.mark.parametrize("source", ["owner_cooldown", "owner_harmless", "proxy"])
@@ -290,7 +290,7 @@ async def test_a_wait_in_numbers_is_seen_to_end_or_not_within_a_day(
 ) -> None:
     token = Maker(rpc, built).token("waits", numbers, code=code_of("zoo/cooldown_blocks"))
     came = await said_on_all(rpc, built, pool, token)
-    assert {kind: said[:2] for kind, said in came.items()} == dict.fromkeys(KINDS, says)
+    assert {kind: rows[:2] for kind, rows in came.items()} == dict.fromkeys(KINDS, says)
 
 
 # --- requests that are refused as a whole ----------------------------------------------------------
@@ -310,8 +310,8 @@ async def test_no_simulation_is_run_and_nothing_is_proven(
         assert (found.verdict.code, found.verdict.level) == ("unproven", "unknown")
         assert found.missing is not None
         assert found.missing.fault == "node"
-        said = await simulated(ctx, wallet.address, Step(built.tokens[key], "0x18160ddd"))
-        assert (said.code, said.level) == ("unproven", "unknown")
+        result = await simulated(ctx, wallet.address, Step(built.tokens[key], "0x18160ddd"))
+        assert (result.code, result.level) == ("unproven", "unknown")
         with pytest.raises(NodeFault):
             await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")
 

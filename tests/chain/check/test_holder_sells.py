@@ -60,8 +60,8 @@ async def deep(
     """A deep check. ``holders``: as if the index had told of these."""
     meter, begin = Meter(), await prepare_inputs(ctx, Address(token), deep=True)
     if holders is not None:
-        told = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
-        begin = replace(begin, indexed=told)
+        answer = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
+        begin = replace(begin, indexed=answer)
     return await run_later_rounds(await run_buy_round(ctx.means(node), begin, meter), meter), meter
 
 
@@ -201,10 +201,10 @@ class Deaf:
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        told = await self.node.batches(groups, meter)
+        answer = await self.node.batches(groups, meter)
         return [
             NodeFault("it took too long") if any(self.lost(str(call.params)) for call in calls) else answers
-            for calls, answers in zip(groups, told, strict=True)
+            for calls, answers in zip(groups, answer, strict=True)
         ]
 
 
@@ -312,9 +312,9 @@ async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context
 async def test_the_answer_has_the_deployer_as_an_object(indexed: Context, built: Built) -> None:
     answer = (await check(indexed, CheckParams(built.tokens["graduated"]))).answer
     assert answer.launchpad is not None
-    told = answer.launchpad.deployer
-    assert told is not None
-    assert (told.launches, told.graduated, told.sold_own) == (13, 4, 0)
+    result = answer.launchpad.deployer
+    assert result is not None
+    assert (result.launches, result.graduated, result.sold_own) == (13, 4, 0)
 
 
 async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Context, built: Built) -> None:

@@ -25,7 +25,7 @@ from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from support.databases import connected, database
 from support.indexing import NarrowNode, at, follow
-from support.nodes import node_of, said
+from support.nodes import node_of, run_check_at
 
 LOOK_BACK_BLOCKS = 5
 ODD_TIER_BLOCK = 1190
@@ -85,13 +85,13 @@ async def test_with_a_whole_index_it_comes_to_the_same_verdict(
 ) -> None:
     await follow(node_of(ctx).url, built, empty, last, at(last))
     async with near(ctx, empty) as with_index:
-        assert await said(with_index, built.tokens[key]) == await said(ctx, built.tokens[key])
+        assert await run_check_at(with_index, built.tokens[key]) == await run_check_at(ctx, built.tokens[key])
 
 
 async def test_an_odd_pool_is_found_by_nothing_else(ctx: Context, built: Built, empty: str) -> None:
     async with near(ctx, empty) as without_index:
-        assert (await said(without_index, built.tokens["odd_key"]))[0] == "no_pool"
-        assert (await said(ctx, built.tokens["odd_key"]))[0] == "ok"
+        assert (await run_check_at(without_index, built.tokens["odd_key"]))[0] == "no_pool"
+        assert (await run_check_at(ctx, built.tokens["odd_key"]))[0] == "ok"
 
 
 async def test_with_an_index_that_is_not_whole_the_standard_keys_are_asked_beside(

@@ -171,10 +171,10 @@ def at(rpc: SyncRpc, network_file: Path) -> tuple[str, ...]:
 async def test_a_card_has_what_a_person_needs(built: Built, at: tuple[str, ...]) -> None:
     ended = await run("check", built.tokens["blacklist_after_buy"], *at)
     assert ended.code == 2
-    for told in ("DANGER", "cannot sell", 'The token says "blacklisted"', "loss", "fees", "venue", "flags"):
-        assert told in ended.out
-    for told in ("Buy for 0.1 eth, sell all", "refused: blacklisted", "owner   0x", "as of   block"):
-        assert told in ended.out
+    for answer in ("DANGER", "cannot sell", 'The token says "blacklisted"', "loss", "fees", "venue", "flags"):
+        assert answer in ended.out
+    for answer in ("Buy for 0.1 eth, sell all", "refused: blacklisted", "owner   0x", "as of   block"):
+        assert answer in ended.out
     assert "\x1b" not in ended.out
 
 
@@ -202,7 +202,7 @@ async def test_what_is_not_found_out_is_no_pass(built: Built, network_file: Path
     )
     assert ended.code == 3
     assert ended.out.startswith("UNKNOWN")
-    told = await run(
+    result = await run(
         "check",
         built.tokens["plain"],
         "--json",
@@ -211,7 +211,7 @@ async def test_what_is_not_found_out_is_no_pass(built: Built, network_file: Path
         "--network",
         str(network_file),
     )
-    assert (told.code, json.loads(told.out)["error"]["code"]) == (3, "upstream")
+    assert (result.code, json.loads(result.out)["error"]["code"]) == (3, "upstream")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

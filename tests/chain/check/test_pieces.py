@@ -117,11 +117,11 @@ async def test_ten_sales_simulated_come_to_the_wei_to_ten_real_ones(
     spot = Spot("weth", Place("weth", 3000))
     made = await trip(ctx, rpc, built, capped, [spot], spot)
     real = made.sells[0, POLICY.day_s, 1000]
-    said = made.said.answer
+    answer = made.said.answer
     assert (made.said.code, made.said.level) == ("ok", "warn")
-    assert (int(said["sellBack"]["back"]["raw"]), real.sold_raw) == (real.back_raw, real.held_raw)
-    assert (said["sellBack"]["shareBps"], said["sellBack"]["afterS"]) == (10_000, POLICY.day_s)
-    assert said["sellBack"]["reverts"] == "max transaction"
+    assert (int(answer["sellBack"]["back"]["raw"]), real.sold_raw) == (real.back_raw, real.held_raw)
+    assert (answer["sellBack"]["shareBps"], answer["sellBack"]["afterS"]) == (10_000, POLICY.day_s)
+    assert answer["sellBack"]["reverts"] == "max transaction"
     assert TEN in made.said.text
 
 
@@ -129,8 +129,8 @@ async def test_a_simulated_buy_of_a_trap_is_told_as_one(ctx: Context, built: Bui
     wallet = Wallet(rpc, built.contracts, "caught")
     await ctx.heads.refresh()
     token = built.tokens["blacklist_after_buy"]
-    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
-    assert (said.code, said.level) == ("cannot_sell", "danger")
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    assert (result.code, result.level) == ("cannot_sell", "danger")
 
 
 async def test_a_buy_under_a_cap_is_prepared_and_warned_of(
@@ -158,6 +158,8 @@ async def test_a_small_gas_budget_never_makes_a_cap_a_trap(ctx: Context, rpc: Sy
     codes = []
     for budget in range(2_000_000, 30_000_001, 700_000):
         poor = replace(ctx, policy=replace(POLICY, trade_gas_budget=budget))
-        said = await simulated(poor, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
-        codes.append(said.code)
+        result = await simulated(
+            poor, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10)
+        )
+        codes.append(result.code)
     assert set(codes) == {"unproven", "ok"}

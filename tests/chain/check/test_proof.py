@@ -323,12 +323,12 @@ async def sound(ctx: Context, rpc: SyncRpc, built: Built) -> Json:
 async def test_a_lie_is_found_out_and_where(
     sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path, name: str
 ) -> None:
-    lie, holds, told = LIES[name]
+    lie, holds, answer = LIES[name]
     result = await verified(lie(sound), tmp_path, network_file, rpc.url)
     rows = [line.split("│") for line in result.output.splitlines() if "│" in line]
     for (_, what, found, *_), expected in zip(rows, holds.split(), strict=True):
         assert expected in ("?", found.strip()), (what, result.output)
-    assert told in result.output, result.output
+    assert answer in result.output, result.output
     assert result.exit_code == (1 if "NO" in holds else 2)
 
 
@@ -351,11 +351,11 @@ async def test_what_is_no_proof_is_one_line(
 
 
 async def test_an_error_that_was_saved_is_told_as_that(tmp_path: Path, network_file: Path) -> None:
-    said = {"error": {"code": "rate_limited", "message": "Too many calls; wait 20 s.\x1b[1m"}}
-    result = await verified(json.dumps(said).encode(), tmp_path, network_file, None)
+    text = {"error": {"code": "rate_limited", "message": "Too many calls; wait 20 s.\x1b[1m"}}
+    result = await verified(json.dumps(text).encode(), tmp_path, network_file, None)
     assert result.exit_code == 2
-    told = "The file holds an error answer, not a proof: rate_limited, Too many calls; wait 20 s.[1m"
-    assert result.output == f"roundtrip: {told}\n"
+    answer = "The file holds an error answer, not a proof: rate_limited, Too many calls; wait 20 s.[1m"
+    assert result.output == f"roundtrip: {answer}\n"
 
 
 # --- other nodes ------------------------------------------------------------------------------------
@@ -518,11 +518,11 @@ INDEX_LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
 async def test_a_lie_about_what_an_index_told_is_found_out(
     indexed: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path, name: str
 ) -> None:
-    lie, holds, told = INDEX_LIES[name]
+    lie, holds, answer = INDEX_LIES[name]
     await at_a_new_block(indexed, rpc)
     (sound,) = await fetched(indexed, [built.tokens["graduated"]], "?deep=1")
     result = await verified(lie(sound), tmp_path, network_file, rpc.url)
     rows = [line.split("│") for line in result.output.splitlines() if "│" in line]
     assert [row[2].strip() for row in rows if row[2].strip()] == holds.split(), result.output
-    assert told in result.output, result.output
+    assert answer in result.output, result.output
     assert result.exit_code == 1

@@ -64,11 +64,11 @@ NEVER = {logs.V3_BURN, logs.V3_DECREASED, logs.BUYBACK, logs.EXECUTING, logs.AGG
 class Done:
     """One transaction: its logs, each with what it says."""
 
-    told: list[tuple[Log, Event | None]] = field(default_factory=list)
+    decoded: list[tuple[Log, Event | None]] = field(default_factory=list)
 
     def flow(self, holder: str, token: str) -> int:
         """What the transfers brought to an address, on the whole."""
-        moves = [says for _, says in self.told if isinstance(says, Transferred) and says.token == token]
+        moves = [says for _, says in self.decoded if isinstance(says, Transferred) and says.token == token]
         return sum(move.amount_raw * ((move.recipient == holder) - (move.sender == holder)) for move in moves)
 
 
@@ -82,7 +82,7 @@ class Past:
     moves: list[tuple[Done, LiquidityMoved, int]]
 
     def said(self) -> list[tuple[Log, Event]]:
-        return [(log, says) for done in self.done for log, says in done.told if says is not None]
+        return [(log, says) for done in self.done for log, says in done.decoded if says is not None]
 
 
 def log_of(raw: dict[str, str]) -> Log:
@@ -97,7 +97,7 @@ def read(chain: SyncRpc, built: Built) -> Past:
     for raw in chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"}):
         log = log_of(raw)
         says, done = decoder(log), by_tx[raw["transactionHash"]]
-        done.told.append((log, says))
+        done.decoded.append((log, says))
         topic, words = log.topics[0], [log.data[at : at + 32] for at in range(0, len(log.data), 32)]
         if topic == logs.V3_INITIALIZE.topic:
             prices[str(log.address)] = int.from_bytes(words[0], "big")
@@ -146,7 +146,7 @@ def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(past: Pas
     assert topics == decoder.topics
     assert {log.topics[0] for log, _ in past.said()} <= topics
     unread = [
-        log for done in past.done for log, says in done.told if says is None and log.topics[0] in topics
+        log for done in past.done for log, says in done.decoded if says is None and log.topics[0] in topics
     ]
     assert unread == []
     moved = [log for log, says in past.said() if isinstance(says, PositionMoved)]
@@ -169,12 +169,12 @@ def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: Past) -> Non
 def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: Past) -> None:
     compared = 0
     for done in past.done:
-        told: Counter[tuple[str, int]] = Counter()
-        for _, says in done.told:
+        answer: Counter[tuple[str, int]] = Counter()
+        for _, says in done.decoded:
             if isinstance(says, Swapped) and says.recipient is not None:
-                told[says.at, 0] += says.amount0
-                told[says.at, 1] += says.amount1
-        for (at, side), amount in told.items():
+                answer[says.at, 0] += says.amount0
+                answer[says.at, 1] += says.amount1
+        for (at, side), amount in answer.items():
             pool = past.pools[at]
             assert done.flow(at, (pool.currency0, pool.currency1)[side]) == amount
             compared += 1
@@ -202,13 +202,13 @@ def test_what_a_curve_tells_is_what_the_transfers_moved(past: Past) -> None:
     }
     compared = 0
     for done in past.done:
-        told: Counter[str] = Counter()
-        for _, says in done.told:
+        answer: Counter[str] = Counter()
+        for _, says in done.decoded:
             if isinstance(says, CurveTraded):
-                told[says.at] += -says.token_raw if says.buys else says.token_raw
-        if any(isinstance(says, LaunchedToken) for _, says in done.told):
+                answer[says.at] += -says.token_raw if says.buys else says.token_raw
+        if any(isinstance(says, LaunchedToken) for _, says in done.decoded):
             continue  # The curve's first tokens come in the same transaction.
-        for at, amount in told.items():
+        for at, amount in answer.items():
             assert done.flow(at, curves[at].token) == amount
             compared += 1
     assert compared > 300
@@ -243,7 +243,7 @@ def test_v3_liquidity_that_is_taken_away_gives_what_the_formulas_say(
     """A third of a real position, by its owner."""
     positions = built.contracts["v3PositionManager"]
     done, move, _ = next(one for one in past.moves if one[1].owner == positions)
-    minted = next(log for log, _ in done.told if log.address == positions and len(log.topics) == 4)
+    minted = next(log for log, _ in done.decoded if log.address == positions and len(log.topics) == 4)
     owner, number = "0x" + minted.topics[2][26:], int(minted.topics[3], 16)
     taken = move.liquidity_delta // 3
     data = calldata(

@@ -68,9 +68,9 @@ class Demo:
     def await_health(self) -> None:
         """Once the chain was followed to its end it is well."""
         deadline = time.monotonic() + WAIT_S
-        while (told := self.get("/v1/health"))["ok"] is not True:
-            assert time.monotonic() < deadline, told
-        assert told["blocksBehind"] <= 2
+        while (answer := self.get("/v1/health"))["ok"] is not True:
+            assert time.monotonic() < deadline, answer
+        assert answer["blocksBehind"] <= 2
 
     def limit(self) -> int:
         """Calls a minute of who has no key."""
@@ -230,7 +230,7 @@ def test_a_place_to_which_nothing_can_be_sent_is_one_clear_error(demo: Demo) -> 
 def roles(lines: list[str]) -> dict[str, list[int]]:
     """Whose process ids the welcome tells."""
     found = (re.fullmatch(r"  (serve|sync|work): ([0-9 ]+)", line) for line in lines)
-    return {told[1]: [int(pid) for pid in told[2].split()] for told in found if told}
+    return {rows[1]: [int(pid) for pid in rows[2].split()] for rows in found if rows}
 
 
 def who_leads(demo: Demo) -> int:
@@ -244,9 +244,9 @@ def who_leads(demo: Demo) -> int:
             text=True,
             timeout=WAIT_S,
         )
-        if told := re.fullmatch(r"roundtrip sync, process (\d+) on .* leads\n", done.stdout):
+        if rows := re.fullmatch(r"roundtrip sync, process (\d+) on .* leads\n", done.stdout):
             assert done.returncode == 0
-            return int(told[1])
+            return int(rows[1])
         assert (done.stdout, done.returncode) == ("none leads\n", 1)
         assert time.monotonic() < deadline
 
@@ -264,17 +264,17 @@ def test_in_three_processes_one_port_is_served_and_another_sync_takes_over(demo:
     del demo.environment["ROUNDTRIP_ANON_PER_MINUTE"]
     with demo.running("--processes", "3") as process:
         demo.await_welcome(process)
-        told = roles(demo.lines)
-        assert {name: len(pids) for name, pids in told.items()} == {"serve": 3, "sync": 2, "work": 1}
+        answer = roles(demo.lines)
+        assert {name: len(pids) for name, pids in answer.items()} == {"serve": 3, "sync": 2, "work": 1}
         started_by_it = family(process.pid)
-        assert {pid for pids in told.values() for pid in pids} <= started_by_it
+        assert {pid for pids in answer.values() for pid in pids} <= started_by_it
         assert {"anvil", "postgres", "valkey-server"} <= programs(started_by_it)
         demo.await_health()
         assert demo.limit() == 60
         (plain,) = re.findall(r"(0x[0-9a-f]{40})  plain: ", "\n".join(demo.lines))
         assert demo.get(f"/v1/check/{plain}")["verdict"]["code"] == "ok"
         before = who_leads(demo)
-        assert before in told["sync"]
+        assert before in answer["sync"]
         os.kill(before, signal.SIGKILL)
         assert await_gone({before}) == set()
         assert who_leads(demo) != before

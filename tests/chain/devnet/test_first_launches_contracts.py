@@ -58,7 +58,7 @@ def test_a_launch_is_told_in_a_log_a_record_and_the_tokens_own_words(
     assert [topic[26:] for topic in log["topics"][1:]] == [
         one[2:] for one in (token, launcher.account, contracts["v3Factory"])
     ]
-    told = [int(log["data"][n : n + 64], 16) for n in range(2, len(log["data"]), 64)]
+    answer = [int(log["data"][n : n + 64], 16) for n in range(2, len(log["data"]), 64)]
     record = words(rpc, factory, "getLaunchedToken(address)", token)
     assert [at(record[n]) for n in range(4)] == [
         token, launcher.account, contracts["weth"], contracts["v3PositionManager"],
@@ -70,7 +70,7 @@ def test_a_launch_is_told_in_a_log_a_record_and_the_tokens_own_words(
     pool = words(
         rpc, contracts["v3Factory"], "getPool(address,address,uint24)", token, contracts["weth"], 10_000
     )
-    assert told == [record[2], pool[0], 0, 0, record[4], record[7], bought]
+    assert answer == [record[2], pool[0], 0, 0, record[4], record[7], bought]
     assert words(rpc, token, "liquidityPool()") == pool
     assert words(rpc, token, "launchBlock()") == [block]
     assert words(rpc, token, "restrictionEndBlock()") == [block + LIMITED_BLOCKS]

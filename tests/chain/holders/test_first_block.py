@@ -120,5 +120,5 @@ async def test_where_a_token_was_made_the_states_around_it_tell(chain: Chain) ->
     numbers = (MADE, MADE + 1, MADE - 1)
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, chain.url):
-            told = [await was_made_in(node, chain.contract, number, Meter()) for number in numbers]
-            assert told == ([True, False, None] if chain.kept > BLOCKS else [None] * 3)
+            answer = [await was_made_in(node, chain.contract, number, Meter()) for number in numbers]
+            assert answer == ([True, False, None] if chain.kept > BLOCKS else [None] * 3)

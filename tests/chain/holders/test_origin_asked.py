@@ -178,7 +178,7 @@ async def test_the_archive_is_searched_where_the_index_does_not_reach_and_rememb
 ) -> None:
     await follow(index, START, archive.busy)
     at = datetime.fromtimestamp(archive.funded_s, UTC)
-    said = (
+    text = (
         f"{EARLY} first appeared in block {FUNDED}, {at:%Y-%m-%d %H:%M:%S} UTC; funded by "
         f"{archive.funder}.\n",
         f"{LATE} first appeared in block {FUNDED_LATE}, 2023-11-14 22:21:40 UTC; funded by {archive.busy}.\n",
@@ -186,7 +186,7 @@ async def test_the_archive_is_searched_where_the_index_does_not_reach_and_rememb
     )
     # The second time there is no node, and none is needed.
     for node_url in (archive.url, "http://127.0.0.1:1"):
-        for wallet, line in zip((EARLY, LATE, NOBODY), said, strict=True):
+        for wallet, line in zip((EARLY, LATE, NOBODY), text, strict=True):
             done = await ask(node_url, wallet)
             assert (done.exit_code, done.output) == (0, line)
 

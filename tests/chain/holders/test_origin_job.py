@@ -113,8 +113,8 @@ async def test_a_node_that_fails_in_the_search_is_no_origin(
     async with FaultyNode(archive.url).running() as faulty, context_for(faulty.url, built, pool) as asks:
         faulty.fault, faulty.after = "all errors", 1
         assert await searched(asks, clean, EARLY, START) is None
-        said = await clean.fetchval("SELECT last_error FROM jobs.job WHERE run_at > now()")
-        assert said == "NotYet: the search found no answer"
+        text = await clean.fetchval("SELECT last_error FROM jobs.job WHERE run_at > now()")
+        assert text == "NotYet: the search found no answer"
 
 
 async def test_before_the_index_begins_it_waits(asks: Context, clean: Connection) -> None:

@@ -51,7 +51,7 @@ def pinned(rpc: SyncRpc) -> BlockRef:
     return BlockRef(int(head["number"], 16), head["hash"], int(head["timestamp"], 16))
 
 
-def told(rpc: SyncRpc, **wanted: Any) -> list[dict[str, Any]]:
+def get_logs(rpc: SyncRpc, **wanted: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = rpc.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest", **wanted})
     return found
 
@@ -67,7 +67,7 @@ async def test_transfers_are_those_of_the_nodes_plain_logs(
     last, moved = pinned(rpc), 0
     for token in tokens_of(built):
         (span,) = await read(indexed, await sources_of(indexed, token), last)
-        plain = told(rpc, address=token, topics=[TRANSFER.topic])
+        plain = get_logs(rpc, address=token, topics=[TRANSFER.topic])
         assert [
             (tx.tx_hash, tx.block_number, move.sender, move.recipient, move.amount_raw)
             for tx in span.txs
@@ -99,7 +99,7 @@ async def test_times_are_those_of_the_blocks(indexed: Context, rpc: SyncRpc, bui
 async def test_fills_are_the_trades_of_the_index(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     """What the launchpad's hook kept of a swap stands in the index, and not in the swap."""
     kept: defaultdict[str, list[int]] = defaultdict(list)
-    for log in told(rpc, topics=[HOOK_FEE.topic]):
+    for log in get_logs(rpc, topics=[HOOK_FEE.topic]):
         kept[log["transactionHash"]].append(int(log["data"][66:130], 16) + int(log["data"][130:194], 16))
     last, kinds = pinned(rpc), set()
     for token in tokens_of(built):

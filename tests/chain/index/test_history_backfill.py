@@ -82,7 +82,7 @@ async def test_a_late_beginning_knows_the_same_places_and_loses_no_trade(
     rpc: SyncRpc, built: Built, database_url: str, last: int, whole: str, first: int
 ) -> None:
     async with database(database_url, "older_late") as url:
-        told = await follow(rpc.url, built, url, first, at(last))
+        entries = await follow(rpc.url, built, url, first, at(last))
         everything = await rows(whole, first)
         assert await rows(url, first) == everything
         stands = await cursor(url)
@@ -97,7 +97,7 @@ async def test_a_late_beginning_knows_the_same_places_and_loses_no_trade(
             asked = await connection.fetchval(_WISHES_OF_OLD, first)
     old = [row for row in everything["launch"] if row[4] < first]
     assert (stands.start_number, stands.older_number, stands.is_whole()) == (first, first, True)
-    assert [step.number for step in told if step.older] == [first - 1]
+    assert [step.number for step in entries if step.older] == [first - 1]
     assert len(old) > 5
     assert unknown == len(old)
     assert early == first, "no wallet is met where blocks are not read in full"
@@ -131,9 +131,9 @@ async def test_one_that_was_stopped_in_the_middle_goes_on_where_it_stood(
         assert stands.block.number == FIRST - 1
         assert not stands.is_whole()
         narrow.ranges.clear()
-        told = await follow(narrow.url, built, url, 5, at(last))
+        entries = await follow(narrow.url, built, url, 5, at(last))
         assert min(narrow.ranges)[0] == stands.older_number, "what was read is not read again"
-        assert [step.number for step in told if step.older][-1] == FIRST - 1
+        assert [step.number for step in entries if step.older][-1] == FIRST - 1
         assert await rows(url) == await rows(whole)
         assert (await cursor(url)).is_whole()
 
@@ -155,11 +155,11 @@ async def test_no_block_is_followed_before_all_that_is_older_is_known(
     rpc: SyncRpc, built: Built, database_url: str, last: int
 ) -> None:
     async with NarrowNode(rpc.url, 50).running() as narrow, database(database_url, "older_first") as url:
-        told = await follow(narrow.url, built, url, FIRST, at(last))
-    order = [step.older for step in told]
+        entries = await follow(narrow.url, built, url, FIRST, at(last))
+    order = [step.older for step in entries]
     assert order == sorted(order, reverse=True)
-    assert [step.number for step in told] == sorted(step.number for step in told)
-    assert told[0].head >= last
+    assert [step.number for step in entries] == sorted(step.number for step in entries)
+    assert entries[0].head >= last
 
 
 def a_pool_that_a_fork_undoes(rpc: SyncRpc, built: Built, last: int) -> Address:
@@ -220,10 +220,10 @@ async def test_a_fork_while_what_is_older_is_read_is_seen_at_its_end(
     undone, first, end = a_pool_that_a_fork_undoes(rpc, built, last), last + 5, last + 8
     async with NarrowNode(rpc.url, 100).running() as narrow, database(database_url, "older_midway") as url:
         assert isinstance(narrow, NarrowNode)
-        told: list[Progress] = []
+        messages: list[Progress] = []
 
         def ends(step: Progress) -> bool:
-            told.append(step)
+            messages.append(step)
             if step.older and step.number >= 400 and not forked:
                 forked.append(step.number)
                 reorganise(rpc, built)
@@ -233,7 +233,7 @@ async def test_a_fork_while_what_is_older_is_read_is_seen_at_its_end(
         await follow(narrow.url, built, url, first, ends)
         assert forked
         assert not await has_pool(url, undone)
-        older = [step.number for step in told if step.older]
+        older = [step.number for step in messages if step.older]
         assert older != sorted(older), "it began anew"
         assert older.count(first - 1) == 1, "what is of another chain at its end is not taken"
         await is_as_a_whole_one(rpc, built, database_url, url, end + 1)

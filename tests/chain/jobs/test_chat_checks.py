@@ -70,10 +70,10 @@ async def test_a_check_is_answered_with_the_cards_text_and_picture(indexed: Cont
     token = built.tokens["owner_only_sell"].lower()
     async with bot(indexed, Pictures(LIBRARIES)) as api:
         await api.says(5, f"/check {built.tokens['owner_only_sell']}")
-        (told,) = await api.told_to(1)
-    assert told["chat_id"] == 5
-    assert told["photo"].startswith(b"\x89PNG")
-    verdict, address, *sentence, as_of, link = told["caption"].split("\n")
+        (reply,) = await api.told_to(1)
+    assert reply["chat_id"] == 5
+    assert reply["photo"].startswith(b"\x89PNG")
+    verdict, address, *sentence, as_of, link = reply["caption"].split("\n")
     assert verdict.startswith('Honeypot: you cannot sell: "')
     assert (address, link) == (token, f"https://roundtrip.example/t/{token}")
     assert as_of.startswith("As of block ")
@@ -86,8 +86,8 @@ async def test_without_a_picture_the_text_is_sent(
 ) -> None:
     async with bot(indexed, pictures) as api:
         await api.says(5, f"/check {built.tokens['plain']}")
-        (told,) = await api.told_to(1)
-    lines = told["text"].split("\n")
+        (reply,) = await api.told_to(1)
+    lines = reply["text"].split("\n")
     assert lines[0].startswith('Can sell: "')
     assert lines[2].startswith("A round trip costs 0.60 %")
 
@@ -96,8 +96,8 @@ async def test_the_text_names_the_token_that_another_looks_like(indexed: Context
     stock = ListedToken("PLAlN", Address("0x" + "d0" * 20))
     async with bot(replace(indexed, stock_tokens=(stock,))) as api:
         await api.says(5, f"/check {built.tokens['plain']}")
-        (told,) = await api.told_to(1)
-    assert f'looks like that of "PLAlN" ({stock.address}), a listed stock token.' in told["text"]
+        (reply,) = await api.told_to(1)
+    assert f'looks like that of "PLAlN" ({stock.address}), a listed stock token.' in reply["text"]
 
 
 async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
@@ -106,9 +106,9 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
     async with bot(indexed, Pictures(LIBRARIES)) as api:
         api.wait_s = 1
         await api.says(5, f"/check {built.tokens['plain']}")
-        (told,) = await api.told_to(1)
-    assert "photo" not in told
-    assert told["text"].startswith('Can sell: "')
+        (reply,) = await api.told_to(1)
+    assert "photo" not in reply
+    assert reply["text"].startswith('Can sell: "')
 
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
@@ -129,8 +129,8 @@ async def test_other_texts_get_help_and_groups_nothing(indexed: Context) -> None
         await api.says(7, "/check " + "0x" + "1" * 40, kind="group")
         await api.says(5, "hello")
         await api.says(6, "/check FOX")
-        told = await api.told_to(2)
-    assert [(one["chat_id"], one["text"]) for one in told] == [(5, HELP), (6, NO_ADDRESS)]
+        rows = await api.told_to(2)
+    assert [(one["chat_id"], one["text"]) for one in rows] == [(5, HELP), (6, NO_ADDRESS)]
 
 
 async def test_who_asks_too_often_is_told_once(indexed: Context) -> None:
@@ -138,8 +138,8 @@ async def test_who_asks_too_often_is_told_once(indexed: Context) -> None:
         for _ in range(MOST_OF_A_CHAT + 3):
             await api.says(5, "hello")
         await api.says(6, "hello")
-        told = await api.told_to(MOST_OF_A_CHAT + 2)
-    texts = [(one["chat_id"], one["text"]) for one in told]
+        rows = await api.told_to(MOST_OF_A_CHAT + 2)
+    texts = [(one["chat_id"], one["text"]) for one in rows]
     assert texts == [(5, HELP)] * MOST_OF_A_CHAT + [(5, TOO_MANY), (6, HELP)]
 
 
@@ -281,7 +281,7 @@ async def test_scam_marks_come_before_what_may_be_cut(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (
             NodeFault("the node sent no block 5"),
@@ -291,7 +291,7 @@ async def test_scam_marks_come_before_what_may_be_cut(
     ],
 )
 async def test_a_fault_is_told_and_ends_nothing(
-    indexed: Context, monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]
+    indexed: Context, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: list[str]
 ) -> None:
     async def fail(*arguments: Any) -> Any:
         raise error
@@ -301,5 +301,5 @@ async def test_a_fault_is_told_and_ends_nothing(
         await api.says(5, "/check 0x" + "1" * 40)
         await api.told_to(1)
         await api.says(6, "hello")
-        told = await api.told_to(2)
-    assert [one["text"].split("\n") for one in told] == [said, [HELP]]
+        rows = await api.told_to(2)
+    assert [one["text"].split("\n") for one in rows] == [expected, [HELP]]

@@ -139,7 +139,7 @@ async def test_a_node_behind_the_index_is_asked_again_later(
 # --- token -----------------------------------------------------------------------------------------
 
 
-async def told(ctx: Context, connection: Connection, token: str) -> asyncpg.Record:
+async def run_token_job(ctx: Context, connection: Connection, token: str) -> asyncpg.Record:
     await jobs.enqueue(connection, "token", token)
     await work(ctx)
     assert await left(connection) == []
@@ -167,7 +167,7 @@ async def test_a_token_is_kept_as_it_tells_of_itself(
     decimals: int,
 ) -> None:
     """Strange letters, too: they are cleaned where they are shown."""
-    row = await told(ctx, clean, built.tokens[key])
+    row = await run_token_job(ctx, clean, built.tokens[key])
     assert (row["symbol"], row["name"], row["decimals"]) == (symbol, name, decimals)
     assert row["supply_raw"] > Decimal(10) ** (decimals + 3)
     assert row["read_number"] == ctx.heads.current().block.number
@@ -177,13 +177,13 @@ async def test_a_token_is_kept_as_it_tells_of_itself(
 async def test_no_token_keeps_its_job_from_ending(
     ctx: Context, clean: Connection, built: Built, key: str
 ) -> None:
-    row = await told(ctx, clean, built.tokens[key])
+    row = await run_token_job(ctx, clean, built.tokens[key])
     for text in (row["symbol"], row["name"]):
         assert text is None or (len(text) <= 256 and "\0" not in text)
 
 
 async def test_where_there_is_no_token_nothing_is_told(ctx: Context, clean: Connection) -> None:
-    row = await told(ctx, clean, NOBODY)
+    row = await run_token_job(ctx, clean, NOBODY)
     assert [row[name] for name in ("symbol", "name", "decimals", "supply_raw")] == [None] * 4
 
 
@@ -219,11 +219,11 @@ async def test_an_older_reading_does_not_replace_a_newer_one(
     ctx: Context, clean: Connection, built: Built
 ) -> None:
     token = built.tokens["plain"]
-    await told(ctx, clean, token)
+    await run_token_job(ctx, clean, token)
     await clean.execute("UPDATE facts.token SET symbol = 'NEWER', read_number = read_number + 1")
-    assert (await told(ctx, clean, token))["symbol"] == "NEWER"
+    assert (await run_token_job(ctx, clean, token))["symbol"] == "NEWER"
     await clean.execute("UPDATE facts.token SET symbol = 'OLDER', read_number = read_number - 2")
-    assert (await told(ctx, clean, token))["symbol"] == "PLAIN"
+    assert (await run_token_job(ctx, clean, token))["symbol"] == "PLAIN"
 
 
 # --- recheck ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.entry_point import BEFORE_EXECUTION, ENTRY_POINTS, USER_OPERATION_EVENT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from support.explained import ETH, kinds, newest, sums, told
+from support.explained import ETH, explain_tx, kinds, newest, sums
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud
 from support.mining import by_hand
@@ -39,7 +39,7 @@ def alice(rpc: SyncRpc, built: Built) -> Wallet:
 async def test_a_plain_transfer_of_eth(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
     before = alice.eth()
     sent = alice.send(BOB, "0x", ETH // 10)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.status, answer.kind, kinds(answer)) == ("success", "transfer", ["transfer"])
     assert sums(answer) == ({"eth": ETH // 10}, {})
     assert before - alice.eth() == ETH // 10 + sent.gas_wei
@@ -60,7 +60,7 @@ async def test_a_transfer_of_a_token_is_as_its_contract_tells(
     plain = built.tokens["plain"]
     assert alice.buy(plain, "weth", 3000, ETH // 100)
     alice.send(plain, calldata("transfer(address,uint256)", BOB, 5 * ETH))
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("transfer", ["transfer"], ({plain: 5 * ETH}, {}))
     assert f'{alice.address} sent 5 "PLAIN" ({plain}) to {BOB}.' in answer.text
     assert "Token amounts are as their contracts report them." in answer.text
@@ -79,7 +79,7 @@ async def test_an_approval(
 ) -> None:
     plain = built.tokens["plain"]
     alice.send(plain, calldata(APPROVE, BOB, amount))
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("approval", ["approval"], ({}, {}))
     assert says.format(BOB) in answer.text
     assert (answer.steps[0].who, answer.steps[0].to) == (alice.address, BOB)
@@ -90,7 +90,7 @@ async def test_a_right_given_by_permit2(indexed: Context, rpc: SyncRpc, built: B
         "approve(address,address,uint160,uint48)", built.tokens["plain"], BOB, 2**160 - 1, 1_900_000_000
     )
     alice.send(built.contracts["permit2"], data)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert answer.kind == "approval"
     assert f"{alice.address} allowed {BOB} to take any amount of its" in answer.text
     assert "through Permit2, until 2030-03-17" in answer.text
@@ -99,10 +99,10 @@ async def test_a_right_given_by_permit2(indexed: Context, rpc: SyncRpc, built: B
 async def test_weth_made_and_unmade(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
     weth = built.contracts["weth"]
     alice.send(weth, calldata("deposit()"), ETH)
-    made = await told(indexed, newest(rpc))
+    made = await explain_tx(indexed, newest(rpc))
     assert (made.kind, kinds(made), sums(made)) == ("wrap", ["wrap"], ({"eth": ETH}, {"weth": ETH}))
     alice.send(weth, calldata("withdraw(uint256)", ETH // 4))
-    back = await told(indexed, newest(rpc))
+    back = await explain_tx(indexed, newest(rpc))
     assert (back.kind, kinds(back), sums(back)) == (
         "wrap", ["unwrap"], ({"weth": ETH // 4}, {"eth": ETH // 4}),
     )  # fmt: skip
@@ -120,14 +120,14 @@ async def test_a_buy_and_a_sell_in_a_v3_pool(
     asked, plain = indexed if has_index else ctx, built.tokens["plain"]
     bought = alice.buy(plain, "weth", 3000, ETH // 10)
     assert bought
-    buy = await told(asked, newest(rpc))
+    buy = await explain_tx(asked, newest(rpc))
     assert (buy.kind, kinds(buy), buy.steps[0].venue) == ("trade", ["buy"], "amm_v3")
     assert sums(buy) == ({"eth": ETH // 10}, {plain: bought})
     assert buy.steps[0].at is not None
     assert buy.steps[0].at in buy.text
     assert buy.got[0].symbol == "PLAIN"
     filled = alice.sell(plain, "weth", 3000, bought)
-    sell = await told(asked, newest(rpc))
+    sell = await explain_tx(asked, newest(rpc))
     assert (sell.kind, kinds(sell), sell.eth_by) == ("trade", ["sell"], "balance")
     assert sums(sell) == ({plain: bought}, {"eth": filled.back_raw})
     paid, got = sell.steps[0].paid, sell.steps[0].got
@@ -153,7 +153,7 @@ async def test_trades_of_a_launchpad_token(
     eth = alice.eth()
     bought = trader.buy(ETH // 50)
     assert bought
-    buy = await told(asked, newest(rpc))
+    buy = await explain_tx(asked, newest(rpc))
     venue = "launchpad_curve" if on_curve else "launchpad_pool"
     assert (buy.kind, kinds(buy), buy.steps[0].venue) == ("trade", ["buy"], venue)
     assert sums(buy) == ({"eth": ETH // 50}, {token: bought})
@@ -161,7 +161,7 @@ async def test_trades_of_a_launchpad_token(
     assert buy.steps[0].got.raw == str(bought), "the hook's fee is off"
     assert eth > alice.eth()
     filled = trader.sell(bought)
-    sell = await told(asked, newest(rpc))
+    sell = await explain_tx(asked, newest(rpc))
     assert kinds(sell) == ["sell"]
     assert sums(sell) == ({token: bought}, {"eth": filled.back_raw})
     assert sell.steps[0].got is not None
@@ -178,10 +178,10 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
         twice = [replace(steps[0], to=BOB, data="0x", value_wei=1)] * 2
         first, second = other.queue(twice, 100_000, 10**10, 10**9)
         rpc.call("evm_mine")
-    answer = await told(indexed, mine)
+    answer = await explain_tx(indexed, mine)
     assert "measured its eth over the whole block, in which others also acted" in answer.text
     for tx_hash in (first, second):
-        one = await told(indexed, tx_hash)
+        one = await explain_tx(indexed, tx_hash)
         assert (one.eth_by, sums(one)) == ("events", ({"eth": 1}, {}))
 
 
@@ -191,12 +191,12 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
 async def test_a_launch_and_what_it_buys_for_somebody(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     deployer = ContractDeployer(rpc, built.accounts[3])
     made = launch(deployer, built.contracts, LaunchRequest("Fresh", "FRESH", salt=11))
-    first = await told(indexed, newest(rpc))
+    first = await explain_tx(indexed, newest(rpc))
     assert (first.kind, kinds(first)) == ("launch", ["launch"])
     assert f'{built.accounts[3]} launched "FRESH" ({made.token}) on the curve {made.curve}' in first.text
     assert sums(first) == ({"eth": 5 * 10**14}, {})
     bought = launch_and_buy(deployer, built.contracts, LaunchRequest("More", "MORE", salt=12), ETH // 10, BOB)
-    second = await told(indexed, newest(rpc))
+    second = await explain_tx(indexed, newest(rpc))
     assert (second.kind, kinds(second)) == ("launch", ["launch", "buy"])
     assert (second.whose, sums(second)) == (built.accounts[3], ({"eth": ETH // 10 + 5 * 10**14}, {}))
     assert (second.steps[1].who, second.steps[1].at) == (BOB, bought.curve)
@@ -210,9 +210,11 @@ async def test_the_steps_of_a_graduation(indexed: Context, rpc: SyncRpc, built: 
     deployer = ContractDeployer(rpc, built.accounts[0])
     token = built.tokens["curve_full"]
     graduate(deployer, built.contracts, token)
-    opened = await told(indexed, newest(rpc))
+    opened = await explain_tx(indexed, newest(rpc))
     number = int(rpc.call("eth_blockNumber"), 16) - 1
-    swept = await told(indexed, rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"][-1])
+    swept = await explain_tx(
+        indexed, rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"][-1]
+    )
     assert (swept.kind, kinds(swept)) == ("graduation", ["graduation"])
     assert "is sold out and was emptied for its pool" in swept.text
     assert opened.kind == "graduation"
@@ -227,7 +229,7 @@ async def test_the_steps_of_a_graduation(indexed: Context, rpc: SyncRpc, built: 
 async def test_a_contract_that_is_not_known(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
     loud(rpc, BOB)
     alice.send(BOB, "0xdeadbeef", 7)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), sums(answer)) == ("call", ["call"], ({"eth": 7}, {}))
     assert f"called the unknown contract {BOB}" in answer.text
     assert "(function selector 0xdeadbeef)" in answer.text
@@ -238,7 +240,7 @@ async def test_a_contract_is_made(indexed: Context, rpc: SyncRpc, built: Built) 
     rpc.call("evm_mine")
     number = int(rpc.call("eth_blockNumber"), 16) - 1
     block = rpc.call("eth_getBlockByNumber", hex(number), False)
-    answer = await told(indexed, block["transactions"][-1])
+    answer = await explain_tx(indexed, block["transactions"][-1])
     assert (answer.kind, answer.to) == ("contract_made", None)
     assert answer.steps[0].at == made.lower()
 
@@ -262,7 +264,7 @@ async def test_a_strangers_words_are_a_strangers(
         ([TRANSFER_TOPIC, BOB, alice.address], moved),
     )
     alice.send(BOB, "0x12345678")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.kind, kinds(answer)) == ("transfer", ["transfer"])
     assert sums(answer) == ({}, {BOB: 10**24})
     assert "reported 2 trades: we ignored them." in answer.text
@@ -275,7 +277,7 @@ async def test_a_strangers_symbol_is_cleaned_and_quoted(
 ) -> None:
     odd = built.tokens["strange_name"]
     alice.send(odd, calldata(APPROVE, BOB, 1))
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     texts = [
         answer.text,
         answer.steps[0].text,
@@ -300,17 +302,17 @@ async def test_a_bundle_names_the_accounts_of_its_operations(
         data = encode(["uint256", "bool", "uint256", "uint256"], [0, went, 0, 0])
         return [USER_OPERATION_EVENT, "0x01", account, "0x00"], "0x" + data.hex()
 
-    said = [([BEFORE_EXECUTION], "0x"), ended(accounts[0], True), ended(accounts[1], False)]
-    loud(rpc, entry, *said)
+    rows = [([BEFORE_EXECUTION], "0x"), ended(accounts[0], True), ended(accounts[1], False)]
+    loud(rpc, entry, *rows)
     alice.send(entry, "0x1fad948c")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.kind, kinds(answer), answer.whose) == ("operations", ["operation", "operation"], None)
     assert [one.wallet for one in answer.others] == accounts
     assert f"submitted operations of the accounts {accounts[0]}, {accounts[1]}" in answer.text
     assert f"An operation of the account {accounts[1]} failed." in answer.text
-    loud(rpc, entry, *said[:2])
+    loud(rpc, entry, *rows[:2])
     alice.send(entry, "0x1fad948c")
-    one = await told(indexed, newest(rpc))
+    one = await explain_tx(indexed, newest(rpc))
     assert (one.whose, one.others) == (accounts[0], [])
 
 
@@ -321,7 +323,7 @@ async def test_many_steps_are_counted_and_not_all_told(indexed: Context, rpc: Sy
     moved = ["0x" + encode(["uint256"], [1 + number // 2]).hex() for number in range(60)]
     loud(rpc, BOB, *[([TRANSFER_TOPIC, alice.address, BOB], raw) for raw in moved])
     alice.send(BOB, "0x12345678")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (len(answer.steps), answer.more_steps) == (40, 20)
     assert sums(answer) == ({BOB: 930}, {})
     assert f"sent 6 base units of {BOB} to {BOB} (2 times)." in answer.text
@@ -334,7 +336,7 @@ async def test_the_whole_history_of_the_local_chain_can_be_told(
     """What it is does not hang on whether there is an index."""
     for number in range(40, int(rpc.call("eth_blockNumber"), 16), 40):
         for tx_hash in rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"]:
-            with_index, without = await told(indexed, tx_hash), await told(ctx, tx_hash)
+            with_index, without = await explain_tx(indexed, tx_hash), await explain_tx(ctx, tx_hash)
             assert with_index.status == "success"
             assert (with_index.kind, sums(with_index)) == (without.kind, sums(without)), tx_hash
 
@@ -345,7 +347,7 @@ async def test_whose_trade_it_was_its_tokens_moved(indexed: Context, rpc: SyncRp
     for number in range(45, int(rpc.call("eth_blockNumber"), 16), 25):
         for tx_hash in rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"]:
             logs = rpc.call("eth_getTransactionReceipt", tx_hash)["logs"]
-            for step in (await told(indexed, tx_hash)).steps:
+            for step in (await explain_tx(indexed, tx_hash)).steps:
                 if step.kind not in ("buy", "sell"):
                     continue
                 assert step.token is not None
@@ -378,11 +380,11 @@ async def test_a_faulty_node_makes_no_account(
     """Whatever it does: the same account as from a sound one, or the chain did not answer."""
     assert alice.buy(built.tokens["plain"], "weth", 3000, ETH // 10)
     tx_hash = newest(rpc)
-    whole = await told(indexed, tx_hash)
+    whole = await explain_tx(indexed, tx_hash)
     async with FaultyNode(rpc.url).running() as node, over(indexed, node) as asked:
         node.fault, node.after = fault, after
         try:
-            answer = await told(asked, tx_hash)
+            answer = await explain_tx(asked, tx_hash)
         except NodeFault:
             return
         assert answer == whole

@@ -10,7 +10,7 @@ from roundtrip.services.lookup.explain import Explanation
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import APPROVAL
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from support.explained import ETH, curve_of, newest, sums, swap, told
+from support.explained import ETH, curve_of, explain_tx, newest, sums, swap
 from support.loud import loud
 from support.robot import robot
 from support.wallet import Wallet, calldata
@@ -49,7 +49,7 @@ async def test_a_drain_beside_a_tiny_trade_is_told(
     tiny = (contracts["swapRouter02"], swap(weth, plain, alice.address, 1000), 1000)
     robot(rpc, BOT, tiny, (usdg, calldata(MOVE, victim.address, EVIL, 900 * USDG), 0))
     alice.send(BOT, "0xdeadbeef", 1000)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert f"{victim.address} sent 900 usdg to {EVIL}." in answer.text
     assert [step.kind for step in answer.steps] == ["buy", "transfer"]
     assert moved_of(answer, victim.address) == ({"usdg": 900 * USDG}, {})
@@ -72,11 +72,11 @@ async def test_rights_and_money_given_beside_a_tiny_trade_are_told(
         (weth, calldata("transfer(address,uint256)", EVIL, ETH), 0),
     )
     alice.send(alice.address, "0x11223344")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert [step.kind for step in answer.steps] == ["buy", "approval", "transfer", "wrap", "transfer"]
     assert answer.steps[0].who == alice.address, "its own eth stands in no log"
-    for said in (f"allowed {EVIL} to take up to", f"sent 400 usdg to {EVIL}", f"sent 1 weth to {EVIL}"):
-        assert f"{alice.address} {said}" in answer.text
+    for text in (f"allowed {EVIL} to take up to", f"sent 400 usdg to {EVIL}", f"sent 1 weth to {EVIL}"):
+        assert f"{alice.address} {text}" in answer.text
 
 
 async def test_trades_that_are_made_up_push_no_real_one_out(
@@ -92,7 +92,7 @@ async def test_trades_that_are_made_up_push_no_real_one_out(
     buy = (contracts["swapRouter02"], swap(contracts["weth"], plain, alice.address, ETH // 100), ETH // 100)
     robot(rpc, BOT, *[(one, "0x", 0) for one in made_up], buy)
     alice.send(BOT, "0xdeadbeef", ETH // 100)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert ([step.kind for step in answer.steps], answer.steps[0].who) == (["buy"], alice.address)
     assert "reported 405 trades: we ignored them." in answer.text
     assert "We did not examine 385 of those contracts." in answer.text
@@ -100,7 +100,7 @@ async def test_trades_that_are_made_up_push_no_real_one_out(
     alice.send(contracts["usdg"], calldata("transfer(address,uint256)", BOT, USDG))
     robot(rpc, BOT, *[buy] * 7, (contracts["usdg"], calldata("transfer(address,uint256)", EVIL, USDG), 0))
     alice.send(BOT, "0xdeadbeef", 7 * ETH // 100)
-    assert f"{BOT} sent 1 usdg to {EVIL}." in (await told(indexed, newest(rpc))).text
+    assert f"{BOT} sent 1 usdg to {EVIL}." in (await explain_tx(indexed, newest(rpc))).text
 
 
 # --- whose a trade is ------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ async def test_who_has_what_was_bought_is_named(
     contracts, plain = built.contracts, built.tokens["plain"]
     data = swap(contracts["weth"], plain, BOB, ETH // 10)
     alice.send(contracts["swapRouter02"], data, ETH // 10)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     (step,) = answer.steps
     assert (step.who, step.to) == (alice.address, BOB)
     assert f", delivered to {BOB}." in answer.text
@@ -133,7 +133,7 @@ async def test_what_a_bot_buys_for_itself_is_not_its_callers(
         (router, swap(weth, plain, BOT, ETH // 10), 0),
     )
     alice.send(BOT, "0xdeadbeef")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     (buy,) = [step for step in answer.steps if step.kind == "buy"]
     assert (buy.who, buy.to) == (None, BOT)
     assert "was bought for 0.1 weth in the v3 pool" in buy.text
@@ -149,11 +149,11 @@ async def test_what_a_bot_buys_on_a_curve_is_not_its_callers(
     rpc.call("anvil_setBalance", BOT, hex(10 * ETH))
     robot(rpc, BOT, (curve, calldata(CURVE_BUY, ETH // 100, 0, BOT), ETH // 100))
     alice.send(BOT, "0xdeadbeef")
-    own = await told(indexed, newest(rpc))
+    own = await explain_tx(indexed, newest(rpc))
     assert (own.steps[0].who, own.steps[0].to) == (None, BOT)
     assert f"{alice.address} bought" not in own.text
     alice.send(BOT, "0xdeadbeef", ETH // 100)
-    paid = await told(indexed, newest(rpc))
+    paid = await explain_tx(indexed, newest(rpc))
     assert (paid.steps[0].who, paid.steps[0].to) == (alice.address, BOT)
 
 
@@ -178,7 +178,7 @@ async def test_a_victims_money_is_not_sold_by_who_drains_it(
         (router, swap(token, weth, alice.address, raw, 500 if what == "usdg" else 3000), 0),
     )
     alice.send(BOT, "0xdeadbeef")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     (trade,) = [step for step in answer.steps if step.kind in ("buy", "sell")]
     assert (trade.who, trade.to) == (None, alice.address)
     assert f"{alice.address} sold" not in answer.text
@@ -199,7 +199,7 @@ async def test_a_way_over_two_pools_is_of_who_went_it(
     alice.send(contracts["usdg"], calldata(APPROVE, contracts["swapRouter02"], 2**256 - 1))
     way = calldata("exactInput((bytes,address,uint256,uint256))", (path, alice.address, 100 * USDG, 0))
     alice.send(contracts["swapRouter02"], way)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert [(step.who, step.to) for step in answer.steps] == [(alice.address, None)] * 2
     assert (answer.others, sums(answer)[0]) == ([], {"usdg": 100 * USDG})
 
@@ -215,7 +215,7 @@ async def test_of_two_buys_each_is_for_whom_it_is(
     ]
     robot(rpc, BOT, *buys)
     alice.send(BOT, "0xdeadbeef", ETH // 50)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert [(step.who, step.to) for step in answer.steps] == [(alice.address, None), (alice.address, EVIL)]
     assert f"delivered to {EVIL}" in answer.text
 
@@ -227,9 +227,9 @@ async def test_trades_of_a_token_that_keeps_a_part_are_its_traders(
     token = built.tokens[story]
     held = alice.buy(token, "weth", 3000, ETH // 10)
     assert held
-    buy = await told(indexed, newest(rpc))
+    buy = await explain_tx(indexed, newest(rpc))
     alice.sell(token, "weth", 3000, held)
-    sell = await told(indexed, newest(rpc))
+    sell = await explain_tx(indexed, newest(rpc))
     for answer, kind in ((buy, "buy"), (sell, "sell")):
         assert {step.who for step in answer.steps if step.kind == kind} == {alice.address}
     assert sums(buy)[1] == {token: held}
@@ -245,7 +245,7 @@ async def test_a_tale_of_a_third_one_is_told_as_that(
 ) -> None:
     loud(rpc, BOB, ([topic, victim.address, EVIL], "0x" + encode(["uint256"], [10**24]).hex()))
     alice.send(BOB, "0x12345678")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert f"{BOB} says that {victim.address} {says} " in answer.text
     assert answer.steps[0].text.startswith(f"{BOB} says that {victim.address} {says} ")
     assert "as their contracts report them" in answer.text
@@ -257,7 +257,7 @@ async def test_amounts_that_nobody_can_have_are_not_spelled_out(
 ) -> None:
     loud(rpc, BOB, *[([TRANSFER_TOPIC, BOB, alice.address], "0x" + "ff" * 32)] * 3)
     alice.send(BOB, "0x12345678")
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert f"sent an impossible amount of {BOB} to {alice.address} (3 times)." in answer.text
 
 
@@ -268,7 +268,7 @@ async def test_a_transfer_of_nothing_is_a_known_trick(
     """It puts an address that looks like a known one into a stranger's history."""
     asset = built.contracts["usdg"] if token == "usdg" else built.tokens["plain"]
     alice.send(asset, calldata(MOVE, victim.address, EVIL, 0))
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (
         "nothing moved (a transfer of 0 is a known trick to put a false address into your history)"
         in answer.text

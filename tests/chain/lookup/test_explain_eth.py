@@ -8,7 +8,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import DEPOSIT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from support.explained import ETH, curve_of, in_one_block, newest, sums, swap, told
+from support.explained import ETH, curve_of, explain_tx, in_one_block, newest, sums, swap
 from support.loud import loud
 from support.robot import robot
 from support.wallet import Place, Step, Wallet, calldata
@@ -40,7 +40,7 @@ async def test_what_a_curve_gave_back_was_not_paid(
     else:
         tx_hash, beside = in_one_block(rpc, alice, step), 1
         spent = alice.receipt(tx_hash).gas_wei
-    answer = await told(indexed, tx_hash)
+    answer = await explain_tx(indexed, tx_hash)
     left = before - alice.eth() - spent
     if beside:
         number = hex(answer.tx_block or 0)
@@ -59,7 +59,7 @@ async def test_eth_sent_along_is_not_said_to_be_paid(
     plain = built.tokens["plain"]
     for more in [[(plain, calldata(APPROVE, EVIL, 5), 0)], []]:
         robot(rpc, BOT, (alice.address, "0x", 9 * ETH // 10), *more)
-        answer = await told(indexed, in_one_block(rpc, alice, Step(BOT, "0xdeadbeef", ETH)))
+        answer = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOT, "0xdeadbeef", ETH)))
         assert (answer.eth_by, answer.incomplete) == ("events", True)
         assert f"In total {alice.address} sent along 1 eth" in answer.text
         assert "paid 1 eth" not in answer.text
@@ -77,7 +77,7 @@ async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
     assert held
     approve, sell = alice.sell_steps(plain, Place("weth", 3000), held)
     alice.send(approve.to, approve.data)
-    answer = await told(indexed, in_one_block(rpc, alice, sell))
+    answer = await explain_tx(indexed, in_one_block(rpc, alice, sell))
     assert (answer.eth_by, answer.incomplete, sums(answer)) == ("events", True, ({plain: held}, {}))
     assert answer.steps[0].got is not None
     assert answer.steps[0].got.asset == "weth"
@@ -98,7 +98,7 @@ async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
         calldata("unwrapWETH9(uint256,address)", 0, EVIL),
     ]
     alice.send(router, calldata("multicall(bytes[])", [bytes.fromhex(call[2:]) for call in calls]))
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.status, sums(answer)) == ("success", ({plain: held}, {}))
     assert "It did not receive what the pool paid." in answer.text
 
@@ -106,10 +106,10 @@ async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
 async def test_plain_eth_is_exact_only_where_nobody_could_hand_it_back(
     indexed: Context, rpc: SyncRpc, alice: Wallet
 ) -> None:
-    to_wallet = await told(indexed, in_one_block(rpc, alice, Step(BOB, "0x", ETH)))
+    to_wallet = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOB, "0x", ETH)))
     assert (to_wallet.eth_by, to_wallet.incomplete) == ("events", False)
     robot(rpc, BOT, (alice.address, "0x", ETH // 2))
-    to_bot = await told(indexed, in_one_block(rpc, alice, Step(BOT, "0x", ETH)))
+    to_bot = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOT, "0x", ETH)))
     assert (to_bot.eth_by, to_bot.incomplete) == ("events", True)
 
 
@@ -118,14 +118,14 @@ async def test_eth_sent_to_what_wraps_it_for_itself_is_told(
 ) -> None:
     robot(rpc, BOT, (built.contracts["weth"], calldata("deposit()"), ETH))
     alice.send(BOT, "0x", ETH)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert f"{alice.address} sent 1 eth to {BOT}." in answer.text
 
 
 async def test_eth_that_all_came_back_is_told(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
     robot(rpc, BOT, (alice.address, "0x", ETH))
     alice.send(BOT, "0x", ETH)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert sums(answer) == ({}, {})
     assert "It got back as much eth as it sent." in answer.text
 
@@ -138,15 +138,15 @@ async def test_weth_that_is_made_and_burned_by_transfers(
 ) -> None:
     """As some weth is; and one that tells of it both ways tells of it once."""
     weth, much = built.contracts["weth"], "0x" + encode(["uint256"], [ETH]).hex()
-    for said in (
+    for text in (
         [([TRANSFER_TOPIC, ZERO, alice.address], much)],
         [([TRANSFER_TOPIC, ZERO, alice.address], much), ([DEPOSIT, alice.address], much)],
     ):
-        loud(rpc, weth, *said)
+        loud(rpc, weth, *text)
         alice.send(weth, calldata("deposit()"), ETH)
-        made = await told(indexed, newest(rpc))
+        made = await explain_tx(indexed, newest(rpc))
         assert ([step.kind for step in made.steps], sums(made)) == (["wrap"], ({"eth": ETH}, {"weth": ETH}))
     loud(rpc, weth, ([TRANSFER_TOPIC, alice.address, ZERO], much))
     alice.send(weth, calldata("withdraw(uint256)", ETH))
-    burned = await told(indexed, newest(rpc))
+    burned = await explain_tx(indexed, newest(rpc))
     assert ([step.kind for step in burned.steps], sums(burned)) == (["unwrap"], ({"weth": ETH}, {}))

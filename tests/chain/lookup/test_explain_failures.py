@@ -8,7 +8,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context
-from support.explained import ETH, newest, told
+from support.explained import ETH, explain_tx, newest
 from support.mining import by_hand
 from support.nodes import nodes_of
 from support.nodes import over as nodes_over
@@ -26,7 +26,7 @@ async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: B
     plain = built.tokens["plain"]
     sent = alice.send(plain, calldata("transfer(address,uint256)", BOB, 10**40))
     assert not sent.ok
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.status, answer.kind, answer.reverts) == ("failed", "transfer", "balance too low")
     assert (answer.paid, answer.got, answer.steps) == ([], [], [])
     assert "It failed: only its fee was paid." in answer.text
@@ -38,7 +38,7 @@ async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: 
     rpc.call("anvil_setCode", BOB, "0x5b5f56")
     (tx_hash,) = alice.queue([Step(BOB, "0x12345678")], 60_000, 10**10, 10**9)
     assert not alice.receipt(tx_hash).ok
-    answer = await told(indexed, tx_hash)
+    answer = await explain_tx(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", "out of gas")
     assert "It ran out of gas: it used all of its gas limit." in answer.text
 
@@ -56,7 +56,7 @@ async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
         twice = [replace(template, to=plain, data=pay, value_wei=0)] * 2
         _, tx_hash = alice.queue(twice, 200_000, 10**10, 10**9)
         rpc.call("evm_mine")
-    answer = await told(indexed, tx_hash)
+    answer = await explain_tx(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", None)
     assert (
         "We could not find out why: on the state before its block it does not fail, or cannot be run."
@@ -68,7 +68,7 @@ async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Bu
     with by_hand(rpc):
         steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
         (tx_hash,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
-        answer = await told(indexed, tx_hash)
+        answer = await explain_tx(indexed, tx_hash)
         assert (answer.status, answer.kind) == ("pending", "trade")
         assert (answer.tx_block, answer.tx_time, answer.fee_eth) == (None, None, None)
         assert answer.text.startswith("It is not in a block yet")
@@ -78,7 +78,7 @@ async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Bu
 
 async def test_a_hash_that_nobody_knows_is_not_found(indexed: Context) -> None:
     with pytest.raises(CallerFault) as raised:
-        await told(indexed, "0x" + "77" * 32)
+        await explain_tx(indexed, "0x" + "77" * 32)
     assert raised.value.code == "not_found"
 
 
@@ -89,11 +89,11 @@ async def test_of_several_nodes_a_hash_is_asked_of_each(
     both = nodes_over(indexed, rpc.url, rpc.url)
     await both.heads.refresh()
     alice.send(BOB, "0x", ETH)
-    sound = await told(indexed, newest(rpc))
+    sound = await explain_tx(indexed, newest(rpc))
     for _ in range(3):
         with pytest.raises(CallerFault):
-            await told(both, "0x" + "77" * 32)
-        assert await told(both, newest(rpc)) == sound
+            await explain_tx(both, "0x" + "77" * 32)
+        assert await explain_tx(both, newest(rpc)) == sound
     assert [state.condition for state in nodes_of(both).state()] == ["ok", "ok"]
 
 
@@ -102,7 +102,7 @@ async def test_an_instruction_that_takes_all_the_gas_is_no_want_of_it(
 ) -> None:
     rpc.call("anvil_setCode", BOB, "0xfe")
     alice.send(BOB, "0x12345678", 5)
-    answer = await told(indexed, newest(rpc))
+    answer = await explain_tx(indexed, newest(rpc))
     assert (answer.status, answer.reverts) == ("failed", None)
     assert "it ran out, or hit an instruction that takes all of it" in answer.text
     assert f"{alice.address} tried to call" in answer.text
@@ -113,11 +113,11 @@ async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
 ) -> None:
     rpc.call("anvil_setCode", BOB, "0x5f5ffd")
     alice.send(BOB, "0x", ETH)
-    failed = await told(indexed, newest(rpc))
+    failed = await explain_tx(indexed, newest(rpc))
     assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
     with by_hand(rpc):
         steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
-        pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
+        pending = [await explain_tx(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
         rpc.call("evm_mine")
     assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
     assert f"{alice.address} wants to call the unknown contract {BOB}" in pending[1].text

@@ -69,9 +69,9 @@ async def test_a_check_tells_it_of_who_is_behind_a_token(indexed: Context, built
     token = CheckParams(built.tokens["curve"])
     plain, deployer = (await check(indexed, token)).answer, built.accounts[5]
     async with marked(indexed, deployer):
-        told = (await check(indexed, token)).answer
-    assert told.verdict.text == f"{plain.verdict.text} Its deployer {deployer} {MARKED}"
-    assert (told.verdict.code, told.verdict.level) == (plain.verdict.code, plain.verdict.level)
+        result = (await check(indexed, token)).answer
+    assert result.verdict.text == f"{plain.verdict.text} Its deployer {deployer} {MARKED}"
+    assert (result.verdict.code, result.verdict.level) == (plain.verdict.code, plain.verdict.level)
 
 
 async def test_only_whom_enough_people_mark_as_a_scam_is_found(by_hand: Context, made: MadeIndex) -> None:

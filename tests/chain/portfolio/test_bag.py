@@ -73,7 +73,7 @@ class Bag:
             await self.ground.follow()
         await self.ctx.heads.refresh()
 
-    async def told(self) -> list[dict[str, Any]]:
+    async def guard_rows(self) -> list[dict[str, Any]]:
         """What the inbox has of the guard, when all was read, the oldest first."""
         await self.follows()
         alerts = AlertLoop(self.now())
@@ -179,10 +179,10 @@ async def test_a_deployer_that_sells_is_told_to_whoever_holds(bag: Bag) -> None:
     made, other = a_launch(bag, 71), a_launch(bag, 72)
     buy_on_curve(bag, made, ETH // 10)
     held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
-    assert await bag.told() == []
+    assert await bag.guard_rows() == []
     launchpad.curve_sell(bag.ground.me, made, held // 2)
     launchpad.curve_sell(bag.ground.me, other, held // 2)
-    (row,) = await bag.told()
+    (row,) = await bag.guard_rows()
     assert (row["kind"], row["verb"], row["who"], row["token"]) == (
         "bag_guard",
         "selling",
@@ -193,17 +193,17 @@ async def test_a_deployer_that_sells_is_told_to_whoever_holds(bag: Bag) -> None:
     assert row["pct"] == pytest.approx(held // 2 / 10**25, rel=1e-3)
     assert row["eth"] > 0.1
     assert "which you hold, sold" in row["text"]
-    assert len(await bag.told()) == 1
+    assert len(await bag.guard_rows()) == 1
 
 
 async def test_liquidity_that_leaves_is_told_to_whoever_holds(bag: Bag) -> None:
     token = a_pool_token(bag, "tokens/plain.vy")
     assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
-    assert await bag.told() == []
+    assert await bag.guard_rows() == []
     drain(bag, 0.04)
-    assert await bag.told() == []
+    assert await bag.guard_rows() == []
     drain(bag, 0.5)
-    (row,) = await bag.told()
+    (row,) = await bag.guard_rows()
     assert (row["kind"], row["verb"], row["token"]) == ("bag_guard", "draining", token)
     assert row["pct"] == pytest.approx(50, rel=0.01)
     changes = (await bag.row(token)).changes
@@ -223,11 +223,11 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     bag.later_s = 400
     await bag.work()
     await bag.work()
-    assert await bag.told() == []
+    assert await bag.guard_rows() == []
     bag.later_s = 415
     await bag.work()
     await bag.work()
-    (row,) = await bag.told()
+    (row,) = await bag.guard_rows()
     assert (row["kind"], row["verb"], row["token"], row["block"]) == ("bag_guard", "verdict", token, None)
     assert f": its verdict changed from {before.then.level} (ok) to danger (cannot_sell). " in row["text"]
     assert row["text"].count("sell") > 1
@@ -247,17 +247,17 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     bag.later_s = 900
     await bag.work()
     await bag.work()
-    assert len(await bag.told()) == 1
+    assert len(await bag.guard_rows()) == 1
     # It is turned on again: that is told only an hour after.
     bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", True)))
     for bag.later_s in (1300, 1700, 2100):
         await bag.work()
         await bag.work()
-    assert len(await bag.told()) == 1
+    assert len(await bag.guard_rows()) == 1
     bag.later_s = 5000
     await bag.work()
     await bag.work()
-    rows = await bag.told()
+    rows = await bag.guard_rows()
     assert [row["verb"] for row in rows] == ["verdict", "verdict"]
     assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
 
@@ -274,7 +274,7 @@ async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None
     for bag.later_s in (400, 415, 800, 815):
         await bag.work()
         await bag.work()
-    (alert,) = await bag.told()
+    (alert,) = await bag.guard_rows()
     assert (alert["kind"], alert["verb"], alert["token"]) == ("bag_guard", "verdict", token)
     assert alert["text"].startswith(f"You watch {token}: its verdict changed from ")
     await unwatch_token(bag.now(), WalletParams(token), bag.account)
@@ -282,7 +282,7 @@ async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None
     for bag.later_s in (5000, 5400):
         await bag.work()
         await bag.work()
-    assert len(await bag.told()) == 1
+    assert len(await bag.guard_rows()) == 1
     assert await bag.ctx.pool.fetchval("SELECT count(*) FROM accounts.bag_verdict") == 0
 
 

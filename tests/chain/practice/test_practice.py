@@ -34,7 +34,7 @@ async def failed(what: Any) -> RoundtripError:
     return raised.value
 
 
-async def told(shop: Context, account: Account, appraiser: Appraiser) -> dict[str, Any]:
+async def read_account(shop: Context, account: Account, appraiser: Appraiser) -> dict[str, Any]:
     return read(await value_account(shop, account, appraiser, Meter()))
 
 
@@ -172,7 +172,7 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
     assert (rest["profit"], rest["position"], rest["ethLeft"]) == ("-0.05", None, "1.05")
     assert (rest["counted"], rest["whyNot"]) == (False, "it lost")
     assert (await failed(sold(shop, account, token, appraiser))).code == "nothing_to_sell"
-    found = await told(shop, account, appraiser)
+    found = await read_account(shop, account, appraiser)
     assert (found["eth"], found["worth"], found["positions"]) == ("1.05", "1.05", [])
     assert (found["profitThisWeek"], found["sellsThisWeek"]) == ("0.05", 2)
     lines = await ledger(shop, account)
@@ -191,9 +191,9 @@ async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
     error = await failed(sold(shop, account, token, appraiser))
     assert error.code == "would_fail"
     assert error.message.startswith("Nothing was sold. You can buy it but not sell it: ")
-    assert [one["stuckAt"] for one in (await told(shop, account, appraiser))["positions"]] != [None]
+    assert [one["stuckAt"] for one in (await read_account(shop, account, appraiser))["positions"]] != [None]
     clock.now_s += WEEK_S
-    found = await told(shop, account, appraiser)
+    found = await read_account(shop, account, appraiser)
     assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
     assert "This includes Monday's gift of 1 practice eth." in found["text"]
     assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
@@ -210,12 +210,12 @@ async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
     await bought(shop, account, token, "0.2")
     error = await failed(sold(shop, account, token, appraiser))
     assert (error.code, error.message) == ("would_fail", WHY)
-    (one,) = (await told(shop, account, appraiser))["positions"]
+    (one,) = (await read_account(shop, account, appraiser))["positions"]
     assert (one["worth"], one["gain"], one["why"]) == (None, None, WHY)
     assert one["stuckAt"] is None
     appraiser.says = SellValue(UNIT // 10, VENUE)
     await sold(shop, account, token, appraiser, percent=10)
-    (one,) = (await told(shop, account, appraiser))["positions"]
+    (one,) = (await read_account(shop, account, appraiser))["positions"]
     assert (one["stuckAt"], one["worth"]) == (None, "0.1")
     # A part of the position took its part of the cost, rounded down.
     assert Decimal(one["gain"]).quantize(Decimal("1e-9")) == Decimal("-0.08")
@@ -230,7 +230,7 @@ async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
 
     async def stuck(percent: float = 100) -> bool:
         assert (await failed(sold(shop, account, token, appraiser, percent))).code == "would_fail"
-        (one,) = (await told(shop, account, appraiser))["positions"]
+        (one,) = (await read_account(shop, account, appraiser))["positions"]
         return one["stuckAt"] is not None
 
     assert not await stuck(1e-20)
@@ -243,7 +243,7 @@ async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
     assert not await stuck(50)
     assert await stuck()
     clock.now_s += WEEK_S
-    found = await told(shop, account, appraiser)
+    found = await read_account(shop, account, appraiser)
     assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
     await bought(shop, account, token, "0.1")
     assert [line["side"] for line in await ledger(shop, account)] == ["buy", "gift", "written_off", "buy"]
@@ -262,7 +262,7 @@ async def test_a_sell_that_goes_through_begins_the_week_again(
     await shop.heads.refresh()
     appraiser.says = RefusedCall("sell", "No!", 0)
     await failed(sold(shop, account, token, appraiser))
-    (one,) = (await told(shop, account, appraiser))["positions"]
+    (one,) = (await read_account(shop, account, appraiser))["positions"]
     assert one["stuckAt"] is None
 
 
@@ -276,7 +276,7 @@ async def test_after_another_sell_nothing_is_known_of_the_whole(
     await failed(sold(shop, account, token, appraiser))
     clock.now_s += WEEK_S
     await failed(sold(shop, account, token, appraiser))
-    (one,) = (await told(shop, account, appraiser))["positions"]
+    (one,) = (await read_account(shop, account, appraiser))["positions"]
     assert one["stuckAt"] is None
 
 
@@ -305,7 +305,7 @@ async def test_what_could_not_be_found_out_is_never_booked(
     error = await failed(sold(shop, account, token, appraiser))
     assert error.code == code
     assert isinstance(error, NodeFault if fault == "node" else CallerFault)
-    (one,) = (await told(shop, account, appraiser))["positions"]
+    (one,) = (await read_account(shop, account, appraiser))["positions"]
     assert (one["worth"], one["stuckAt"], one["cost"]) == (None, None, "0.2")
     assert one["why"] == "We could not find out what it sells for: it was silent."
     assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
@@ -315,14 +315,14 @@ async def test_many_positions_are_valued_in_one_trip(shop: Context, built: Built
     appraiser = Appraiser(SellValue(UNIT // 5, VENUE))
     for key in ("plain", "usdg_pool", "v4_eth"):
         await bought(shop, account, built.tokens[key], "0.1")
-    found = await told(shop, account, appraiser)
+    found = await read_account(shop, account, appraiser)
     assert [len(trip) for trip in appraiser.asked] == [3]
     assert (found["eth"], found["worth"]) == ("0.7", "1.3")
     assert [one["gain"] for one in found["positions"]] == ["0.1"] * 3
 
 
 async def test_a_new_account_is_read_and_not_made(shop: Context, account: Account) -> None:
-    found = await told(shop, account, Appraiser())
+    found = await read_account(shop, account, Appraiser())
     assert (found["eth"], found["given"], found["worth"], found["sellsThisWeek"]) == ("1", "1", "1", 0)
     assert await shop.pool.fetchval(
         "SELECT count(*) FROM accounts.practice_account WHERE account_id = $1", account.id

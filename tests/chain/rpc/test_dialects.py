@@ -143,10 +143,10 @@ async def test_nitros_blocks_have_no_gas_limit_that_matters(nitro: Asked) -> Non
 
 async def test_the_sender_pays_nitros_data_fee(nitro: Asked) -> None:
     """At the price of gas: what it has before a call, and what it has left."""
-    told = {BALANCE: {"code": TELLS_BALANCE}, **OVERRIDES}
+    answer = {BALANCE: {"code": TELLS_BALANCE}, **OVERRIDES}
     calls = [to(BALANCE), to(TELLER), to(BALANCE, maxFeePerGas=hex(10**9))]
     nitro.node.data_price_wei = 5 * 10**8
-    block = {**nitro.block(1, 1, *calls), "stateOverrides": told}
+    block = {**nitro.block(1, 1, *calls), "stateOverrides": answer}
     first, second, third = (await nitro.blocks(block))[0]["calls"]
     have_wei = [int(call["returnData"], 16) for call in (first, third)]
     used = [int(call["gasUsed"], 16) for call in (first, second)]

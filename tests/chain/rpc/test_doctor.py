@@ -139,14 +139,14 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
         assert (await health(ctx, HealthParams())).answer.lacks == []
         faulty.fault = "no eth_simulateV1"
         await rounds.once()
-        told = (await health(ctx, HealthParams())).answer
-        assert told.ok is False
-        assert "eth_simulateV1" in {lack.what for lack in told.lacks}
-        assert all(lack.costs for lack in told.lacks)
+        result = (await health(ctx, HealthParams())).answer
+        assert result.ok is False
+        assert "eth_simulateV1" in {lack.what for lack in result.lacks}
+        assert all(lack.costs for lack in result.lacks)
         faulty.fault = None
         await rounds.once()
-        told = (await health(ctx, HealthParams())).answer
-        assert (told.ok, {lack.what for lack in told.lacks}) == (True, {"archive"})
+        result = (await health(ctx, HealthParams())).answer
+        assert (result.ok, {lack.what for lack in result.lacks}) == (True, {"archive"})
 
 
 async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:
@@ -172,8 +172,8 @@ async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
 
 async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Built) -> None:
     pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0)
-    told = (await health(replace(ctx, pool=pool), HealthParams())).answer
-    assert (told.ok, [lack.what for lack in told.lacks]) == (False, ["database"])
+    result = (await health(replace(ctx, pool=pool), HealthParams())).answer
+    assert (result.ok, [lack.what for lack in result.lacks]) == (False, ["database"])
     pool.terminate()
 
 
@@ -184,9 +184,9 @@ async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: 
         assert by_name(await examine(one))["nodes"].state == "works"
         first.quirk = "403"
         await examine(one)
-        told = by_name(await examine(one))["nodes"]
-    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are usable")
-    assert "told to wait" in told.seen
+        result = by_name(await examine(one))["nodes"]
+    assert (result.state, result.costs) == ("in part", "1 of 2 nodes are usable")
+    assert "told to wait" in result.seen
 
 
 async def test_rounds_outlive_what_no_node_should_answer(ctx: Context, faulty: FaultyNode) -> None:
@@ -213,13 +213,13 @@ async def test_health_that_is_not_ok_says_why(ctx: Context, indexed: Context) ->
     """Also where the index is not behind the node: it is the node that is gone, or behind."""
     head = ctx.heads.current()
     gone = Heads(Node("http://127.0.0.1:1", node_of(ctx).session, 0.1), CHAIN_ID, ctx.contracts)
-    told = (await health(replace(indexed, heads=gone), HealthParams())).answer
-    assert (told.ok, [lack.what for lack in told.lacks]) == (False, ["node"])
+    result = (await health(replace(indexed, heads=gone), HealthParams())).answer
+    assert (result.ok, [lack.what for lack in result.lacks]) == (False, ["node"])
     for by_blocks, by_s, behind in ((-1000, -1000, "node"), (1000, 1000, "index")):
         block = replace(
             head.block, number=head.block.number + by_blocks, timestamp_s=head.block.timestamp_s + by_s
         )
         heads = cast(Heads, SimpleNamespace(current=lambda block=block: replace(head, block=block)))
-        told = (await health(replace(indexed, heads=heads), HealthParams())).answer
-        assert (told.ok, [lack.what for lack in told.lacks]) == (False, [behind])
-        assert (told.blocks_behind == 0) is (behind == "node")
+        result = (await health(replace(indexed, heads=heads), HealthParams())).answer
+        assert (result.ok, [lack.what for lack in result.lacks]) == (False, [behind])
+        assert (result.blocks_behind == 0) is (behind == "node")

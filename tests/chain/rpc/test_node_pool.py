@@ -27,7 +27,7 @@ from roundtrip.services.runtime.context import Context
 from support.data_fee import MIN_BASE_FEE_WEI
 from support.dialects import DialectNode
 from support.faulty_node import Batch
-from support.nodes import Quirk, QuirkyNode, nodes_of, over, pair, said
+from support.nodes import Quirk, QuirkyNode, nodes_of, over, pair, run_check_at
 
 QUIRKS: tuple[Quirk, ...] = get_args(Quirk)
 STORIES = ("plain", "owner_only_sell", "no_pool", "graduated")
@@ -43,7 +43,7 @@ async def two(rpc: SyncRpc) -> AsyncIterator[tuple[QuirkyNode, QuirkyNode]]:
 
 async def code_of(ctx: Context, token: str) -> str:
     try:
-        return (await said(ctx, token))[0]
+        return (await run_check_at(ctx, token))[0]
     except RoundtripError as error:
         return error.code
 
@@ -55,11 +55,11 @@ async def test_the_verdict_is_the_same_with_a_second_node(
 ) -> None:
     first, second = two
     token = built.tokens[story]
-    right = await said(ctx, token)
+    right = await run_check_at(ctx, token)
     several = over(ctx, first.url, second.url, timeout_s=4.0)
     await several.heads.refresh()
     first.quirk, asked = quirk, len(first.sent)
-    assert await said(several, token) == right
+    assert await run_check_at(several, token) == right
     assert len(first.sent) > asked, "the preferred one is asked"
 
 
@@ -71,7 +71,7 @@ async def test_answers_under_each_others_ids_are_never_believed(
     several = over(ctx, two[0].url, two[1].url)
     await several.heads.refresh()
     two[0].quirk = "swapped answers"
-    right = (await said(ctx, built.tokens[story]))[0]
+    right = (await run_check_at(ctx, built.tokens[story]))[0]
     assert await code_of(several, built.tokens[story]) in (right, "unproven", "upstream")
 
 
@@ -81,10 +81,10 @@ async def test_a_real_node_that_does_not_know_the_block_yet(
 ) -> None:
     rpc.call("evm_mine")
     await ctx.heads.refresh()
-    right = await said(ctx, built.tokens[story])
+    right = await run_check_at(ctx, built.tokens[story])
     with world.start_world(places, built, NodeOptions(state=built.state)) as behind:
         several = replace(over(ctx, behind.url, rpc.url), heads=ctx.heads)
-        assert await said(several, built.tokens[story]) == right
+        assert await run_check_at(several, built.tokens[story]) == right
         assert nodes_of(several).state()[0].why == "the node is behind the others"
 
 
@@ -96,7 +96,9 @@ async def test_from_the_first_block_on(
     first.quirk = quirk
     several = over(ctx, first.url, second.url, timeout_s=4.0)
     await several.heads.refresh()
-    assert await said(several, built.tokens["plain"]) == await said(ctx, built.tokens["plain"])
+    assert await run_check_at(several, built.tokens["plain"]) == await run_check_at(
+        ctx, built.tokens["plain"]
+    )
 
 
 async def test_with_two_well_nodes_a_check_takes_two_trips_and_one_node(
@@ -105,8 +107,8 @@ async def test_with_two_well_nodes_a_check_takes_two_trips_and_one_node(
     several = over(ctx, two[0].url, two[1].url)
     await several.heads.refresh()
     one, many = Meter(), Meter()
-    await said(ctx, built.tokens["plain"], one)
-    await said(several, built.tokens["plain"], many)
+    await run_check_at(ctx, built.tokens["plain"], one)
+    await run_check_at(several, built.tokens["plain"], many)
     assert (many.trips, many.calls) == (2, one.calls) == (one.trips, one.calls)
     assert two[1].sent == []
 
@@ -134,11 +136,11 @@ async def test_both_dead_is_upstream_and_says_why(ctx: Context, built: Built) ->
 async def test_a_node_that_dies_in_the_middle_of_a_check(
     ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built, after: int
 ) -> None:
-    right = {story: await said(ctx, built.tokens[story]) for story in STORIES}
+    right = {story: await run_check_at(ctx, built.tokens[story]) for story in STORIES}
     several = over(ctx, two[0].url, two[1].url, timeout_s=4.0)
     await several.heads.refresh()
     two[0].quirk, two[0].after = "dead", after
-    found = await asyncio.gather(*(said(several, built.tokens[story]) for story in STORIES))
+    found = await asyncio.gather(*(run_check_at(several, built.tokens[story]) for story in STORIES))
     assert dict(zip(STORIES, found, strict=True)) == right
 
 
@@ -146,7 +148,7 @@ async def test_a_node_that_dies_in_the_middle_of_a_check(
 async def test_a_node_that_goes_and_comes_under_load_changes_no_verdict(
     ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built, quirk: Quirk
 ) -> None:
-    right = {story: await said(ctx, built.tokens[story]) for story in STORIES}
+    right = {story: await run_check_at(ctx, built.tokens[story]) for story in STORIES}
     several = over(ctx, two[0].url, two[1].url, timeout_s=3.0)
     await several.heads.refresh()
     for turn in range(6):
@@ -188,7 +190,7 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
             return await speaks_dialect(ANVIL, node, head.block, base_fee_wei)
 
         nodes_of(several).speaks = speaks
-        assert (await said(several, built.tokens["plain"]))[0] == "ok"
+        assert (await run_check_at(several, built.tokens["plain"]))[0] == "ok"
         first.quirk = "dead"
         assert await code_of(several, built.tokens["plain"]) == "upstream"
         assert isinstance(other, DialectNode)
@@ -269,12 +271,12 @@ async def test_the_service_over_two_nodes(
     urls = (NodeUrl(first.url), NodeUrl(second.url))
     async with open_context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
         assert isinstance(ctx.node, NodePool)
-        assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
+        assert (await run_check_at(ctx, built.tokens["plain"]))[0] == "ok"
         # The first is well again when it has waited; until then the second one does it all. On a busy machine
         # a request of the second may run out of time: then it rests for a second, and answers again.
         async with asyncio.timeout(30):
             while [state.condition for state in ctx.node.state()] != ["told to wait", "ok"]:
-                assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
+                assert (await run_check_at(ctx, built.tokens["plain"]))[0] == "ok"
 
 
 async def test_one_node_without_limits_is_asked_plainly(

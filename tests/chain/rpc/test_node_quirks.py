@@ -11,7 +11,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context
-from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, said
+from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, run_check_at
 
 CHAIN = [RpcCall("eth_chainId", [])]
 
@@ -97,9 +97,9 @@ async def test_what_a_node_lacks_is_remembered_and_the_rest_still_asked_of_it(
     several = over(ctx, two[0].url, two[1].url)
     two[0].quirk = "no eth_simulateV1"
     await several.heads.refresh()
-    await said(several, built.tokens["plain"])
+    await run_check_at(several, built.tokens["plain"])
     two[0].sent.clear()
-    await said(several, built.tokens["plain"])
+    await run_check_at(several, built.tokens["plain"])
     assert not any("eth_simulateV1" in methods for methods in two[0].sent)
     assert nodes_of(several).state()[0].lacks == ("eth_simulateV1",)
     await nodes_of(several).batch(CHAIN)
@@ -112,7 +112,7 @@ async def test_a_node_of_another_chain_is_out(
     several = over(ctx, two[0].url, two[1].url)
     two[0].quirk = "wrong chain id"
     await several.heads.refresh()
-    await said(several, built.tokens["plain"])
+    await run_check_at(several, built.tokens["plain"])
     assert len(two[0].sent) == 1
     state, _ = nodes_of(several).state()
     assert (state.condition, state.why) == ("another chain", "the node is on chain 1, not 4663")
@@ -263,7 +263,7 @@ async def test_what_one_has_no_room_for_goes_to_the_next(
 ) -> None:
     several = over(ctx, NodeUrl(two[0].url, calls_per_day=20), two[1].url)
     await several.heads.refresh()
-    assert (await said(several, built.tokens["plain"]))[0] == "ok"
+    assert (await run_check_at(several, built.tokens["plain"]))[0] == "ok"
     assert sum(len(one) for one in two[0].sent) <= 20
     assert nodes_of(several).endpoints[0].budget.spent <= 20
 

@@ -234,8 +234,8 @@ async def test_a_real_sell_that_failed_proves_an_ok_wrong(scoring: Scoring) -> N
     scoring.does(token, "setSelling(bool)", False)
     tx_hash = scoring.sells(wallet, token)
     account = await scoring.account()
-    told = await scoring.report(account, token, tx_hash, "it\u202e would not <b>sell</b>")
-    assert (told.proved, told.again, told.note) == (True, False, "it would not <b>sell</b>")
+    result = await scoring.report(account, token, tx_hash, "it\u202e would not <b>sell</b>")
+    assert (result.proved, result.again, result.note) == (True, False, "it would not <b>sell</b>")
     assert await scoring.scores() == [("ok", "wrong", "failed")]
     (mistake,) = (await scoring.card()).mistakes
     assert (mistake.transaction, mistake.wallet, mistake.reported) == (tx_hash, wallet.address, True)
@@ -256,8 +256,8 @@ async def test_a_sell_that_failed_for_its_own_reason_changes_no_count(scoring: S
     # It allowed nobody to take its tokens.
     one = (token, weth, 3000, wallet.address, wallet.tokens(token), 0, 0)
     assert not wallet.send(router, calldata(swap, one)).ok
-    told = await scoring.report(await scoring.account(), token, scoring.newest())
-    assert (told.proved, OWN_REASON in told.text) == (False, True)
+    result = await scoring.report(await scoring.account(), token, scoring.newest())
+    assert (result.proved, OWN_REASON in result.text) == (False, True)
     assert await scoring.scores() == []
     assert (await scoring.card()).open_reports == 1
 
@@ -267,8 +267,8 @@ async def test_another_call_that_failed_is_no_sell(scoring: Scoring) -> None:
     assert await scoring.checked(token) == "ok"
     wallet = scoring.buyer(token)
     assert not wallet.send(token, calldata("transferFrom(address,address,uint256)", token, token, 1)).ok
-    told = await scoring.report(await scoring.account(), token, scoring.newest())
-    assert (told.proved, NO_SELL in told.text) == (False, True)
+    result = await scoring.report(await scoring.account(), token, scoring.newest())
+    assert (result.proved, NO_SELL in result.text) == (False, True)
 
 
 async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(scoring: Scoring) -> None:
@@ -279,16 +279,16 @@ async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(s
     scoring.does(token, "setSelling(bool)", True)
     tx_hash = scoring.sells(wallet, token)
     account = await scoring.account()
-    told = await scoring.report(account, token, tx_hash)
-    assert (told.proved, "We review it again a few times within a day" in told.text) == (False, True)
+    result = await scoring.report(account, token, tx_hash)
+    assert (result.proved, "We review it again a few times within a day" in result.text) == (False, True)
     await scoring.again()
     assert (await scoring.scores(), (await scoring.card()).open_reports) == ([], 1)
     await scoring.later()
     await scoring.again()
     assert await scoring.scores() == [("cannot_sell", "wrong", "sold")]
     assert (await scoring.card()).open_reports == 0
-    told = await scoring.report(account, token, tx_hash)
-    assert (told.proved, told.again) == (True, True)
+    result = await scoring.report(account, token, tx_hash)
+    assert (result.proved, result.again) == (True, True)
     assert not await scoring.waits()
 
 
@@ -302,8 +302,8 @@ async def test_a_failed_sell_that_the_index_does_not_have_yet_proves_it_by_itsel
     await scoring.follows()
     scoring.ground.pass_s(2)
     tx_hash = scoring.sells(wallet, token)
-    told = await scoring.report(await scoring.account(), token, tx_hash, follows=False)
-    assert (told.proved, "We review it again a few times within a day" in told.text) == (False, True)
+    result = await scoring.report(await scoring.account(), token, tx_hash, follows=False)
+    assert (result.proved, "We review it again a few times within a day" in result.text) == (False, True)
     # The job that does it is wished for with the report.
     assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'scorecard'") == 1
     await scoring.follows()
@@ -323,8 +323,8 @@ async def test_a_report_that_never_comes_round_is_weighed_a_few_times(scoring: S
         assert await scoring.waits()
         await scoring.again()
     assert not await scoring.waits()
-    told = await scoring.report(account, token, tx_hash)
-    assert (told.proved, NEVER_CAME in told.text) == (False, True)
+    result = await scoring.report(account, token, tx_hash)
+    assert (result.proved, NEVER_CAME in result.text) == (False, True)
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -347,8 +347,8 @@ async def test_a_report_marks_the_first_of_an_hour_only_where_it_lies_in_its_tim
         late = replace(whole.block, timestamp_s=whole.block.timestamp_s + 300)
         document = canonical_json.dump(replace(whole, block=late))
         await pool.execute("UPDATE facts.evidence SET document = $2 WHERE id = $1", first, document)
-    told = await scoring.report(await scoring.account(), token, scoring.sells(wallet, token))
-    assert told.proved
+    result = await scoring.report(await scoring.account(), token, scoring.sells(wallet, token))
+    assert result.proved
     scores = "SELECT evidence_id, outcome FROM facts.score ORDER BY 1"
     marked = first if both else second
     assert [tuple(row) for row in await scoring.ctx.pool.fetch(scores)] == [(marked, "wrong")]

@@ -13,35 +13,35 @@ from support.wallet import Step, Wallet, calldata
 
 
 async def test_plain_eth_is_spent_and_gas_is_told_apart(ctx: Context, wallet: Wallet) -> None:
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 3 * ETH))
-    assert (said.code, said.level) == ("nothing_received", "warn")
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, 3 * ETH))
+    assert (result.code, result.level) == ("nothing_received", "warn")
     text = "It goes through, but the wallet gives 3 eth and nothing comes back."
-    assert said.answer["verdict"]["text"] == text
-    assert said.answer["spent"] == [{"amount": "3", "raw": str(3 * ETH), "asset": "eth", "symbol": "ETH"}]
-    assert said.received() == {}
-    assert said.answer["calls"] == [{"ok": True, "gasUsed": 21_000, "reverts": None}]
-    assert (said.answer["sellBack"], said.answer["check"]) == (None, None)
-    assert said.answer["block"] == ctx.heads.current().block.number
-    assert said.answer["from"] == wallet.address
-    assert said.answer["chainId"] == 4663
-    assert said.trips <= 2
-    assert said.counted
+    assert result.answer["verdict"]["text"] == text
+    assert result.answer["spent"] == [{"amount": "3", "raw": str(3 * ETH), "asset": "eth", "symbol": "ETH"}]
+    assert result.received() == {}
+    assert result.answer["calls"] == [{"ok": True, "gasUsed": 21_000, "reverts": None}]
+    assert (result.answer["sellBack"], result.answer["check"]) == (None, None)
+    assert result.answer["block"] == ctx.heads.current().block.number
+    assert result.answer["from"] == wallet.address
+    assert result.answer["chainId"] == 4663
+    assert result.trips <= 2
+    assert result.counted
 
 
 async def test_eth_to_oneself_moves_nothing(ctx: Context, wallet: Wallet) -> None:
-    said = await simulated(ctx, wallet.address, pay(wallet.address, ETH))
-    assert (said.code, said.spent(), said.received()) == ("ok", {}, {})
+    result = await simulated(ctx, wallet.address, pay(wallet.address, ETH))
+    assert (result.code, result.spent(), result.received()) == ("ok", {}, {})
 
 
 async def test_a_token_transfer_is_spent(ctx: Context, built: Built, wallet: Wallet) -> None:
     wallet.get_usdg(5 * 10**6)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, transfer(usdg(built), SOMEBODY, 2 * 10**6))
-    assert said.code == "nothing_received"
-    assert said.answer["spent"] == [
-        {"amount": "2", "raw": "2000000", "asset": "usdg", "symbol": said.answer["spent"][0]["symbol"]}
+    result = await simulated(ctx, wallet.address, transfer(usdg(built), SOMEBODY, 2 * 10**6))
+    assert result.code == "nothing_received"
+    assert result.answer["spent"] == [
+        {"amount": "2", "raw": "2000000", "asset": "usdg", "symbol": result.answer["spent"][0]["symbol"]}
     ]
-    assert said.trips <= 2
+    assert result.trips <= 2
 
 
 async def test_a_transfer_of_a_strangers_token_is_spent(
@@ -50,33 +50,33 @@ async def test_a_transfer_of_a_strangers_token_is_spent(
     token = strangers.token(loud=False)
     strangers.give(token, wallet.address, 7 * ETH)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, transfer(token, SOMEBODY, 2 * ETH))
-    assert (said.code, said.spent()) == ("nothing_received", {token: 2 * ETH})
+    result = await simulated(ctx, wallet.address, transfer(token, SOMEBODY, 2 * ETH))
+    assert (result.code, result.spent()) == ("nothing_received", {token: 2 * ETH})
     assert (
-        f"the wallet gives 2 of the token {token} and nothing comes back." in said.answer["verdict"]["text"]
+        f"the wallet gives 2 of the token {token} and nothing comes back." in result.answer["verdict"]["text"]
     )
-    assert said.answer["spent"][0]["amount"] == "2"
-    assert said.answer["spent"][0]["symbol"] == "ODD"
+    assert result.answer["spent"][0]["amount"] == "2"
+    assert result.answer["spent"][0]["symbol"] == "ODD"
 
 
 async def test_wrapping_and_unwrapping_lose_nothing(ctx: Context, built: Built, wallet: Wallet) -> None:
     weth = built.contracts["weth"]
-    said = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH))
-    assert (said.code, said.spent(), said.received()) == ("ok", {"eth": ETH}, {"weth": ETH})
-    assert said.trips <= 2
+    result = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH))
+    assert (result.code, result.spent(), result.received()) == ("ok", {"eth": ETH}, {"weth": ETH})
+    assert result.trips <= 2
     back = Step(weth, calldata("withdraw(uint256)", ETH // 4))
-    said = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH), back)
-    assert (said.spent(), said.received()) == ({"eth": 3 * ETH // 4}, {"weth": 3 * ETH // 4})
+    result = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH), back)
+    assert (result.spent(), result.received()) == ({"eth": 3 * ETH // 4}, {"weth": 3 * ETH // 4})
 
 
 async def test_false_events_bring_nothing(ctx: Context, wallet: Wallet, strangers: Strangers) -> None:
     token = strangers.token()
     await ctx.heads.refresh()
     lie = Step(token, calldata("lie(address,uint256)", wallet.address, 10**24))
-    said = await simulated(ctx, wallet.address, lie)
-    assert (said.code, said.spent(), said.received()) == ("ok", {}, {})
-    said = await simulated(ctx, wallet.address, lie, pay(SOMEBODY, ETH))
-    assert (said.code, said.spent(), said.received()) == ("nothing_received", {"eth": ETH}, {})
+    result = await simulated(ctx, wallet.address, lie)
+    assert (result.code, result.spent(), result.received()) == ("ok", {}, {})
+    result = await simulated(ctx, wallet.address, lie, pay(SOMEBODY, ETH))
+    assert (result.code, result.spent(), result.received()) == ("nothing_received", {"eth": ETH}, {})
 
 
 @pytest.mark.parametrize("loud", [True, False], ids=["with events", "without events"])
@@ -89,8 +89,8 @@ async def test_what_is_taken_by_an_earlier_allowance_is_seen(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(mover, calldata("take()")))
-    assert (said.code, said.spent()) == ("nothing_received", {token: 7 * ETH})
+    result = await simulated(ctx, wallet.address, Step(mover, calldata("take()")))
+    assert (result.code, result.spent()) == ("nothing_received", {token: 7 * ETH})
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ async def test_noise_hides_nothing(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(mover, calldata(*way)))
+    result = await simulated(ctx, wallet.address, Step(mover, calldata(*way)))
     # What cannot be looked at whole is at least no pass.
-    assert said.spent() == {token: 7 * ETH} or said.code == "unproven", said.answer
+    assert result.spent() == {token: 7 * ETH} or result.code == "unproven", result.answer
 
 
 @pytest.mark.parametrize("way", ["take_from_the_poor()", "take_with_little_gas()"])
@@ -121,9 +121,9 @@ async def test_a_contract_cannot_tell_a_simulation_by_the_wallets_eth_or_gas(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(mover, calldata(way)))
+    result = await simulated(ctx, wallet.address, Step(mover, calldata(way)))
     # What the calls do with less is at least no pass.
-    assert said.spent() == {token: 7 * ETH} or said.code in ("unproven", "tx_reverts"), said.text
+    assert result.spent() == {token: 7 * ETH} or result.code in ("unproven", "tx_reverts"), result.text
 
 
 async def test_a_claim_that_drains_another_token_is_seen(
@@ -134,10 +134,10 @@ async def test_a_claim_that_drains_another_token_is_seen(
     wallet.get_usdg(9 * 10**6)
     assert wallet.send(usdg(built), approve(usdg(built), token).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(token, calldata("claim()")))
-    assert (said.spent(), said.received()) == ({"usdg": 9 * 10**6}, {token: ETH})
-    assert (said.code, said.level) == ("no_route", "unknown")
-    assert "we found no pool" in said.text
+    result = await simulated(ctx, wallet.address, Step(token, calldata("claim()")))
+    assert (result.spent(), result.received()) == ({"usdg": 9 * 10**6}, {token: ETH})
+    assert (result.code, result.level) == ("no_route", "unknown")
+    assert "we found no pool" in result.text
 
 
 # --- curves ----------------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ async def test_a_buy_that_sells_the_curve_out_is_no_trap(
     ctx: Context, built: Built, wallet: Wallet, key: str
 ) -> None:
     token = built.tokens[key]
-    said = await simulated(ctx, wallet.address, curve_buy(ctx, token, 9 * ETH, wallet.address))
-    assert said.code in ("ok", "high_loss", "heavy_loss"), said.text
-    assert said.answer["sellBack"]["venue"] == "launchpad_pool"
-    assert "until it opens you cannot sell" in said.text
-    assert said.spent()["eth"] < 9 * ETH
+    result = await simulated(ctx, wallet.address, curve_buy(ctx, token, 9 * ETH, wallet.address))
+    assert result.code in ("ok", "high_loss", "heavy_loss"), result.text
+    assert result.answer["sellBack"]["venue"] == "launchpad_pool"
+    assert "until it opens you cannot sell" in result.text
+    assert result.spent()["eth"] < 9 * ETH
 
 
 async def test_a_curve_sold_out_for_others_is_no_trap_for_the_wallet(
@@ -172,9 +172,9 @@ async def test_a_curve_sold_out_for_others_is_no_trap_for_the_wallet(
     token = built.tokens["curve"]
     mine = curve_buy(ctx, token, ETH // 10, wallet.address)
     theirs = curve_buy(ctx, token, 9 * ETH, SOMEBODY)
-    said = await simulated(ctx, wallet.address, mine, theirs)
-    assert said.received().keys() == {token}
-    assert said.code != "cannot_sell", said.text
+    result = await simulated(ctx, wallet.address, mine, theirs)
+    assert result.received().keys() == {token}
+    assert result.code != "cannot_sell", result.text
 
 
 async def test_a_buy_on_a_curve_and_a_sell_of_half_of_it(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -184,7 +184,7 @@ async def test_a_buy_on_a_curve_and_a_sell_of_half_of_it(ctx: Context, built: Bu
     got = alone.received()[token]
     curve = curve_of(ctx, token)
     sell = Step(curve, calldata("sell(uint256,uint256,address)", got // 2, 0, wallet.address))
-    said = await simulated(ctx, wallet.address, buy, approve(token, curve, got // 2), sell)
-    assert said.code == "ok", said.text
-    assert said.received() == {token: got - got // 2}
-    assert 0 < said.spent()["eth"] < alone.spent()["eth"]
+    result = await simulated(ctx, wallet.address, buy, approve(token, curve, got // 2), sell)
+    assert result.code == "ok", result.text
+    assert result.received() == {token: got - got // 2}
+    assert 0 < result.spent()["eth"] < alone.spent()["eth"]

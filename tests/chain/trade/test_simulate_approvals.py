@@ -13,13 +13,13 @@ from support.wallet import Place, Step, Wallet, calldata
 
 async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, wallet: Wallet) -> None:
     router = built.contracts["swapRouter02"]
-    said = await simulated(ctx, wallet.address, approve(usdg(built), router))
-    assert said.answer["approvals"] == [
+    result = await simulated(ctx, wallet.address, approve(usdg(built), router))
+    assert result.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
     ]
-    assert said.text.startswith(f"It lets {router} take all you hold of ")
-    assert (said.code, said.level) == ("ok", "ok")
-    assert said.trips <= 2
+    assert result.text.startswith(f"It lets {router} take all you hold of ")
+    assert (result.code, result.level) == ("ok", "ok")
+    assert result.trips <= 2
 
 
 async def test_an_approval_to_a_stranger_is_warned_of(
@@ -29,13 +29,13 @@ async def test_an_approval_to_a_stranger_is_warned_of(
     await ctx.heads.refresh()
     for spender in (SOMEBODY, contract):
         for raw in (1, MAX):
-            said = await simulated(ctx, wallet.address, approve(usdg(built), spender, raw))
-            assert (said.code, said.level) == ("ok", "warn"), said.text
-            assert said.text.startswith(f"It lets {spender}")
+            result = await simulated(ctx, wallet.address, approve(usdg(built), spender, raw))
+            assert (result.code, result.level) == ("ok", "warn"), result.text
+            assert result.text.startswith(f"It lets {spender}")
     buys = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
-    said = await simulated(ctx, wallet.address, *buys, approve(built.tokens["plain"], SOMEBODY))
-    assert (said.code, said.level) == ("ok", "warn"), said.text
-    assert "sold straight back" in said.text
+    result = await simulated(ctx, wallet.address, *buys, approve(built.tokens["plain"], SOMEBODY))
+    assert (result.code, result.level) == ("ok", "warn"), result.text
+    assert "sold straight back" in result.text
 
 
 @pytest.mark.parametrize("key", ["permit2", "swapRouter02", "universalRouter", "v4PositionManager"])
@@ -43,24 +43,24 @@ async def test_an_approval_to_a_known_contract_is_not_warned_of(
     ctx: Context, built: Built, wallet: Wallet, key: str
 ) -> None:
     for raw in (10**6, MAX):
-        said = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts[key], raw))
-        assert (said.code, said.level) == ("ok", "ok"), said.text
+        result = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts[key], raw))
+        assert (result.code, result.level) == ("ok", "ok"), result.text
 
 
 @pytest.mark.parametrize("raw", [2**256 - 1, 2**160, 2**128, 2**96 - 1])
 async def test_what_stands_for_no_bound(ctx: Context, built: Built, wallet: Wallet, raw: int) -> None:
-    said = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts["permit2"], raw))
-    assert said.approvals() == {(usdg(built), built.contracts["permit2"], True)}
+    result = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts["permit2"], raw))
+    assert result.approvals() == {(usdg(built), built.contracts["permit2"], True)}
 
 
 async def test_a_bounded_approval_to_a_person_opens_the_text(
     ctx: Context, built: Built, wallet: Wallet
 ) -> None:
-    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 1_500_000))
-    assert said.answer["approvals"] == [
+    result = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 1_500_000))
+    assert result.answer["approvals"] == [
         {"token": usdg(built), "spender": SOMEBODY, "amount": "1.5", "unlimited": False}
     ]
-    assert said.text.startswith(f"It lets {SOMEBODY}, an address that we do not know")
+    assert result.text.startswith(f"It lets {SOMEBODY}, an address that we do not know")
 
 
 async def test_a_strangers_token_is_no_spender_whose_code_is_known(
@@ -68,17 +68,17 @@ async def test_a_strangers_token_is_no_spender_whose_code_is_known(
 ) -> None:
     """Anybody can write a token and make a pool of it."""
     spender = built.tokens["owner_only_sell"]
-    said = await simulated(ctx, wallet.address, approve(usdg(built), spender, 10**12))
-    assert said.approvals() == {(usdg(built), spender, False)}
-    assert said.text.startswith(f"It lets {spender}"), said.text
+    result = await simulated(ctx, wallet.address, approve(usdg(built), spender, 10**12))
+    assert result.approvals() == {(usdg(built), spender, False)}
+    assert result.text.startswith(f"It lets {spender}"), result.text
 
 
 async def test_an_approval_taken_back_is_none(ctx: Context, built: Built, wallet: Wallet) -> None:
     steps = (approve(usdg(built), SOMEBODY), approve(usdg(built), SOMEBODY, 0))
-    said = await simulated(ctx, wallet.address, *steps)
-    assert said.approvals() == set()
-    assert said.text.startswith("It goes through")
-    assert (said.code, said.level) == ("ok", "ok")
+    result = await simulated(ctx, wallet.address, *steps)
+    assert result.approvals() == set()
+    assert result.text.startswith("It goes through")
+    assert (result.code, result.level) == ("ok", "ok")
 
 
 async def test_an_approval_that_was_there_is_not_new(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -86,20 +86,20 @@ async def test_an_approval_that_was_there_is_not_new(ctx: Context, built: Built,
     await ctx.heads.refresh()
     assert (await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 400))).approvals() == set()
     assert (await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 500))).approvals() == set()
-    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 501))
-    assert said.approvals() == {(usdg(built), SOMEBODY, False)}
+    result = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 501))
+    assert result.approvals() == {(usdg(built), SOMEBODY, False)}
 
 
 async def test_what_is_taken_back_or_given_again_is_told(ctx: Context, built: Built, wallet: Wallet) -> None:
     assert wallet.send(usdg(built), approve(usdg(built), SOMEBODY).data).ok
     await ctx.heads.refresh()
     for raw, text in ((0, "may no longer take"), (5, "than before, but still some")):
-        said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, raw))
-        assert (said.code, said.level, said.approvals()) == ("ok", "ok", set())
-        assert text in said.text
-    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY))
-    assert (said.code, said.level) == ("ok", "warn")
-    assert said.text.startswith(f"It lets {SOMEBODY}")
+        result = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, raw))
+        assert (result.code, result.level, result.approvals()) == ("ok", "ok", set())
+        assert text in result.text
+    result = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY))
+    assert (result.code, result.level) == ("ok", "warn")
+    assert result.text.startswith(f"It lets {SOMEBODY}")
 
 
 @pytest.mark.parametrize("loud", [True, False])
@@ -108,8 +108,8 @@ async def test_an_approval_of_a_strangers_token(
 ) -> None:
     token = strangers.token(loud=loud)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, approve(token, SOMEBODY))
-    assert said.approvals() == {(token, SOMEBODY, True)}
+    result = await simulated(ctx, wallet.address, approve(token, SOMEBODY))
+    assert result.approvals() == {(token, SOMEBODY, True)}
 
 
 @pytest.mark.parametrize("loud", [True, False])
@@ -119,15 +119,15 @@ async def test_an_approval_for_all_is_unlimited(
     token = strangers.token(loud=loud)
     await ctx.heads.refresh()
     step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, True))
-    said = await simulated(ctx, wallet.address, step)
-    assert said.answer["approvals"] == [
+    result = await simulated(ctx, wallet.address, step)
+    assert result.answer["approvals"] == [
         {"token": token, "spender": SOMEBODY, "amount": None, "unlimited": True}
     ]
-    assert said.text.startswith(f"It lets {SOMEBODY} take everything you hold")
-    assert (said.code, said.level) == ("ok", "warn")
+    assert result.text.startswith(f"It lets {SOMEBODY} take everything you hold")
+    assert (result.code, result.level) == ("ok", "warn")
     step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, False))
-    said = await simulated(ctx, wallet.address, step)
-    assert (said.approvals(), said.level) == (set(), "ok")
+    result = await simulated(ctx, wallet.address, step)
+    assert (result.approvals(), result.level) == (set(), "ok")
 
 
 def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> Step:
@@ -136,16 +136,16 @@ def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> Step:
 
 async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) -> None:
     router = built.contracts["universalRouter"]
-    said = await simulated(ctx, wallet.address, permit2(built, router, 10**6))
-    assert said.answer["approvals"] == [
+    result = await simulated(ctx, wallet.address, permit2(built, router, 10**6))
+    assert result.answer["approvals"] == [
         {"token": usdg(built), "spender": router, "amount": "1", "unlimited": False}
     ]
-    assert said.text.startswith("It goes through")
-    assert said.level == "ok"
-    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
-    assert said.level == "warn"
-    assert said.approvals() == {(usdg(built), SOMEBODY, True)}
-    assert said.text.startswith(f"It lets {SOMEBODY} take all you hold of ")
+    assert result.text.startswith("It goes through")
+    assert result.level == "ok"
+    result = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
+    assert result.level == "warn"
+    assert result.approvals() == {(usdg(built), SOMEBODY, True)}
+    assert result.text.startswith(f"It lets {SOMEBODY} take all you hold of ")
 
 
 async def test_an_approval_by_permit2_that_is_over_at_once_is_none(
@@ -156,8 +156,8 @@ async def test_an_approval_by_permit2_that_is_over_at_once_is_none(
         assert (
             await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 10, until_s))
         ).approvals() == set()
-    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 10, now_s + 2))
-    assert said.approvals() == {(usdg(built), SOMEBODY, False)}
+    result = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 10, now_s + 2))
+    assert result.approvals() == {(usdg(built), SOMEBODY, False)}
 
 
 async def test_an_approval_by_permit2_that_is_made_to_last_is_new(
@@ -168,8 +168,8 @@ async def test_an_approval_by_permit2_that_is_made_to_last_is_new(
     old = permit2(built, SOMEBODY, 2**160 - 1, now_s - 5)
     assert wallet.send(old.to, old.data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
-    assert said.approvals() == {(usdg(built), SOMEBODY, True)}, said.text
+    result = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
+    assert result.approvals() == {(usdg(built), SOMEBODY, True)}, result.text
 
 
 async def test_false_approvals_hide_no_true_one(
@@ -179,8 +179,8 @@ async def test_false_approvals_hide_no_true_one(
     await ctx.heads.refresh()
     words = "".join(format(2**99 + n, "064x") for n in range(70))
     noise = Step(noisy, calldata("false_approvals(uint256)", 200) + words)
-    said = await simulated(ctx, wallet.address, noise, approve(usdg(built), SOMEBODY))
-    assert said.approvals() == {(usdg(built), SOMEBODY, True)} or said.code == "unproven", said.text
+    result = await simulated(ctx, wallet.address, noise, approve(usdg(built), SOMEBODY))
+    assert result.approvals() == {(usdg(built), SOMEBODY, True)} or result.code == "unproven", result.text
 
 
 async def test_a_call_that_fails_in_the_middle_is_named(
@@ -191,22 +191,22 @@ async def test_a_call_that_fails_in_the_middle_is_named(
     nasty = 'never". All good.\u202e' + "x" * 120
     calls = [pay(SOMEBODY, n + 1) for n in range(6)]
     calls[3] = Step(mover, calldata("fail(string)", nasty))
-    said = await simulated(ctx, wallet.address, *calls)
-    assert (said.code, said.level) == ("tx_reverts", "warn")
-    assert said.text.startswith("Call 4 of 6 would fail with \"never'. All good.")
-    assert said.text.count('"') == 2
-    assert [call["ok"] for call in said.answer["calls"]] == [True, True, True, False, True, True]
-    assert said.answer["calls"][3]["reverts"].startswith("never'. All good.")
-    assert len(said.answer["calls"][3]["reverts"]) <= 80
-    assert all(call["reverts"] is None for n, call in enumerate(said.answer["calls"]) if n != 3)
+    result = await simulated(ctx, wallet.address, *calls)
+    assert (result.code, result.level) == ("tx_reverts", "warn")
+    assert result.text.startswith("Call 4 of 6 would fail with \"never'. All good.")
+    assert result.text.count('"') == 2
+    assert [call["ok"] for call in result.answer["calls"]] == [True, True, True, False, True, True]
+    assert result.answer["calls"][3]["reverts"].startswith("never'. All good.")
+    assert len(result.answer["calls"][3]["reverts"]) <= 80
+    assert all(call["reverts"] is None for n, call in enumerate(result.answer["calls"]) if n != 3)
 
 
 async def test_a_call_without_enough_eth_would_fail(ctx: Context, wallet: Wallet) -> None:
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH))
-    assert (said.code, said.level) == ("tx_reverts", "warn")
-    assert "the wallet holds 10 eth and needs 12." in said.text
-    assert said.answer["calls"] == [{"ok": False, "gasUsed": 0, "reverts": None}], "nothing reverted"
-    assert (said.spent(), said.received(), said.answer["approvals"]) == ({}, {}, [])
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH))
+    assert (result.code, result.level) == ("tx_reverts", "warn")
+    assert "the wallet holds 10 eth and needs 12." in result.text
+    assert result.answer["calls"] == [{"ok": False, "gasUsed": 0, "reverts": None}], "nothing reverted"
+    assert (result.spent(), result.received(), result.answer["approvals"]) == ({}, {}, [])
     funded = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH), fund=True)
     assert (funded.code, funded.spent()) == ("nothing_received", {"eth": 12 * ETH})
 
@@ -222,9 +222,9 @@ async def test_a_wallet_without_eth_can_send_nothing_but_a_funded_one_can(
     poor = Wallet(rpc, built.contracts, "poor", eth=0)
     (step,) = poor.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
     await ctx.heads.refresh()
-    said = await simulated(ctx, poor.address, step)
-    assert said.code == "tx_reverts"
-    assert "holds 0 eth" in said.text
+    result = await simulated(ctx, poor.address, step)
+    assert result.code == "tx_reverts"
+    assert "holds 0 eth" in result.text
     funded = await simulated(ctx, poor.address, step, fund=True)
     assert (funded.code, funded.spent()) == ("ok", {"eth": ETH // 10}), funded.text
 
@@ -236,31 +236,31 @@ async def test_eth_that_earlier_calls_bring_pays_for_later_ones(
     strangers.rpc.call("anvil_setBalance", payer, hex(50 * ETH))
     await ctx.heads.refresh()
     brings = Step(payer, calldata("pay_out(uint256)", 30 * ETH))
-    said = await simulated(ctx, wallet.address, brings, pay(SOMEBODY, 35 * ETH))
-    assert (said.code, said.spent()) == ("nothing_received", {"eth": 5 * ETH}), said.text
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 35 * ETH), brings)
-    assert said.code == "tx_reverts"
-    assert said.text.startswith("Call 1 of 2 would fail: the wallet holds 10 eth")
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 6 * ETH), brings, pay(SOMEBODY, 35 * ETH))
-    assert said.code == "tx_reverts"
-    assert said.text.startswith("Call 3 of 3 would fail: the wallet holds 33.9")
+    result = await simulated(ctx, wallet.address, brings, pay(SOMEBODY, 35 * ETH))
+    assert (result.code, result.spent()) == ("nothing_received", {"eth": 5 * ETH}), result.text
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, 35 * ETH), brings)
+    assert result.code == "tx_reverts"
+    assert result.text.startswith("Call 1 of 2 would fail: the wallet holds 10 eth")
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, 6 * ETH), brings, pay(SOMEBODY, 35 * ETH))
+    assert result.code == "tx_reverts"
+    assert result.text.startswith("Call 3 of 3 would fail: the wallet holds 33.9")
 
 
 @pytest.mark.parametrize("wei", [2**256 - 1, 10**24 + 1, 10**30])
 @pytest.mark.parametrize("fund", [True, False])
 async def test_more_eth_than_there_is(ctx: Context, wallet: Wallet, wei: int, fund: bool) -> None:
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, wei), fund=fund)
-    assert (said.code, said.level) == ("tx_reverts", "warn")
-    assert [call["ok"] for call in said.answer["calls"]] == [False]
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, wei), fund=fund)
+    assert (result.code, result.level) == ("tx_reverts", "warn")
+    assert [call["ok"] for call in result.answer["calls"]] == [False]
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 9, 10, 255])
 async def test_precompiles_and_empty_addresses_are_called(ctx: Context, wallet: Wallet, number: int) -> None:
     target = "0x" + format(number, "040x")
-    said = await simulated(ctx, wallet.address, Step(target, "0x" + "00" * 32, 0))
-    assert said.code in ("ok", "tx_reverts")
-    assert (said.spent(), said.received(), said.approvals()) == ({}, {}, set())
-    assert "no contract" not in said.text
+    result = await simulated(ctx, wallet.address, Step(target, "0x" + "00" * 32, 0))
+    assert result.code in ("ok", "tx_reverts")
+    assert (result.spent(), result.received(), result.approvals()) == ({}, {}, set())
+    assert "no contract" not in result.text
 
 
 MINT = calldata("mint(uint256)", 5)
@@ -269,22 +269,22 @@ MINT = calldata("mint(uint256)", 5)
 async def test_a_call_with_data_to_no_contract_is_warned_of(ctx: Context, wallet: Wallet) -> None:
     """Such as a transfer of a token whose address was mistyped."""
     nothing = f"There is no contract at {SOMEBODY}; the data does nothing. It goes through"
-    said = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT))
-    assert (said.code, said.level) == ("ok", "warn")
-    assert said.text.startswith(nothing)
-    assert said.trips <= 2
-    said = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT, 5))
-    assert (said.code, said.level) == ("nothing_received", "warn")
-    assert said.text.startswith(nothing)
-    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 5))
-    assert "no contract" not in said.text
+    result = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT))
+    assert (result.code, result.level) == ("ok", "warn")
+    assert result.text.startswith(nothing)
+    assert result.trips <= 2
+    result = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT, 5))
+    assert (result.code, result.level) == ("nothing_received", "warn")
+    assert result.text.startswith(nothing)
+    result = await simulated(ctx, wallet.address, pay(SOMEBODY, 5))
+    assert "no contract" not in result.text
 
 
 async def test_the_zero_address_and_the_wallet_itself_are_no_contracts(ctx: Context, wallet: Wallet) -> None:
     for target in ("0x" + "00" * 20, wallet.address):
-        said = await simulated(ctx, wallet.address, Step(target, MINT))
-        assert (said.code, said.level) == ("ok", "warn")
-        assert said.text.startswith(f"There is no contract at {target}; ")
+        result = await simulated(ctx, wallet.address, Step(target, MINT))
+        assert (result.code, result.level) == ("ok", "warn")
+        assert result.text.startswith(f"There is no contract at {target}; ")
 
 
 async def test_what_an_earlier_call_deploys_is_a_contract(
@@ -296,24 +296,24 @@ async def test_what_an_earlier_call_deploys_is_a_contract(
     # CREATE by a contract with nonce 1.
     deployed = "0x" + abi.keccak(bytes.fromhex(f"d694{mover[2:]}01"))[12:].hex()
     speaks = Step(deployed, calldata("speak()"))
-    said = await simulated(ctx, wallet.address, deploys, speaks)
-    assert (said.code, said.level) == ("ok", "ok"), said.text
-    assert said.answer["calls"][1]["gasUsed"] > 21_500
-    said = await simulated(ctx, wallet.address, speaks, deploys)
-    assert (said.code, said.level) == ("ok", "warn")
-    assert said.text.startswith(f"There is no contract at {deployed}; the data does nothing.")
+    result = await simulated(ctx, wallet.address, deploys, speaks)
+    assert (result.code, result.level) == ("ok", "ok"), result.text
+    assert result.answer["calls"][1]["gasUsed"] > 21_500
+    result = await simulated(ctx, wallet.address, speaks, deploys)
+    assert (result.code, result.level) == ("ok", "warn")
+    assert result.text.startswith(f"There is no contract at {deployed}; the data does nothing.")
     failing = Step(mover, calldata("fail(string)", "no"))
-    said = await simulated(ctx, wallet.address, speaks, failing)
-    assert said.code == "tx_reverts"
-    assert f"There is no contract at {deployed}" in said.text
+    result = await simulated(ctx, wallet.address, speaks, failing)
+    assert result.code == "tx_reverts"
+    assert f"There is no contract at {deployed}" in result.text
 
 
 async def test_a_delegated_wallet_is_a_contract(ctx: Context, wallet: Wallet, strangers: Strangers) -> None:
     """EIP-7702."""
     strangers.rpc.call("anvil_setCode", SOMEBODY, "0xef0100" + strangers.mover()[2:])
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("speak()")))
-    assert (said.code, said.level) == ("ok", "ok"), said.text
+    result = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("speak()")))
+    assert (result.code, result.level) == ("ok", "ok"), result.text
 
 
 async def test_a_contract_as_sender_is_answered(
@@ -322,33 +322,33 @@ async def test_a_contract_as_sender_is_answered(
     sender = strangers.mover()
     strangers.rpc.call("anvil_setBalance", sender, hex(5 * ETH))
     await ctx.heads.refresh()
-    said = await simulated(ctx, sender, pay(SOMEBODY, ETH))
-    assert said.code in ("nothing_received", "unproven"), said.text
+    result = await simulated(ctx, sender, pay(SOMEBODY, ETH))
+    assert result.code in ("nothing_received", "unproven"), result.text
     (step,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
-    said = await simulated(ctx, sender, step)
-    assert said.code in ("ok", "tx_reverts", "unproven", "nothing_received"), said.text
+    result = await simulated(ctx, sender, step)
+    assert result.code in ("ok", "tx_reverts", "unproven", "nothing_received"), result.text
 
 
 @pytest.mark.parametrize("key", ["weth", "usdg", "multicall3", "permit2", "universalRouter"])
 async def test_the_exchanges_own_machinery_as_sender_ends_nothing(
     ctx: Context, built: Built, key: str
 ) -> None:
-    said = await simulated(ctx, built.contracts[key], pay(SOMEBODY, 1), fund=True)
-    assert said.code in ("nothing_received", "unproven", "tx_reverts")
-    assert said.level != "ok"
+    result = await simulated(ctx, built.contracts[key], pay(SOMEBODY, 1), fund=True)
+    assert result.code in ("nothing_received", "unproven", "tx_reverts")
+    assert result.level != "ok"
 
 
 async def test_the_zero_address_as_sender_ends_nothing(ctx: Context) -> None:
-    said = await simulated(ctx, "0x" + "00" * 20, pay(SOMEBODY, ETH), fund=True)
-    assert said.code in ("nothing_received", "unproven")
+    result = await simulated(ctx, "0x" + "00" * 20, pay(SOMEBODY, ETH), fund=True)
+    assert result.code in ("nothing_received", "unproven")
 
 
 async def test_long_calldata_is_read(ctx: Context, built: Built, wallet: Wallet) -> None:
-    said = await simulated(ctx, wallet.address, Step(SOMEBODY, "0x" + "ff" * 30_000))
-    assert said.code in ("ok", "tx_reverts")
+    result = await simulated(ctx, wallet.address, Step(SOMEBODY, "0x" + "ff" * 30_000))
+    assert result.code in ("ok", "tx_reverts")
     words = "".join(format(2**150 + n, "064x") for n in range(900))
     noisy = Step(SOMEBODY, "0x12345678" + words)
     (buy,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
-    said = await simulated(ctx, wallet.address, noisy, buy)
+    result = await simulated(ctx, wallet.address, noisy, buy)
     # Words that may be addresses, more than are looked at: nothing is proven.
-    assert (said.code, said.received()) == ("unproven", {}), said.text
+    assert (result.code, result.received()) == ("unproven", {}), result.text

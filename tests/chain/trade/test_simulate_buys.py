@@ -48,25 +48,25 @@ async def bought(ctx: Context, built: Built, wallet: Wallet, key: str) -> tuple[
 
 @pytest.mark.parametrize("key", VENUES)
 async def test_a_buy_is_sold_straight_back(ctx: Context, built: Built, wallet: Wallet, key: str) -> None:
-    said, spent = await bought(ctx, built, wallet, key)
+    result, spent = await bought(ctx, built, wallet, key)
     place, token = VENUES[key], built.tokens[key]
-    assert (said.code, said.level) == ("ok", "ok"), said.text
-    assert said.spent() == spent
-    assert said.received().keys() == {token}
-    back = said.answer["sellBack"]
+    assert (result.code, result.level) == ("ok", "ok"), result.text
+    assert result.spent() == spent
+    assert result.received().keys() == {token}
+    back = result.answer["sellBack"]
     assert (back["token"], back["venue"]) == (token, f"amm_v{place.version}")
     assert back["back"]["asset"] == ("usdg" if place.quote == "usdg" else "eth")
     assert back["roundTripLossBps"] == (10 if place.fee_pips == 500 else 60)
     assert back["laterLossBps"] == back["roundTripLossBps"]
-    assert f"The price impact is {format_percent(back['priceImpactBps'])}:" in said.text
-    assert back["sold"] == said.answer["received"][0]["amount"]
+    assert f"The price impact is {format_percent(back['priceImpactBps'])}:" in result.text
+    assert back["sold"] == result.answer["received"][0]["amount"]
     assert back["reverts"] is None
-    assert said.answer["check"]["address"] == token
-    assert said.answer["check"]["verdict"]["code"] == "ok"
-    assert "The price impact is " in said.text
-    assert said.trips == 2
+    assert result.answer["check"]["address"] == token
+    assert result.answer["check"]["verdict"]["code"] == "ok"
+    assert "The price impact is " in result.text
+    assert result.trips == 2
     # Approvals of exactly what is spent are spent, too.
-    assert said.approvals() == set()
+    assert result.approvals() == set()
 
 
 async def test_a_trap_for_other_wallets_is_one_for_this_wallet_too(
@@ -79,10 +79,10 @@ async def test_a_trap_for_other_wallets_is_one_for_this_wallet_too(
     await ctx.heads.refresh()
     own = replace(ctx, entropy=lambda: b"\x07" * 32)
     place = Place("weth", case.pool.fee_pips, case.pool.version)
-    said = await simulated(own, wallet.address, *steps_of(wallet, token, place, ETH // 10))
-    assert (said.code, said.level) == ("cannot_sell", "danger"), said.text
-    assert "test wallets could buy it and not sell it" in said.text
-    assert said.answer["check"]["verdict"]["code"] == "cannot_sell"
+    result = await simulated(own, wallet.address, *steps_of(wallet, token, place, ETH // 10))
+    assert (result.code, result.level) == ("cannot_sell", "danger"), result.text
+    assert "test wallets could buy it and not sell it" in result.text
+    assert result.answer["check"]["verdict"]["code"] == "cannot_sell"
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ async def test_a_launch_is_bought_and_sold_straight_back(
     spot = spot_of(built, ctx.heads.venue_index.venues_of(Address(token))[-1])
     raw = money_for(rpc, built, wallet, spot)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *buy_steps(built, wallet, token, spot, raw))
-    assert (said.code, said.level) == ("ok", "ok"), said.text
-    assert said.spent() == {built.contracts["share"] if spot.quote == "share" else spot.quote: raw}
-    assert said.received().keys() == {token}
-    assert said.answer["sellBack"]["venue"] == venue
-    assert said.answer["check"]["verdict"]["level"] == "ok"
+    result = await simulated(ctx, wallet.address, *buy_steps(built, wallet, token, spot, raw))
+    assert (result.code, result.level) == ("ok", "ok"), result.text
+    assert result.spent() == {built.contracts["share"] if spot.quote == "share" else spot.quote: raw}
+    assert result.received().keys() == {token}
+    assert result.answer["sellBack"]["venue"] == venue
+    assert result.answer["check"]["verdict"]["level"] == "ok"
     # Money that is not eth, weth or usdg has its rate asked, once in half a minute.
-    assert said.trips == trips
-    assert said.approvals() == set()
+    assert result.trips == trips
+    assert result.approvals() == set()
 
 
 @pytest.mark.parametrize("key", ["bare", "loud"])
@@ -120,10 +120,10 @@ async def test_a_token_that_nobody_trades_has_no_route(
     giver = strangers.mover(token)
     strangers.give(token, giver, 8 * ETH)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
-    assert (said.spent(), said.received()) == ({"eth": ETH}, {token: 4 * ETH})
-    assert (said.code, said.level) == ("no_route", "unknown")
-    assert said.answer["sellBack"] is None
+    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    assert (result.spent(), result.received()) == ({"eth": ETH}, {token: 4 * ETH})
+    assert (result.code, result.level) == ("no_route", "unknown")
+    assert result.answer["sellBack"] is None
 
 
 async def test_an_airdrop_that_sells_is_ok(
@@ -135,9 +135,9 @@ async def test_an_airdrop_that_sells_is_ok(
     donor = Wallet(strangers.rpc, built.contracts, "giver")
     assert donor.send(token, transfer(token, giver, 10**24).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()")))
-    assert (said.spent(), said.received()) == ({}, {token: 10**24 // 2})
-    assert (said.code, said.answer["sellBack"]["roundTripLossBps"]) == ("ok", None), said.text
+    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()")))
+    assert (result.spent(), result.received()) == ({}, {token: 10**24 // 2})
+    assert (result.code, result.answer["sellBack"]["roundTripLossBps"]) == ("ok", None), result.text
 
 
 async def test_of_several_tokens_the_worst_decides(
@@ -146,22 +146,22 @@ async def test_of_several_tokens_the_worst_decides(
     good, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
     steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in (good, trap)]
     for order in (steps, steps[::-1]):
-        said = await simulated(ctx, wallet.address, *order)
-        assert (said.code, said.level) == ("cannot_sell", "danger")
-        assert said.received().keys() == {good, trap}
-        assert said.spent() == {"eth": ETH // 5}
-        assert said.answer["sellBack"]["token"] == trap
-        assert said.answer["sellBack"]["reverts"] == "trading not open"
-        assert said.answer["check"]["address"] == trap
-        assert said.answer["check"]["verdict"]["code"] == "cannot_sell"
+        result = await simulated(ctx, wallet.address, *order)
+        assert (result.code, result.level) == ("cannot_sell", "danger")
+        assert result.received().keys() == {good, trap}
+        assert result.spent() == {"eth": ETH // 5}
+        assert result.answer["sellBack"]["token"] == trap
+        assert result.answer["sellBack"]["reverts"] == "trading not open"
+        assert result.answer["check"]["address"] == trap
+        assert result.answer["check"]["verdict"]["code"] == "cannot_sell"
 
 
 async def test_two_good_tokens_lose_what_both_lose(ctx: Context, built: Built, wallet: Wallet) -> None:
     tokens = (built.tokens["plain"], built.tokens["six_decimals"])
     steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in tokens]
-    said = await simulated(ctx, wallet.address, *steps)
-    assert said.code == "ok"
-    assert said.answer["sellBack"]["roundTripLossBps"] in (59, 60, 61)
+    result = await simulated(ctx, wallet.address, *steps)
+    assert result.code == "ok"
+    assert result.answer["sellBack"]["roundTripLossBps"] in (59, 60, 61)
 
 
 async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -171,11 +171,11 @@ async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet
     held = wallet.buy(token, "weth", 3000, 10 * ETH // 4)
     assert held
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, step)
-    assert said.code == "ok", said.text
-    assert said.received()[token] < alone.received()[token]
-    assert said.answer["sellBack"]["sold"] == said.answer["received"][0]["amount"]
-    assert said.answer["sellBack"]["roundTripLossBps"] == 60
+    result = await simulated(ctx, wallet.address, step)
+    assert result.code == "ok", result.text
+    assert result.received()[token] < alone.received()[token]
+    assert result.answer["sellBack"]["sold"] == result.answer["received"][0]["amount"]
+    assert result.answer["sellBack"]["roundTripLossBps"] == 60
 
 
 async def test_a_sell_brings_eth_and_leaves_no_approval(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -183,18 +183,18 @@ async def test_a_sell_brings_eth_and_leaves_no_approval(ctx: Context, built: Bui
     held = wallet.buy(token, "weth", 3000, ETH)
     assert held
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *wallet.sell_steps(token, Place("weth", 3000), held))
-    assert said.code == "ok"
-    assert said.trips <= 2
-    assert said.spent() == {token: held}
-    assert said.received().keys() == {"eth"}
-    assert said.approvals() == set()
+    result = await simulated(ctx, wallet.address, *wallet.sell_steps(token, Place("weth", 3000), held))
+    assert result.code == "ok"
+    assert result.trips <= 2
+    assert result.spent() == {token: held}
+    assert result.received().keys() == {"eth"}
+    assert result.approvals() == set()
     more = wallet.sell_steps(token, Place("weth", 3000), held, held + 5)
-    said = await simulated(ctx, wallet.address, *more)
-    assert said.approvals() == {(token, built.contracts["swapRouter02"], False)}
-    assert said.answer["approvals"][0]["amount"] == "0.000000000000000005"
+    result = await simulated(ctx, wallet.address, *more)
+    assert result.approvals() == {(token, built.contracts["swapRouter02"], False)}
+    assert result.answer["approvals"][0]["amount"] == "0.000000000000000005"
     # The router is known: nothing opens the text.
-    assert said.text.startswith("It goes through")
+    assert result.text.startswith("It goes through")
 
 
 async def test_a_v4_sell_of_an_exact_amount(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -202,19 +202,20 @@ async def test_a_v4_sell_of_an_exact_amount(ctx: Context, built: Built, wallet: 
     held = wallet.buy(token, "eth", 3000, ETH, 4)
     assert held
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *wallet.sell_steps(token, place, held))
-    assert (said.code, said.spent(), said.approvals()) == ("ok", {token: held}, set())
+    result = await simulated(ctx, wallet.address, *wallet.sell_steps(token, place, held))
+    assert (result.code, result.spent(), result.approvals()) == ("ok", {token: held}, set())
 
 
 async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
     ctx: Context, built: Built, wallet: Wallet
 ) -> None:
-    said = await simulated(
+    result = await simulated(
         ctx, wallet.address, *steps_of(wallet, built.tokens["cooldown"], Place("weth", 3000), ETH // 10)
     )
-    assert (said.code, said.answer["check"]["verdict"]["code"]) == ("ok", "ok")
+    assert (result.code, result.answer["check"]["verdict"]["code"]) == ("ok", "ok")
     assert (
-        'you cannot sell what it buys at once (the token says "cooldown"); you can within a day' in said.text
+        'you cannot sell what it buys at once (the token says "cooldown"); you can within a day'
+        in result.text
     )
 
 
@@ -230,18 +231,18 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
 async def test_what_a_token_does_is_told(
     ctx: Context, built: Built, wallet: Wallet, key: str, code: str
 ) -> None:
-    said = await simulated(
+    result = await simulated(
         ctx, wallet.address, *steps_of(wallet, built.tokens[key], Place("weth", 3000), ETH // 10)
     )
-    assert said.code == code, said.text
+    assert result.code == code, result.text
 
 
 async def test_a_buy_quotes_the_reason_of_the_token(ctx: Context, built: Built, wallet: Wallet) -> None:
     """The pool says TF; the check beside it has asked the token."""
     steps = steps_of(wallet, built.tokens["paused"], Place("weth", 3000), ETH // 10)
-    said = await simulated(ctx, wallet.address, *steps)
-    assert said.text == 'It would fail: the token says "paused".'
-    assert said.answer["calls"][-1]["reverts"] == "paused"
+    result = await simulated(ctx, wallet.address, *steps)
+    assert result.text == 'It would fail: the token says "paused".'
+    assert result.answer["calls"][-1]["reverts"] == "paused"
 
 
 @pytest.mark.parametrize(
@@ -256,24 +257,24 @@ async def test_a_sell_quotes_the_reason_of_the_token(
     owner.receipt(owner.send(token, transfer(token, wallet.address, ETH).data))
     await ctx.heads.refresh()
     steps = wallet.sell_steps(token, Place("weth", 3000), ETH)
-    said = await simulated(ctx, wallet.address, *(steps if reason else steps[-1:]))
-    assert said.code == "tx_reverts"
+    result = await simulated(ctx, wallet.address, *(steps if reason else steps[-1:]))
+    assert result.code == "tx_reverts"
     if reason is None:
-        assert said.text == (
+        assert result.text == (
             "It would fail: the token refused the transfer, and the router gave no reason for it."
         )
     else:
-        assert said.text == f'Call 2 of 2 would fail: the token says "{reason}".'
-    assert said.answer["calls"][-1]["reverts"] == (reason or "STF")
+        assert result.text == f'Call 2 of 2 would fail: the token says "{reason}".'
+    assert result.answer["calls"][-1]["reverts"] == (reason or "STF")
 
 
 async def test_a_sell_without_the_token_says_nothing_of_the_token(
     ctx: Context, built: Built, wallet: Wallet
 ) -> None:
     steps = wallet.sell_steps(built.tokens["plain"], Place("weth", 3000), ETH)
-    said = await simulated(ctx, wallet.address, *steps)
-    assert (said.code, said.answer["calls"][-1]["reverts"]) == ("tx_reverts", "STF")
-    assert "says" not in said.text
+    result = await simulated(ctx, wallet.address, *steps)
+    assert (result.code, result.answer["calls"][-1]["reverts"]) == ("tx_reverts", "STF")
+    assert "says" not in result.text
 
 
 async def test_a_minimum_that_is_not_met_is_told_in_words(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -281,12 +282,12 @@ async def test_a_minimum_that_is_not_met_is_told_in_words(ctx: Context, built: B
     token, sender, terms = Address(built.tokens["v4_eth"]), Address(wallet.address), TradeTerms(10**30)
     (venue,) = ctx.heads.venue_index.venues_of(token)
     (buy,) = amm_v4.plan_buy(venue, token, ctx.contracts, ETH // 10, sender, terms)
-    said = await simulated(ctx, wallet.address, Step(buy.to, buy.data, buy.value_wei))
-    assert said.code == "tx_reverts"
-    assert said.text == (
+    result = await simulated(ctx, wallet.address, Step(buy.to, buy.data, buy.value_wei))
+    assert result.code == "tx_reverts"
+    assert result.text == (
         "It would fail: the swap brings less than its own minimum. More slippage may let it through."
     )
-    assert said.answer["calls"][0]["reverts"] == "V4TooLittleReceived"
+    assert result.answer["calls"][0]["reverts"] == "V4TooLittleReceived"
 
 
 async def test_an_allowance_that_was_there_makes_no_trap(
@@ -304,9 +305,9 @@ async def test_an_allowance_that_was_there_makes_no_trap(
     deployer.check_receipts()
     assert wallet.send(token, approve(token, built.contracts["swapRouter02"], 1).data).ok
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
-    assert said.code == "ok", said.text
-    assert "sold straight back for a loss of 0.60 %" in said.text
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    assert result.code == "ok", result.text
+    assert "sold straight back for a loss of 0.60 %" in result.text
 
 
 async def test_more_tokens_than_are_sold_are_the_calls_own_doing(
@@ -318,9 +319,9 @@ async def test_more_tokens_than_are_sold_are_the_calls_own_doing(
         for token in ("plain", "six_decimals")
         for step in wallet.buy_steps(built.tokens[token], Place("weth", 3000), ETH // 10)
     ]
-    said = await simulated(few, wallet.address, *steps)
-    assert (said.code, said.level) == ("unproven", "unknown")
-    assert said.text == "The calls bring more tokens than one simulation sells. This is not a pass."
+    result = await simulated(few, wallet.address, *steps)
+    assert (result.code, result.level) == ("unproven", "unknown")
+    assert result.text == "The calls bring more tokens than one simulation sells. This is not a pass."
 
 
 async def exchanged(
@@ -339,14 +340,14 @@ async def exchanged(
 
 async def test_a_token_paid_with_a_token_has_its_price(ctx: Context, built: Built, wallet: Wallet) -> None:
     paid, got = built.tokens["plain"], built.tokens["six_decimals"]
-    said, held = await exchanged(ctx, built, wallet, (paid, Place("weth", 3000)), got)
-    assert said.spent() == {paid: held}
-    assert said.received().keys() == {got}
-    assert said.code == "ok", said.text
+    result, held = await exchanged(ctx, built, wallet, (paid, Place("weth", 3000)), got)
+    assert result.spent() == {paid: held}
+    assert result.received().keys() == {got}
+    assert result.code == "ok", result.text
     # Its own pool's fee and price impact, and the round trip of the other.
-    assert 60 < said.answer["sellBack"]["roundTripLossBps"] < 700
+    assert 60 < result.answer["sellBack"]["roundTripLossBps"] < 700
     # The rate is asked while it is sold back.
-    assert said.trips == 2
+    assert result.trips == 2
 
 
 async def test_a_token_paid_with_what_has_no_price_has_no_route(
@@ -359,11 +360,11 @@ async def test_a_token_paid_with_what_has_no_price_has_no_route(
     assert donor.send(got, transfer(got, giver, 10**24).data).ok
     await ctx.heads.refresh()
     steps = (transfer(paid, giver, ETH), Step(giver, calldata("give()")))
-    said = await simulated(ctx, wallet.address, *steps)
-    assert (said.spent(), said.received()) == ({paid: ETH}, {got: 10**24 // 2})
-    assert (said.code, said.level) == ("no_route", "unknown"), said.text
-    assert "no known price" in said.text
-    assert said.answer["sellBack"]["roundTripLossBps"] is None
+    result = await simulated(ctx, wallet.address, *steps)
+    assert (result.spent(), result.received()) == ({paid: ETH}, {got: 10**24 // 2})
+    assert (result.code, result.level) == ("no_route", "unknown"), result.text
+    assert "no known price" in result.text
+    assert result.answer["sellBack"]["roundTripLossBps"] is None
 
 
 async def test_money_for_money_at_a_terrible_rate_is_a_loss(
@@ -374,9 +375,9 @@ async def test_money_for_money_at_a_terrible_rate_is_a_loss(
     assert wallet.send(usdg(built), transfer(usdg(built), giver, 700 * 10**6).data).ok
     await ctx.heads.refresh()
     for wei, code in ((ETH // 10, "ok"), (ETH // 8, "high_loss"), (ETH, "heavy_loss")):
-        said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), wei))
-        assert (said.spent(), said.received()) == ({"eth": wei}, {"usdg": 350 * 10**6})
-        assert said.code == code, said.text
+        result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), wei))
+        assert (result.spent(), result.received()) == ({"eth": wei}, {"usdg": 350 * 10**6})
+        assert result.code == code, result.text
 
 
 async def test_more_tokens_than_are_tried_are_unproven(
@@ -387,9 +388,9 @@ async def test_more_tokens_than_are_tried_are_unproven(
     for token in tokens:
         strangers.give(token, giver, 2 * ETH)
     await ctx.heads.refresh()
-    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
-    assert (said.code, said.level) == ("unproven", "unknown")
-    assert said.received() == dict.fromkeys(tokens, ETH)
+    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    assert (result.code, result.level) == ("unproven", "unknown")
+    assert result.received() == dict.fromkeys(tokens, ETH)
 
 
 async def test_dear_calls_do_not_make_a_good_token_a_trap(
@@ -411,9 +412,9 @@ async def test_dear_calls_do_not_make_a_good_token_a_trap(
     await ctx.heads.refresh()
     light = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), 10**14))
     heavy = [Step(giver, calldata("give_behind_burn(uint256)", 2_000_000), 10**14)] * 6
-    said = await simulated(ctx, wallet.address, *heavy)
+    result = await simulated(ctx, wallet.address, *heavy)
     assert light.code == "ok", light.text
-    assert said.code != "cannot_sell", said.text
+    assert result.code != "cannot_sell", result.text
 
 
 def _code(path: str) -> str:

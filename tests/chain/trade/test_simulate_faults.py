@@ -35,12 +35,12 @@ async def test_a_node_that_fails_from_the_start(
 ) -> None:
     sender, steps = buy(rpc, built, key)
     faulty.fault = fault
-    said = await simulated(shaky, sender, *steps)
-    assert (said.code, said.level) == ("unproven", "unknown"), said.text
-    assert "This is not a pass" in said.text
-    assert said.answer["block"] == shaky.heads.last_number() > 0
+    result = await simulated(shaky, sender, *steps)
+    assert (result.code, result.level) == ("unproven", "unknown"), result.text
+    assert "This is not a pass" in result.text
+    assert result.answer["block"] == shaky.heads.last_number() > 0
     # Calls can ask for more than can be read: such an answer counts.
-    assert said.counted is (fault == "endless")
+    assert result.counted is (fault == "endless")
 
 
 # Nobody asks for the chain's id in the last trip.
@@ -54,21 +54,21 @@ async def test_a_node_that_fails_later(
 ) -> None:
     sender, steps = buy(rpc, built, key)
     faulty.fault, faulty.after = fault, after
-    said = await simulated(shaky, sender, *steps)
+    result = await simulated(shaky, sender, *steps)
     if key == "owner_only_sell" and fault in HALVES:
         # Half of the probes may be enough to prove that it is a trap; never that it is none.
-        assert said.code in ("unproven", "cannot_sell"), said.text
+        assert result.code in ("unproven", "cannot_sell"), result.text
     elif fault == "wrong chain id":
-        assert said.code in ("unproven", {"plain": "ok", "owner_only_sell": "cannot_sell"}[key])
+        assert result.code in ("unproven", {"plain": "ok", "owner_only_sell": "cannot_sell"}[key])
     else:
-        assert said.code == "unproven", said.text
+        assert result.code == "unproven", result.text
 
 
 async def test_a_node_that_is_gone(shaky: Context, rpc: SyncRpc, built: Built) -> None:
     sender, steps = buy(rpc, built, "plain")
     node_of(shaky).url = "http://127.0.0.1:1"
-    said = await simulated(shaky, sender, *steps)
-    assert (said.code, said.counted, said.answer["calls"]) == ("unproven", False, [])
+    result = await simulated(shaky, sender, *steps)
+    assert (result.code, result.counted, result.answer["calls"]) == ("unproven", False, [])
 
 
 async def test_without_a_head_nothing_is_proven(shaky: Context, faulty: FaultyNode) -> None:
@@ -104,11 +104,11 @@ class Plainer(Node):
         text = str(calls).lower()
         if self.refuses and self.refuses[2:] in text and self.spares[2:] not in text:
             raise NodeFault("it hung up")
-        told = await super().batch(calls, meter, timeout_s, budgeted)
+        answer = await super().batch(calls, meter, timeout_s, budgeted)
         missing = RpcError(-32601, "the method does not exist")
         return [
             missing if call.method == "eth_createAccessList" else one
-            for call, one in zip(calls, told, strict=True)
+            for call, one in zip(calls, answer, strict=True)
         ]
 
 
@@ -138,8 +138,8 @@ async def test_events_alone_lead_to_what_is_taken(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await plainer.heads.refresh()
-    said = await simulated(plainer, wallet.address, Step(mover, calldata(*way)))
-    assert said.spent() == {token: 7 * ETH} or said.code == "unproven", said.text
+    result = await simulated(plainer, wallet.address, Step(mover, calldata(*way)))
+    assert result.spent() == {token: 7 * ETH} or result.code == "unproven", result.text
 
 
 async def test_a_token_that_could_not_be_looked_at_is_the_one_that_is_named(
@@ -150,6 +150,6 @@ async def test_a_token_that_could_not_be_looked_at_is_the_one_that_is_named(
     assert isinstance(node, Plainer)
     # The third token is opened by itself, in a trip of its own.
     node.refuses, node.spares = built.tokens["no_return_value"], built.tokens["plain"]
-    said = await simulated(plainer, sender, *steps)
-    assert (said.code, said.level) == ("unproven", "unknown"), said.text
-    assert said.answer["check"] is None or said.answer["check"]["address"] == node.refuses
+    result = await simulated(plainer, sender, *steps)
+    assert (result.code, result.level) == ("unproven", "unknown"), result.text
+    assert result.answer["check"] is None or result.answer["check"]["address"] == node.refuses

@@ -78,13 +78,13 @@ async def test_calls_that_burn_all_gas_stay_within_the_budget_and_count(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, BURNS_ALL)
     await counting.heads.refresh()
-    said = await simulated(counting, wallet.address, *[Step(BURNER, "0x", 0)] * calls, fund=True)
-    assert said.counted
+    result = await simulated(counting, wallet.address, *[Step(BURNER, "0x", 0)] * calls, fund=True)
+    assert result.counted
     assert used(counting) <= BUDGET
     if calls > 1:
-        assert (said.code, said.level) == ("unproven", "unknown")
-        assert "too much gas" in said.text, said.text
-        assert "This is not a pass." in said.text
+        assert (result.code, result.level) == ("unproven", "unknown")
+        assert "too much gas" in result.text, result.text
+        assert "This is not a pass." in result.text
 
 
 async def test_a_call_that_needs_more_gas_than_most_is_run_with_more(
@@ -92,8 +92,8 @@ async def test_a_call_that_needs_more_gas_than_most_is_run_with_more(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
     await counting.heads.refresh()
-    said = await simulated(counting, wallet.address, Step(BURNER, "0x", 0))
-    assert said.code == "ok", said.text
+    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0))
+    assert result.code == "ok", result.text
 
 
 async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
@@ -101,8 +101,8 @@ async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, INVALID)
     await counting.heads.refresh()
-    said = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
-    assert (said.code, said.level) == ("tx_reverts", "warn"), said.text
+    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
+    assert (result.code, result.level) == ("tx_reverts", "warn"), result.text
 
 
 async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
@@ -112,8 +112,8 @@ async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
     await counting.heads.refresh()
     head = counting.heads.current().block.number
     rpc.call("evm_mine")
-    said = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
-    assert (said.code, counting.heads.current().block.number) == ("tx_reverts", head + 1)
+    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
+    assert (result.code, counting.heads.current().block.number) == ("tx_reverts", head + 1)
     assert used(counting) <= BUDGET
 
 

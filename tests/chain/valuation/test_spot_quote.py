@@ -16,11 +16,11 @@ async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["plain"])
     found = await probe_buy(ctx, ctx.heads.current(), token, Meter())
     assert isinstance(found, ProbeBuy)
-    said = (await check(ctx, CheckParams(token))).answer
-    assert said.trade is not None
-    assert said.token.decimals is not None
-    assert said.trade.tokens_out == plain_decimal(found.token_raw, said.token.decimals)
-    loss_bps = said.trade.round_trip_loss_bps
+    result = (await check(ctx, CheckParams(token))).answer
+    assert result.trade is not None
+    assert result.token.decimals is not None
+    assert result.trade.tokens_out == plain_decimal(found.token_raw, result.token.decimals)
+    loss_bps = result.trade.round_trip_loss_bps
     assert loss_bps is not None
     assert 0 < loss_bps < 1000
     assert found.pays_wei == 10**17 * (10_000 - loss_bps) // 10_000
@@ -28,9 +28,9 @@ async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:
 
 async def test_it_is_bought_where_it_is_told(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["plain"])
-    said = (await check(ctx, CheckParams(token))).answer
-    assert said.trade is not None
-    venue = said.venue
+    result = (await check(ctx, CheckParams(token))).answer
+    assert result.trade is not None
+    venue = result.venue
     assert venue is not None
     at = venue.pool or venue.pool_id
     head = ctx.heads.current()

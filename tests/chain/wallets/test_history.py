@@ -178,7 +178,8 @@ class Half:
         answers: list[msgspec.Raw | RpcError] = await self.node.batch(calls)
         deaf = [self.deaf_to in str(call.params) and call.method == "eth_call" for call in calls]
         return [
-            RpcError(3, "execution reverted") if no else told for no, told in zip(deaf, answers, strict=True)
+            RpcError(3, "execution reverted") if no else answer
+            for no, answer in zip(deaf, answers, strict=True)
         ]
 
     async def batches(self, groups: Any, meter: Meter) -> Any:

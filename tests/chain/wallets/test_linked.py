@@ -329,7 +329,7 @@ class Deaf:
             raise NodeFault("it took too long")
         answers: list[msgspec.Raw | RpcError] = await self.node.batch(calls)
         deaf = [bool(call.params) and call.params[0] in self.deaf_to for call in calls]
-        return [RpcError(-32000, "no") if one else told for one, told in zip(deaf, answers, strict=True)]
+        return [RpcError(-32000, "no") if one else answer for one, answer in zip(deaf, answers, strict=True)]
 
     async def batches(self, groups: Any, meter: Meter) -> Any:
         raise AssertionError("one trip is enough")

@@ -35,7 +35,7 @@ def ground(ctx: Context, rpc: SyncRpc, built: Built, empty: str) -> Ground:
     return Ground(ctx, rpc, built, empty)
 
 
-async def told(ground: Ground, after: int) -> list[Happening]:
+async def read_since(ground: Ground, after: int) -> list[Happening]:
     """What happened in the blocks after ``after``."""
     await ground.follow()
     async with connected(ground.url) as connection, connection.transaction():
@@ -51,7 +51,7 @@ def height(ground: Ground) -> int:
 
 async def test_of_the_built_chain_a_replay_counts_the_same(ground: Ground) -> None:
     """Nobody there gives tokens away or takes liquidity out: the tests below do."""
-    everything = await told(ground, -1)
+    everything = await read_since(ground, -1)
     counts = Counter(one.verb for one in everything)
     assert set(counts) == {*VERBS} - {"moving", "draining", "removing"}
     # Some quotes have no price there.
@@ -83,7 +83,7 @@ async def test_what_was_bought_sold_moved_and_launched_is_told_with_its_worth(gr
     ground.buyer.receipt(
         ground.buyer.send(made.token, calldata("transfer(address,uint256)", FRIEND, held // 4))
     )
-    found = {one.verb: one for one in await told(ground, after) if one.token == made.token}
+    found = {one.verb: one for one in await read_since(ground, after) if one.token == made.token}
     assert list(found) == ["launching", "buying", "selling", "moving"]
     launch, buy, sell, move = found.values()
     assert (launch.wallet, launch.eth_wei, launch.micro_usd) == (ground.me.account, 0, 0)
@@ -119,7 +119,7 @@ async def test_who_takes_liquidity_out_drains_so_much_of_the_pool(ground: Ground
     after = height(ground)
     taken = (position, liquidity // 4, 0, 0, 2**40)
     by.receipt(by.send(contracts["v3PositionManager"], calldata(_DECREASE, taken)))
-    (one,) = [each for each in await told(ground, after) if each.verb == "draining"]
+    (one,) = [each for each in await read_since(ground, after) if each.verb == "draining"]
     assert (one.wallet, one.token, one.share_ppm()) == (by.account, made.token, 250_000)
     assert one.eth_wei is not None
     assert ETH // 4 - 1000 <= one.eth_wei <= ETH // 4

@@ -39,7 +39,7 @@ async def shop(url: str) -> AsyncIterator[Connection]:
     await connection.close()
 
 
-async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
+async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
     monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
     return await asyncio.to_thread(CliRunner().invoke, app, ["keys", *arguments])
 
@@ -59,18 +59,26 @@ async def test_the_list_has_what_is_kept_and_no_more(
     shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = await key_for(shop, ONE, "my [red]bot[/red]"), await key_for(shop, OTHER)
-    await said(monkeypatch, url, "revoke", second[:8])
-    listed = await said(monkeypatch, url, "list")
+    await run_command(monkeypatch, url, "revoke", second[:8])
+    listed = await run_command(monkeypatch, url, "list")
     assert listed.exit_code == 0
-    for told in ("mite-1a1a", ONE, first[:8], "my [red]bot[/red]", "2025-10-09 12:34:56", OTHER, second[:8]):
-        assert told in listed.output
+    for answer in (
+        "mite-1a1a",
+        ONE,
+        first[:8],
+        "my [red]bot[/red]",
+        "2025-10-09 12:34:56",
+        OTHER,
+        second[:8],
+    ):
+        assert answer in listed.output
     for key in (first, second):
         assert key[:9] not in listed.output
         assert keys.hash_of(key).hex() not in listed.output
-    of_one = await said(monkeypatch, url, "list", "--wallet", ONE.upper().replace("X", "x"))
+    of_one = await run_command(monkeypatch, url, "list", "--wallet", ONE.upper().replace("X", "x"))
     assert first[:8] in of_one.output
     assert second[:8] not in of_one.output
-    assert (await said(monkeypatch, url, "list", "--wallet", "0x12")).exit_code == 2
+    assert (await run_command(monkeypatch, url, "list", "--wallet", "0x12")).exit_code == 2
 
 
 async def test_the_list_tells_sessions_from_keys(
@@ -81,7 +89,7 @@ async def test_the_list_tells_sessions_from_keys(
         shop, account.id, keys.hash_of(session), session[:8], "", NOW, datetime(2025, 10, 23, tzinfo=UTC)
     )
     key = await key_for(shop, ONE)
-    listed = (await said(monkeypatch, url, "list")).output.splitlines()
+    listed = (await run_command(monkeypatch, url, "list")).output.splitlines()
     (of_session,) = [line for line in listed if session[:8] in line]
     (of_key,) = [line for line in listed if key[:8] in line]
     assert "session to 2025-10-23 00:00:00" in of_session
@@ -96,11 +104,11 @@ async def test_a_revoked_key_is_nobodys(
     key, kept = await key_for(shop, ONE), await key_for(shop, ONE)
     (row, _) = await accounts.every_key(shop, ONE)
     which = {"start": key[:8], "id": str(row.id), "key": key}[way]
-    done = await said(monkeypatch, url, "revoke", which)
+    done = await run_command(monkeypatch, url, "revoke", which)
     assert (done.exit_code, done.output) == (0, f"revoked: key {row.id} ({key[:8]}) of mite-1a1a, {ONE}\n")
     assert await account_of_key(shop, keys.hash_of(key)) is None
     assert await account_of_key(shop, keys.hash_of(kept)) is not None
-    again = await said(monkeypatch, url, "revoke", which)
+    again = await run_command(monkeypatch, url, "revoke", which)
     assert (again.exit_code, again.output.split(":")[0]) == (0, "nothing to do")
     assert await account_of_key(shop, keys.hash_of(kept)) is not None
 
@@ -109,15 +117,15 @@ async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
     shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = await key_for(shop, ONE, start="rt_aaaaa"), await key_for(shop, OTHER, start="rt_aaaaa")
-    told = await said(monkeypatch, url, "revoke", "rt_aaaaa")
+    result = await run_command(monkeypatch, url, "revoke", "rt_aaaaa")
     ids = [key.id for key in await accounts.every_key(shop, None)]
-    assert told.exit_code == 1
-    assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in told.output
+    assert result.exit_code == 1
+    assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in result.output
     for key in (one, other):
         assert await account_of_key(shop, keys.hash_of(key)) is not None
-    assert (await said(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
+    assert (await run_command(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
     # Of the two only one is live now: no doubt is left.
-    assert (await said(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
+    assert (await run_command(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
     assert await account_of_key(shop, keys.hash_of(other)) is None
 
 
@@ -126,8 +134,8 @@ async def test_what_means_no_key_is_told_and_not_repeated(
     shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     key = await key_for(shop, ONE)
-    told = await said(monkeypatch, url, "revoke", which)
-    assert (told.exit_code, told.output) == (1, "roundtrip: no key matches\n")
+    result = await run_command(monkeypatch, url, "revoke", which)
+    assert (result.exit_code, result.output) == (1, "roundtrip: no key matches\n")
     assert await account_of_key(shop, keys.hash_of(key)) is not None
 
 

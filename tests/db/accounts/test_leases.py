@@ -136,19 +136,19 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
     await put_account(own, WALLETS[0], "k")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    (go, let_go), (ours, told) = context.Pipe(duplex=False), context.Pipe(duplex=False)
-    started = [context.Process(target=serve, args=(database_url, per_day, go, told)) for _ in range(50)]
+    (go, let_go), (ours, result) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+    started = [context.Process(target=serve, args=(database_url, per_day, go, result)) for _ in range(50)]
     for process in started:
         process.start()
-    told.close()
-    said: Counter[int] = Counter()
+    result.close()
+    answer: Counter[int] = Counter()
     try:
         async with asyncio.timeout(240):
             while block := await asyncio.to_thread(os.read, ours.fileno(), 4096):
-                said.update(block)
-                if said[ord("r")] == len(started) and not let_go.closed:
+                answer.update(block)
+                if answer[ord("r")] == len(started) and not let_go.closed:
                     let_go.close()
-                if said[ord(".")] > per_day // 3 and not is_killed:
+                if answer[ord(".")] > per_day // 3 and not is_killed:
                     is_killed = True
                     for process in started[:KILLED]:
                         process.kill()
@@ -159,9 +159,9 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
     # Leases that the others returned are there for the next one.
     async with gate_over_database(database_url, per_day) as gate:
         while (code := await ask(gate)) == "in":
-            said[ord(".")] += 1
+            answer[ord(".")] += 1
     assert code == "daily_limit"
-    admitted, wrong = said[ord(".")], said[ord("?")]
+    admitted, wrong = answer[ord(".")], answer[ord("?")]
     ((calls, leased),) = (await days(own)).values()
     assert (wrong, calls + leased) == (0, per_day)
     assert await own.fetchval("SELECT calls FROM accounts.day") == per_day

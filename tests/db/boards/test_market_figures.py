@@ -61,7 +61,7 @@ async def obvious_price(
         return None if raw is None else int(raw)
 
     for place in places:
-        told = [
+        answer = [
             trade
             for trade in trades
             if trade["pool_id"] == place
@@ -71,8 +71,8 @@ async def obvious_price(
             and trade["token_raw"] > 0
             and trade["quote_raw"] > 0
         ]
-        if told:
-            last = max(told, key=lambda one: (one["at_s"], one["block_number"], one["log_index"]))
+        if answer:
+            last = max(answer, key=lambda one: (one["at_s"], one["block_number"], one["log_index"]))
             kept = int(last["kept_raw"] or 0)
             quote_raw = int(last["quote_raw"])
             net = quote_raw + (-kept if last["buys"] else kept)

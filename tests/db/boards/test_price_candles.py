@@ -81,24 +81,24 @@ class Told:
 
 
 @pytest.fixture
-def told(index: Connection) -> Told:
+def priced(index: Connection) -> Told:
     return Told(index)
 
 
-def second(told: Told) -> int:
-    return told.newest_s // SPAN_S * SPAN_S
+def second(priced: Told) -> int:
+    return priced.newest_s // SPAN_S * SPAN_S
 
 
-async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(told: Told) -> None:
+async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(priced: Told) -> None:
     """What the curve keeps is no part of the price. Within a block the price is moved up and back."""
-    told.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
-    first = second(told)
-    told.chain.block(buy(BOB, 10**6 * PART, PART), sell(BOB, 297 * PART, 100 * PART), after_s=1)
-    told.chain.block(buy(ALICE, 300 * PART, 99 * PART), after_s=1)
-    told.chain.block(buy(CAROL, 100 * PART, 99 * PART), after_s=2 * SPAN_S)
-    await told.read_in()
+    priced.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
+    first = second(priced)
+    priced.chain.block(buy(BOB, 10**6 * PART, PART), sell(BOB, 297 * PART, 100 * PART), after_s=1)
+    priced.chain.block(buy(ALICE, 300 * PART, 99 * PART), after_s=1)
+    priced.chain.block(buy(CAROL, 100 * PART, 99 * PART), after_s=2 * SPAN_S)
+    await priced.read_in()
     one = price(1, 1)
-    assert await told.buckets() == (
+    assert await priced.buckets() == (
         [
             TradeBucket(
                 first,
@@ -110,55 +110,55 @@ async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(told: Told) -> 
                 buys=3,
                 sells=1,
             ),
-            TradeBucket(second(told), one, one, one, one, volume_raw=100 * PART, buys=1, sells=0),
+            TradeBucket(second(priced), one, one, one, one, volume_raw=100 * PART, buys=1, sells=0),
         ],
         False,
     )
 
 
-async def test_a_trade_of_dust_sets_no_price(told: Told) -> None:
-    told.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
-    told.chain.block(buy(BOB, 999, 1), buy(BOB, 10**6, 999))
-    await told.read_in()
-    ((bucket,), _) = await told.buckets()
+async def test_a_trade_of_dust_sets_no_price(priced: Told) -> None:
+    priced.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
+    priced.chain.block(buy(BOB, 999, 1), buy(BOB, 10**6, 999))
+    await priced.read_in()
+    ((bucket,), _) = await priced.buckets()
     assert (bucket.high_raw, bucket.close_raw, bucket.buys) == (price(2, 1), price(2, 1), 3)
 
 
-async def test_of_too_many_trades_the_newest_whole_buckets_are_given(told: Told) -> None:
+async def test_of_too_many_trades_the_newest_whole_buckets_are_given(priced: Told) -> None:
     for after_s in (SPAN_S, 1, SPAN_S, 1, SPAN_S):
-        told.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=after_s)
-    await told.read_in()
-    whole, is_cut = await told.buckets(limit=5)
+        priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=after_s)
+    await priced.read_in()
+    whole, is_cut = await priced.buckets(limit=5)
     assert not is_cut
     assert len(whole) == 3
-    assert await told.buckets(limit=4) == (whole[1:], True)
-    assert await told.buckets(limit=2) == (whole[2:], True)
+    assert await priced.buckets(limit=4) == (whole[1:], True)
+    assert await priced.buckets(limit=2) == (whole[2:], True)
 
 
-async def test_blocks_that_are_undone_take_their_candles_along(told: Told) -> None:
-    told.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=SPAN_S)
-    kept = told.chain.blocks[-1].ref
-    await told.read_in()
-    before = await told.buckets()
-    told.chain.block(buy(ALICE, 500 * PART, 99 * PART))
-    last = told.chain.blocks[-1].ref
-    writer = await told.read_in()
-    assert (await told.buckets())[0][0].close_raw == price(5, 1)
-    await writer.rewind(told.index, last, kept)
-    assert await told.buckets() == before
+async def test_blocks_that_are_undone_take_their_candles_along(priced: Told) -> None:
+    priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=SPAN_S)
+    kept = priced.chain.blocks[-1].ref
+    await priced.read_in()
+    before = await priced.buckets()
+    priced.chain.block(buy(ALICE, 500 * PART, 99 * PART))
+    last = priced.chain.blocks[-1].ref
+    writer = await priced.read_in()
+    assert (await priced.buckets())[0][0].close_raw == price(5, 1)
+    await writer.rewind(priced.index, last, kept)
+    assert await priced.buckets() == before
     assert {
         one.price_raw
-        for one in (await read_prices(told.index, await told.pool_ids(), [told.newest_s])).values()
+        for one in (await read_prices(priced.index, await priced.pool_ids(), [priced.newest_s])).values()
     } == {price(1, 1)}
 
 
-async def test_a_price_is_that_of_the_last_trade_before(told: Told) -> None:
-    told.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=100)
-    told.chain.block(buy(ALICE, 400 * PART, 99 * PART), after_s=100)
-    told.chain.block(buy(BOB, 999, 1), after_s=100)
-    await told.read_in()
-    begin, end = told.newest_s - 300, told.newest_s
-    found = await read_prices(told.index, await told.pool_ids(), [begin, end - 101, end - 200, end])
+async def test_a_price_is_that_of_the_last_trade_before(priced: Told) -> None:
+    priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=100)
+    priced.chain.block(buy(ALICE, 400 * PART, 99 * PART), after_s=100)
+    priced.chain.block(buy(BOB, 999, 1), after_s=100)
+    await priced.read_in()
+    begin, end = priced.newest_s - 300, priced.newest_s
+    found = await read_prices(priced.index, await priced.pool_ids(), [begin, end - 101, end - 200, end])
     assert {asked: (one.at_s, one.price_raw) for asked, one in found.items()} == {
         end - 101: (end - 200, price(1, 1)),
         end - 200: (end - 200, price(1, 1)),
@@ -187,23 +187,23 @@ async def test_a_pools_fee_is_no_part_of_the_price(index: Connection) -> None:
     assert [found[at_s].price_raw for at_s in times] == [PRICE_ONE, PRICE_ONE]
 
 
-async def test_the_newest_trades_come_first(told: Told) -> None:
-    told.chain.block(buy(ALICE, 100 * PART, 99 * PART), sell(ALICE, 50 * PART, 40 * PART))
-    told.chain.block(buy(BOB, 999, 7))
-    await told.read_in()
-    found = await newest_trades(told.index, await told.pool_ids(), 2)
+async def test_the_newest_trades_come_first(priced: Told) -> None:
+    priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), sell(ALICE, 50 * PART, 40 * PART))
+    priced.chain.block(buy(BOB, 999, 7))
+    await priced.read_in()
+    found = await newest_trades(priced.index, await priced.pool_ids(), 2)
     assert [(one.wallet, one.buys, one.token_raw, one.quote_raw, one.price_raw is None) for one in found] == [
         (BOB, True, 7, 999, True),
         (ALICE, False, 40 * PART, 50 * PART, False),
     ]
 
 
-async def test_the_launch_and_what_its_deployer_sold_are_marks(told: Told) -> None:
-    told.chain.block(sell(DEV, 50 * PART, 40 * PART))
-    await told.read_in()
-    token_id = await id_of(told.index, HIGH)
+async def test_the_launch_and_what_its_deployer_sold_are_marks(priced: Told) -> None:
+    priced.chain.block(sell(DEV, 50 * PART, 40 * PART))
+    await priced.read_in()
+    token_id = await id_of(priced.index, HIGH)
     assert token_id is not None
-    found = sorted(await read_launch_marks(told.index, token_id), key=lambda mark: mark.at_s)
+    found = sorted(await read_launch_marks(priced.index, token_id), key=lambda mark: mark.at_s)
     assert [(mark.kind, mark.wallet, mark.token_raw) for mark in found] == [
         ("launch", None, None),
         ("deployer_sold", DEV, 40 * PART),

@@ -1,4 +1,4 @@
-"""Deeds and liquidity at their edges, told by hand."""
+"""Deeds and liquidity at their edges, written by hand."""
 
 import pytest
 

@@ -52,7 +52,7 @@ class Ground:
     def index_pool(self) -> asyncpg.Pool:
         return self.pool
 
-    async def told(self, chain: Chain, supply_raw: int | None = SUPPLY) -> Signals:
+    async def signals(self, chain: Chain, supply_raw: int | None = SUPPLY) -> Signals:
         async with self.pool.acquire() as connection:
             await appended(connection, await begun(connection, chain.parent), chain.blocks)
             if supply_raw is not None:
@@ -107,7 +107,7 @@ async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: Groun
     chain = begins()
     some = [moved(TOKEN, DEPLOYER, address(0xD00 + n), SUPPLY // 100) for n in range(99)]
     chain.block(sent(*some, moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
-    (one,) = (await ground.told(chain)).signals
+    (one,) = (await ground.signals(chain)).signals
     assert (one.kind, one.other, one.recipients, one.size.supply_bps) == ("insider_moved", None, 100, 10_100)
     assert one.text.endswith(f"of the supply to 100 addresses, the largest part to {BUYER} (2.00 %).")
 
@@ -116,7 +116,7 @@ async def test_who_got_it_twice_is_one(ground: Ground) -> None:
     chain = begins()
     for _ in range(2):
         chain.block(sent(moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
-    (one,) = (await ground.told(chain)).signals
+    (one,) = (await ground.signals(chain)).signals
     assert (one.other, one.recipients, one.size.supply_bps) == (BUYER, 1, 400)
     assert one.text.endswith(f"moved 4.00 % of the supply to {BUYER}.")
 
@@ -130,11 +130,11 @@ async def test_a_strangers_pool_is_not_the_tokens(ground: Ground) -> None:
     chain.block(opens(MAIN, DEPLOYER, 1000), *(swaps(MAIN, ETH) for _ in range(9)))
     chain.block(opens(SIDE, STRANGER, 1))
     chain.block(takes(SIDE, STRANGER, 1))
-    assert shown(await ground.told(chain)) == []
+    assert shown(await ground.signals(chain)) == []
     chain.block(swaps(SIDE, ETH - 1, STRANGER))
-    assert shown(await ground.told(chain)) == []
+    assert shown(await ground.signals(chain)) == []
     chain.block(swaps(SIDE, 1, STRANGER))
-    assert shown(await ground.told(chain)) == [("liquidity_left", STRANGER)], "a tenth is traded there"
+    assert shown(await ground.signals(chain)) == [("liquidity_left", STRANGER)], "a tenth is traded there"
 
 
 async def test_many_small_trades_make_no_pool_of_weight(ground: Ground) -> None:
@@ -142,18 +142,18 @@ async def test_many_small_trades_make_no_pool_of_weight(ground: Ground) -> None:
     chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH))
     chain.block(opens(SIDE, STRANGER, 1), *(swaps(SIDE, 1000, STRANGER) for _ in range(50)))
     chain.block(takes(SIDE, STRANGER, 1))
-    assert shown(await ground.told(chain)) == []
+    assert shown(await ground.signals(chain)) == []
 
 
 async def test_the_pool_where_it_is_traded_is_told_of(ground: Ground) -> None:
     chain = begins()
     chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH), buys(BUYER, 8.9))
     chain.block(takes(MAIN, DEPLOYER, 1000), after_s=7200)
-    (one,) = (await ground.told(chain)).signals
+    (one,) = (await ground.signals(chain)).signals
     assert (one.kind, one.wallet, one.size.pool_bps) == ("liquidity_left", DEPLOYER, 10_000)
     # A day later what was traded before counts no more.
     chain.block(takes(MAIN, DEPLOYER, 1000), after_s=86_400)
-    assert shown(await ground.told(chain)) == []
+    assert shown(await ground.signals(chain)) == []
 
 
 async def test_the_account_took_it_and_not_who_sent_its_operation(ground: Ground) -> None:
@@ -164,7 +164,7 @@ async def test_the_account_took_it_and_not_who_sent_its_operation(ground: Ground
     chain.block(sent(*put, operated(BUYER), sender=BUNDLER, to=ENTRY_POINT), swaps(MAIN, ETH))
     taken = executing(), v3_burnt(at, BUYER, 10**24, *pair), operated(BUYER)
     chain.block(sent(*taken, sender=BUNDLER, to=ENTRY_POINT))
-    assert shown(await ground.told(chain)) == [("liquidity_left", BUYER)]
+    assert shown(await ground.signals(chain)) == [("liquidity_left", BUYER)]
 
 
 # --- floods ----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ async def test_what_cannot_be_measured_pushes_nothing_out(ground: Ground) -> Non
     chain.block(sells(DEPLOYER, 3.0))
     burners = [address(0xC0000 + n) for n in range(2100)]
     chain.block(*(sent(moved(TOKEN, who, DEAD, 1), sender=who) for who in burners))
-    answer = await ground.told(chain, None)
+    answer = await ground.signals(chain, None)
     assert shown(answer) == [("insider_sold", DEPLOYER)]
     assert "Not measured: at least 700 events" in answer.text
 
@@ -194,7 +194,7 @@ async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
     chain.block(*(opens(MAIN, STRANGER, 1, fake) for fake in fakes))
     chain.block(*(sent(v3_swap(v3_at(fake, WETH), -1, 1), sender=STRANGER) for fake in fakes))
     chain.block(*(takes(MAIN, STRANGER, 1, fake) for fake in fakes))
-    answer = await ground.told(chain)
+    answer = await ground.signals(chain)
     found = shown(answer)
     assert len(found) == MOST_SHOWN
     assert ("liquidity_left", DEPLOYER) in found
@@ -211,8 +211,8 @@ async def test_an_index_of_a_minute_does_not_speak_of_an_hour(ground: Ground) ->
     chain = Chain()
     chain.block(after_s=60)
     chain.block(after_s=60)
-    answer = await ground.told(chain)
+    answer = await ground.signals(chain)
     assert answer.text.startswith("We found no unusual event on launches.\nThe index begins at 20")
     assert answer.text.endswith("earlier events are not counted.")
     chain.block(after_s=3600)
-    assert (await ground.told(chain)).text == "We found no unusual event on launches within the last hour."
+    assert (await ground.signals(chain)).text == "We found no unusual event on launches within the last hour."

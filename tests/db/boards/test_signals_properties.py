@@ -148,9 +148,9 @@ def odd(facts: Raw, kind: str, evidence: Row, ids: tuple[int, int, int | None], 
     supply, token_raw = supply_of(facts, ids[0]), size.get("token_raw")
     share = None if token_raw is None or supply is None else token_raw * 10_000 // supply
     wei = size.get("wei")
-    told = token_raw, share, size.get("pool_bps"), None if wei is None else wei / 10**18
+    answer = token_raw, share, size.get("pool_bps"), None if wei is None else wei / 10**18
     tx = "0x" + evidence["tx_hash"].hex()
-    return Odd(*place(evidence), kind, token, wallet, names[2], *told, tx, evidence["at_s"])
+    return Odd(*place(evidence), kind, token, wallet, names[2], *answer, tx, evidence["at_s"])
 
 
 def supply_of(facts: Raw, token_id: int) -> int | None:
@@ -324,12 +324,12 @@ async def agrees(ground: Ground, seen: dict[str, int]) -> None:
     async with ground.pool.acquire() as connection:
         facts = await raw(connection)
     expected, untold = obvious(facts, ground.policy)
-    told = [shown(one) for one in answer.signals]
+    reply = [shown(one) for one in answer.signals]
     if len(expected) <= MOST_SHOWN:
-        assert told == [as_told(one, facts) for one in expected]
+        assert reply == [as_told(one, facts) for one in expected]
     else:
-        assert len(told) == MOST_SHOWN
-        assert set(told) <= {as_told(one, facts) for one in expected}
+        assert len(reply) == MOST_SHOWN
+        assert set(reply) <= {as_told(one, facts) for one in expected}
     assert count_in(answer.text, "Not measured: ") == untold
     assert count_in(answer.text, "Left out: ") == max(0, len(expected) - MOST_SHOWN)
     for one in expected:

@@ -41,7 +41,7 @@ async def recounted(connection: Connection, fairness: Fairness, looked_at: int =
         async with connection.transaction():
             board = await winners.count_board(connection, span, stands.block, fairness, looked_at=looked_at)
             assert await winners.keep(connection, board, stands)
-        assert slow.told(board.rows) == plain(slow.winners(span))
+        assert slow.ranked_rows(board.rows) == plain(slow.winners(span))
         assert slow.names(board.found) == slow.fair(span) - slow.kept_fair
         kept = await winners.load_board(connection, span)
         assert kept is not None

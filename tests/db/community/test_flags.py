@@ -1,4 +1,4 @@
-"""Flags over a database and a chain told by hand: what proves them, what does not, and who may flag."""
+"""Flags over a database and a chain written by hand: what proves them, what does not, and who may flag."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.community.public_names import MOST_SAID
 from support.flagged import FLAGGER, HIS_KIN, HIS_PURSE, LP, OTHER, TOKENS, Ground, burns
-from support.marking import STRANGERS, TARGET, all_say, marked, told
+from support.marking import STRANGERS, TARGET, all_say, marked, read_names
 from support.told_winners import BUYERS, buys, pays
 from unit.venues.network import address
 
@@ -21,11 +21,11 @@ from unit.venues.network import address
 
 async def test_three_people_name_a_wallet(ground: Ground) -> None:
     await all_say(ground, *STRANGERS[:2], name="Old fox", mark="good")
-    found = await told(ground)
+    found = await read_names(ground)
     assert found.rows == []
     assert "No wallet has a name" in found.text
     await all_say(ground, STRANGERS[2], name="old FOX")
-    found = await told(ground)
+    found = await read_names(ground)
     (row,) = found.rows
     assert row.wallet == TARGET
     assert [(one.name, one.people) for one in row.names] == [("Old fox", 3)]
@@ -39,14 +39,14 @@ async def test_three_people_name_a_wallet(ground: Ground) -> None:
 async def test_three_people_mark_a_wallet_and_others_contradict(ground: Ground) -> None:
     await all_say(ground, *STRANGERS, mark="scam")
     await all_say(ground, *BUYERS[3:7], mark="good")
-    (row,) = (await told(ground)).rows
+    (row,) = (await read_names(ground)).rows
     assert [(one.mark, one.people) for one in row.marks] == [("good", 4), ("scam", 3)]
 
 
 async def test_what_most_say_comes_first(ground: Ground) -> None:
     await all_say(ground, *BUYERS[:3], about=BUYERS[10], mark="bad")
     await all_say(ground, *BUYERS[3:7], about=BUYERS[11], mark="bad")
-    assert [row.wallet for row in (await told(ground)).rows] == [BUYERS[11], BUYERS[10]]
+    assert [row.wallet for row in (await read_names(ground)).rows] == [BUYERS[11], BUYERS[10]]
 
 
 async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
@@ -63,7 +63,7 @@ async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
             account.id,
         )
     await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
-    assert [row.wallet for row in (await told(ground)).rows] == [TARGET]
+    assert [row.wallet for row in (await read_names(ground)).rows] == [TARGET]
     found = (await find(ground.ctx, LookUpParams("Old Fox"))).answer
     assert (found.kind, found.address) == ("wallet", TARGET)
     assert "more" not in found.text
@@ -89,7 +89,7 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
     await all_say(ground, *BUYERS[3:7], about=BUYERS[10], name="oldfox")
     await all_say(ground, *BUYERS[7:9], about=BUYERS[11], name="Wolf")
-    await told(ground)
+    await read_names(ground)
     found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
     assert (found.kind, found.address) == ("wallet", BUYERS[10])
     assert (
@@ -103,7 +103,7 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
 @pytest.mark.parametrize("name", ["usdg", "WETH", "eth", "0xabc"])
 async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: str) -> None:
     await all_say(ground, *STRANGERS, name=name)
-    assert len((await told(ground)).rows) == 1
+    assert len((await read_names(ground)).rows) == 1
     assert (await find(ground.ctx, LookUpParams(name))).answer.kind == "nothing"
 
 
@@ -112,10 +112,10 @@ async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: 
 
 async def test_three_fresh_accounts_name_nobody(ground: Ground) -> None:
     await all_say(ground, *STRANGERS, days_old=6.9, name="Thief", mark="scam")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
     for _ in range(2):
         await ground.block(after_s=86_400)
-    assert len((await told(ground)).rows) == 1
+    assert len((await read_names(ground)).rows) == 1
 
 
 async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: Ground) -> None:
@@ -123,7 +123,7 @@ async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: Ground) -
     await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(fresh)))
     await ground.block(*(buys(one, 0.1, OTHER) for one in fresh))
     await all_say(ground, *fresh, mark="scam")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
 
 
 async def test_wallets_that_never_traded_name_nobody(ground: Ground) -> None:
@@ -131,9 +131,9 @@ async def test_wallets_that_never_traded_name_nobody(ground: Ground) -> None:
     await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(idle)))
     await ground.block(after_s=2 * 86_400)
     await all_say(ground, *idle, mark="scam")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
     await ground.block(*(buys(one, 0.1, OTHER) for one in idle))
-    assert len((await told(ground)).rows) == 1
+    assert len((await read_names(ground)).rows) == 1
 
 
 async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> None:
@@ -141,9 +141,9 @@ async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> No
     await ground.block(pays(HIS_PURSE, own[2]))
     await ground.block(*(buys(one, 0.1, OTHER) for one in own), after_s=2 * 86_400)
     await all_say(ground, *own, name="Thief")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
     await all_say(ground, *STRANGERS[:2], name="Thief")
-    assert [one.people for one in (await told(ground)).rows[0].names] == [3]
+    assert [one.people for one in (await read_names(ground)).rows[0].names] == [3]
 
 
 async def test_nobody_names_himself(ground: Ground) -> None:
@@ -158,13 +158,13 @@ async def test_nobody_names_himself(ground: Ground) -> None:
         " LIMIT 1",
         own.id,
     )
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
 
 
 async def test_kin_of_the_wallet_do_not_name_it(ground: Ground) -> None:
     await ground.block(buys(HIS_KIN, 0.1, OTHER), after_s=86_401)
     await all_say(ground, *STRANGERS[:2], HIS_KIN, about=FLAGGER, mark="good")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
 
 
 # --- the act ---------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {},
         {"name": "x", "off": True},
@@ -198,10 +198,10 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
         {"name": "<b>"},
     ],
 )
-async def test_what_is_no_name_is_refused(ground: Ground, said: dict[str, object]) -> None:
+async def test_what_is_no_name_is_refused(ground: Ground, expected: dict[str, object]) -> None:
     account = await ground.account()
     with pytest.raises(CallerFault) as raised:
-        await marked(ground, account, TARGET, **said)
+        await marked(ground, account, TARGET, **expected)
     assert raised.value.code == "bad_input"
     assert "such as " in raised.value.message
     with pytest.raises(CallerFault) as raised:

@@ -21,7 +21,7 @@ from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
 from support.flagged import OTHER, Ground
-from support.marking import STRANGERS, all_say, marked, told
+from support.marking import STRANGERS, all_say, marked, read_names
 from support.told_winners import BUYERS, buys
 from unit.venues.network import address
 
@@ -31,16 +31,16 @@ async def test_what_is_taken_back_is_public_no_more_and_what_stays_is_not_writte
 ) -> None:
     await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
     await all_say(ground, *BUYERS[3:6], about=BUYERS[10], mark="bad")
-    await told(ground)
+    await read_names(ground)
     before = await ground.index.fetch("SELECT xmin, * FROM accounts.public_name ORDER BY 2, 3, 4")
     assert len(before) == 3
-    await told(ground)
+    await read_names(ground)
     assert await ground.index.fetch("SELECT xmin, * FROM accounts.public_name ORDER BY 2, 3, 4") == before
     await ground.index.execute("UPDATE accounts.mark SET name = NULL, name_key = NULL")
-    (first, second) = (await told(ground)).rows
+    (first, second) = (await read_names(ground)).rows
     assert [(row.names, len(row.marks)) for row in (first, second)] == [([], 1), ([], 1)]
     await ground.index.execute("DELETE FROM accounts.mark")
-    assert (await told(ground)).rows == []
+    assert (await read_names(ground)).rows == []
 
 
 async def test_the_job_counts_and_wishes_for_itself(ground: Ground) -> None:
@@ -58,7 +58,7 @@ async def test_the_job_counts_and_wishes_for_itself(ground: Ground) -> None:
 
 async def test_without_an_index_the_job_leaves_what_was_public(ground: Ground) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
-    await told(ground)
+    await read_names(ground)
     await ground.index.execute("DELETE FROM facts.cursor")
     await ground.count_names()
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.public_name") == 1
@@ -89,12 +89,12 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
     for n, wallet in enumerate(wallets):
         account = await ground.account(wallet, f"mite-{n}", dice.choice((30, 30, 6.9, 7)))
         for target in wallets:
-            said = {
+            result = {
                 "name": dice.choice((None, "Fox", "fox", "F ox", "Wolf")),
                 "mark": dice.choice(("bad", None)),
             }
-            if target != wallet and (said["name"] or said["mark"]):
-                await marked(ground, account, target, **said)
+            if target != wallet and (result["name"] or result["mark"]):
+                await marked(ground, account, target, **result)
     fairness = Fairness(most_funded=dice.choice((0, 2, 500)))
     made_before = datetime.fromtimestamp(at_s, UTC) - OLD
     async with ground.index.transaction():
@@ -104,7 +104,10 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
     assert slow
     for name in ("fox", "wolf"):
         borne = [
-            (one.wallet, said.people) for one in slow for said in one.names if name_key(said.what) == name
+            (one.wallet, result.people)
+            for one in slow
+            for result in one.names
+            if name_key(result.what) == name
         ]
         found = await public_names.bearers(ground.index, name, 100)
         assert [(one.wallet, one.people) for one in found] == sorted(borne, key=lambda one: (-one[1], one[0]))
@@ -121,7 +124,7 @@ async def given(
         " WHERE EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)",
         made_before,
     )
-    said = [
+    text = [
         WalletMark(as_address(row["wallet"]), as_address(row["by"]), row["name"], row["mark"]) for row in rows
     ]
     ids = {
@@ -133,4 +136,4 @@ async def given(
         for number, one in found.origins.items()
     }
     funded = {ids[number]: paid for number, paid in found.funded.items()}
-    return said, WalletOrigins(origins, funded, fairness)
+    return text, WalletOrigins(origins, funded, fairness)

@@ -29,9 +29,9 @@ async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
     assert await street.run() == 1
     (sent,) = street.servers.sent
     assert sent.to.url == "https://a.example/alerts"
-    said = sent.said
-    assert (said["mite"], said["kind"]) == (account.designation, "rule")
-    assert [(one["id"], one["text"], one["verb"]) for one in said["rows"]] == [
+    answer = sent.said
+    assert (answer["mite"], answer["kind"]) == (account.designation, "rule")
+    assert [(one["id"], one["text"], one["verb"]) for one in answer["rows"]] == [
         (row.id, "0xaa buys", "buying")
     ]
     assert await street.states(channel_id) == ["delivered"]
@@ -54,8 +54,8 @@ async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street)
     assert len(street.servers.sent) == MOST_A_RUN
     assert await street.due_in_s(channel_id) == 0
     assert await street.run() == 1
-    said = [one.said["rows"][0]["text"] for one in street.servers.sent]
-    assert said == [str(n) for n in range(MOST_A_RUN + 1)]
+    text = [one.said["rows"][0]["text"] for one in street.servers.sent]
+    assert text == [str(n) for n in range(MOST_A_RUN + 1)]
     assert await street.run() == 0
 
 
@@ -164,8 +164,8 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
     street.at_s += 86_400
     await worker.check_clock()
     street.at_s -= 86_400
-    for said in ("one", "two"):
-        await street.alert(account, said)
+    for text in ("one", "two"):
+        await street.alert(account, text)
     street.at_s += 86_400
     if how == "its job failed":
         async with street.pool.acquire() as connection:
@@ -381,10 +381,10 @@ async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) 
     assert (await street.channel(gone)).state == "removed"
     assert await street.states(gone) == ["dropped", "dropped"]
     await street.run()
-    told = [one.said for one in street.servers.sent if one.to.host == "b.example"]
-    assert [one["kind"] for one in told] == ["rule", "rule", "service"]
-    assert f"Channel {gone} " in told[-1]["rows"][0]["text"]
-    assert "(webhook, gone.example) is removed" in told[-1]["rows"][0]["text"]
+    rows = [one.said for one in street.servers.sent if one.to.host == "b.example"]
+    assert [one["kind"] for one in rows] == ["rule", "rule", "service"]
+    assert f"Channel {gone} " in rows[-1]["rows"][0]["text"]
+    assert "(webhook, gone.example) is removed" in rows[-1]["rows"][0]["text"]
     assert await street.states(other) == ["delivered"] * 3
     kept = await street.pool.fetch(
         "SELECT kind, source_id FROM accounts.alert WHERE account_id = $1", account.id
@@ -417,8 +417,8 @@ async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street:
     assert before_s - began_s <= OFF_AFTER_S + 2 * WAITS_S[-1]
     assert "waiting" not in await street.states(dead)
     await street.run()
-    told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
-    assert sum("is off: no message arrived" in one for one in told) == 1
+    rows = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
+    assert sum("is off: no message arrived" in one for one in rows) == 1
     assert (await street.channel(other)).state == "live"
 
 
@@ -480,10 +480,10 @@ async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(stre
     async with street.pool.acquire() as connection, connection.transaction():
         await deliveries.enqueue(connection, made, street.now(), retracted=True)
     await street.run()
-    told, taken_back = street.servers.sent
-    assert told.id != taken_back.id
-    assert [one.said["rows"][0]["verb"] for one in (told, taken_back)] == ["buying", "retracted"]
-    assert {one.said["rows"][0]["id"] for one in (told, taken_back)} == {made[0].id}
+    result, taken_back = street.servers.sent
+    assert result.id != taken_back.id
+    assert [one.said["rows"][0]["verb"] for one in (result, taken_back)] == ["buying", "retracted"]
+    assert {one.said["rows"][0]["id"] for one in (result, taken_back)} == {made[0].id}
 
 
 async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> None:
@@ -503,5 +503,5 @@ async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
         await channels.add(connection, account.id, new, street.now())
     await street.alert(account, *(str(n) for n in range(23)))
     await street.run()
-    assert [(chat, len(texts)) for chat, texts in street.chats.told] == [(77, 10), (77, 10), (77, 3)]
-    assert [text for _, texts in street.chats.told for text in texts] == [str(n) for n in range(23)]
+    assert [(chat, len(texts)) for chat, texts in street.chats.taken] == [(77, 10), (77, 10), (77, 3)]
+    assert [text for _, texts in street.chats.taken for text in texts] == [str(n) for n in range(23)]

@@ -40,7 +40,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[int, list[int]] = {}
+        self.notified: dict[int, list[int]] = {}
 
     def _run(self, doing: Awaitable[A]) -> A:
         return asyncio.run_coroutine_threadsafe(_awaited(doing), self.loop).result(20)
@@ -51,10 +51,10 @@ class Deliveries(RuleBasedStateMachine):
         self.account = self._run(self.street.account())
         self.street.servers.sent.clear()
         for host in HOSTS:
-            self.told[self._run(self.street.webhook(self.account, host))] = []
+            self.notified[self._run(self.street.webhook(self.account, host))] = []
 
     def _states(self) -> dict[int, str]:
-        return {one: self._run(self.street.channel(one)).state for one in self.told}
+        return {one: self._run(self.street.channel(one)).state for one in self.notified}
 
     @rule()
     def alert(self) -> None:
@@ -62,7 +62,7 @@ class Deliveries(RuleBasedStateMachine):
         (made,) = self._run(self.street.alert(self.account, "it buys"))
         for channel_id, state in states.items():
             if state in ACTIVE:
-                self.told[channel_id].append(made.id)
+                self.notified[channel_id].append(made.id)
 
     @rule(a=st.sampled_from(sorted(REPLIES)), b=st.sampled_from(sorted(REPLIES)))
     def work(self, a: str, b: str) -> None:
@@ -88,17 +88,17 @@ class Deliveries(RuleBasedStateMachine):
     def time_passes(self, seconds: int) -> None:
         self.street.at_s += seconds
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.notified)
     @rule(which=st.integers(0, 1))
     def is_removed(self, which: int) -> None:
-        channel_id = sorted(self.told)[which]
+        channel_id = sorted(self.notified)[which]
         self._run(answer_of(self.street.ctx, "remove_channel", self.account, id=channel_id))
         assert self._states()[channel_id] == "removed"
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.notified)
     @rule(which=st.integers(0, 1))
     def is_set_again(self, which: int) -> None:
-        channel_id = sorted(self.told)[which]
+        channel_id = sorted(self.notified)[which]
         if self._states()[channel_id] == "removed":
             return
         self._answer(OK, OK)
@@ -109,7 +109,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_or_told_under_two_ids(self) -> None:
-        for channel_id, ids in self.told.items():
+        for channel_id, ids in self.notified.items():
             rows = self._run(
                 self.street.pool.fetch(
                     "SELECT * FROM accounts.delivery WHERE channel_id = $1 AND kind = 'rule' ORDER BY id",
@@ -126,7 +126,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @invariant()
     def what_waits_has_a_job(self) -> None:
-        for channel_id, state in (self._states() if self.told else {}).items():
+        for channel_id, state in (self._states() if self.notified else {}).items():
             waits = self._run(self.street.states(channel_id)).count("waiting")
             # Of one that was removed just when another wished for something: its next run drops that.
             due_in_s = self._run(self.street.due_in_s(channel_id))
@@ -135,7 +135,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @invariant()
     def what_is_delivered_was_answered_and_what_failed_was_tried_to_the_end(self) -> None:
-        for channel_id in self.told:
+        for channel_id in self.notified:
             rows = self._run(
                 self.street.pool.fetch(
                     "SELECT state, (SELECT array_agg(coalesce(status, 0) ORDER BY number)"
@@ -154,7 +154,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """In the end the servers are well: all that waits arrives."""
-        if not self.told:
+        if not self.notified:
             return
         self._answer(OK, OK)
         self.street.servers.replies.clear()
@@ -162,7 +162,7 @@ class Deliveries(RuleBasedStateMachine):
             self.street.at_s += 60_000
             while self._run(self.street.run()):
                 pass
-        for channel_id in self.told:
+        for channel_id in self.notified:
             assert "waiting" not in self._run(self.street.states(channel_id))
 
 

@@ -34,7 +34,7 @@ def worker_of(street: Street) -> Worker[Context]:
     return Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
 
 
-def told(street: Street, host: str) -> list[str]:
+def sent_to(street: Street, host: str) -> list[str]:
     return [row["text"] for one in street.servers.sent if one.to.host == host for row in one.said["rows"]]
 
 
@@ -118,13 +118,13 @@ async def test_warnings_do_not_wait_for_places_of_others(street: Street) -> None
     worker = Worker(street.ctx, {"deliver": replace(kind, turns=kept)}, lambda: 0.5)
     async with asyncio.timeout(WAIT_S):
         begun = await worker.take()
-        for n, said in enumerate(("bag_guard", "service", "rule")):
+        for n, text in enumerate(("bag_guard", "service", "rule")):
             account = await street.account()
             await street.webhook(account, f"honest{n}.example", proven=True)
-            await street.alert(account, said, kind=said)
+            await street.alert(account, text, kind=text)
         first = await worker.take()
         await asyncio.gather(*first)
-        assert [told(street, f"honest{n}.example") for n in range(3)] == [["bag_guard"], ["service"], []]
+        assert [sent_to(street, f"honest{n}.example") for n in range(3)] == [["bag_guard"], ["service"], []]
         await end(street, begun)
 
 
@@ -136,7 +136,7 @@ async def test_a_warning_goes_before_what_does_not_fit_into_one_run(street: Stre
     await street.alert(account, "your bag", kind="bag_guard")
     while await street.run():
         pass
-    assert told(street, "a.example") == ["your bag", *(str(n) for n in range(MOST_A_RUN + 5))]
+    assert sent_to(street, "a.example") == ["your bag", *(str(n) for n in range(MOST_A_RUN + 5))]
 
 
 async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(street: Street) -> None:
@@ -147,8 +147,8 @@ async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(str
     await street.alert(account, "your bag", kind="bag_guard")
     while await street.run():
         pass
-    assert told(street, "quick.example") == ["one", "your bag"]
-    assert told(street, "slow.example") == ["your bag", "one"]
+    assert sent_to(street, "quick.example") == ["one", "your bag"]
+    assert sent_to(street, "slow.example") == ["your bag", "one"]
 
 
 # --- targets that are not proven -------------------------------------------------------------------
@@ -260,7 +260,7 @@ async def test_a_receiver_that_only_answers_2xx_is_set_and_is_sent_what_happens(
     assert "did not echo the challenge" in answer["text"]
     await street.alert(account, "one")
     await street.run()
-    assert told(street, "plain.example")[-1] == "one"
+    assert sent_to(street, "plain.example")[-1] == "one"
 
 
 async def test_who_echoes_the_challenge_of_the_test_is_proven_and_stays_so(street: Street) -> None:

@@ -164,6 +164,6 @@ async def test_a_channel_with_more_than_has_room_loses_the_oldest_and_its_owner_
     # The one that was sent to no avail is among the oldest.
     states = await street.states(channel_id)
     assert states == ["dropped"] * 11 + ["waiting"] * 41
-    told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
-    assert [f"Channel {channel_id} " in one and "oldest" in one for one in told] == [False, True]
+    rows = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
+    assert [f"Channel {channel_id} " in one and "oldest" in one for one in rows] == [False, True]
     assert await street.states(other) == ["delivered"] * 2

@@ -87,8 +87,8 @@ async def test_channels_that_are_off_or_removed_are_not_told(connection: Connect
         found[state] = await channel(connection, owner)
         await connection.execute("UPDATE accounts.channel SET state = $2 WHERE id = $1", found[state], state)
     await deliveries.enqueue(connection, [alert(1, owner)], NOW)
-    told = [state for state, channel_id in found.items() if await wished(connection, channel_id)]
-    assert told == ["live", "failing"]
+    answer = [state for state, channel_id in found.items() if await wished(connection, channel_id)]
+    assert answer == ["live", "failing"]
     assert await run(connection) & {str(one) for one in found.values()} == {
         str(found["live"]),
         str(found["failing"]),

@@ -25,7 +25,7 @@ async def street(url: str) -> AsyncIterator[Street]:
         yield Street(pool)
 
 
-async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
+async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
     monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
     monkeypatch.setenv("COLUMNS", "250")
     given = ["deliveries", *map(str, arguments)]
@@ -41,20 +41,20 @@ async def test_a_message_is_found_and_sent_once_more(
     await street.alert(account, "one")
     await street.run()
     delivery_id = await street.pool.fetchval("SELECT id FROM accounts.delivery")
-    done = await said(monkeypatch, url, "resend", delivery_id)
+    done = await run_command(monkeypatch, url, "resend", delivery_id)
     assert (done.exit_code, done.output) == (0, f"Message {delivery_id} was delivered and is sent again.\n")
     street.at_s += 10**9
     street.servers.otherwise = answered(503)
     await street.run()
     first, again = street.servers.ids()
     assert first == again
-    waiting = await said(monkeypatch, url, "resend", delivery_id)
+    waiting = await run_command(monkeypatch, url, "resend", delivery_id)
     assert (waiting.exit_code, waiting.output) == (
         1,
         f"roundtrip: message {delivery_id} is already waiting\n",
     )
-    nobody = await said(monkeypatch, url, "resend", delivery_id + 1)
+    nobody = await run_command(monkeypatch, url, "resend", delivery_id + 1)
     assert nobody.exit_code == 1
     assert "there is no message" in nobody.output
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", channel_id)
-    assert (await said(monkeypatch, url, "resend", delivery_id)).exit_code == 1
+    assert (await run_command(monkeypatch, url, "resend", delivery_id)).exit_code == 1

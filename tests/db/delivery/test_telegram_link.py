@@ -33,21 +33,21 @@ async def listed(street: Street, account: Account) -> list[dict[str, Any]]:
 
 
 async def code_for(street: Street, account: Account) -> str:
-    told = (await answer_of(street.ctx, "list_channels", account))["telegram"]
-    assert told["bot"] == "some_bot"
-    start, _, code = told["link"].partition("?start=")
+    answer = (await answer_of(street.ctx, "list_channels", account))["telegram"]
+    assert answer["bot"] == "some_bot"
+    start, _, code = answer["link"].partition("?start=")
     assert start == "https://t.me/some_bot"
     return str(code)
 
 
 async def start(street: Street, *started: ChatMessage) -> list[str]:
     """What the bot tells whoever starts it so."""
-    before = len(street.chats.told)
+    before = len(street.chats.taken)
     street.chats.updates = [[one] for one in started]
     street.chats.idle.clear()
     async with run_in_background(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
         await street.chats.idle.wait()
-    return [texts[0] for _, texts in street.chats.told[before:]]
+    return [texts[0] for _, texts in street.chats.taken[before:]]
 
 
 async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
@@ -62,7 +62,7 @@ async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
     assert (row["kind"], row["target"], row["state"]) == ("telegram", "Ann <b>", "live")
     await street.alert(account, "it buys")
     await street.run()
-    assert street.chats.told[-1] == (77, ["it buys"])
+    assert street.chats.taken[-1] == (77, ["it buys"])
     # The next update is asked for, and none twice.
     assert street.chats.asked_after == [0, 1, 2]
 
@@ -84,8 +84,8 @@ async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
     forged = code.replace(f"{account.id}-", f"{other.id}-")
     changed = code[:-1] + ("0" if code[-1] != "0" else "1")
     wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
-    said = await start(street, *(StartedChat(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
-    assert ["wrong or has expired" in one for one in said] == [True] * len(wrong)
+    rows = await start(street, *(StartedChat(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
+    assert ["wrong or has expired" in one for one in rows] == [True] * len(wrong)
     assert await listed(street, account) == await listed(street, other) == []
 
 
@@ -95,8 +95,8 @@ async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
     (row,) = await listed(street, account)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
     code = await code_for(street, account)
-    said = await start(street, StartedChat(2, 77, code, "Ann"), StartedChat(3, 78, code, "Eve"))
-    assert ["wrong or has expired" in one for one in said] == [False, True]
+    rows = await start(street, StartedChat(2, 77, code, "Ann"), StartedChat(3, 78, code, "Eve"))
+    assert ["wrong or has expired" in one for one in rows] == [False, True]
     assert [(one["id"], one["state"]) for one in await listed(street, account)] == [(row["id"], "live")]
 
 
@@ -106,8 +106,8 @@ async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Stree
     came = [StartedChat(1, 77, "x", "Eve"), StartedChat(2, 77, "y", "Eve"), StartedChat(3, 78, "x", "Eve")]
     assert len(await start(street, *came)) == 2
     # A good one of the same chat is answered at once.
-    said = await start(street, StartedChat(4, 77, "x", "Eve"), StartedChat(5, 77, code, "Eve"))
-    assert [account.designation in one for one in said] == [False, True]
+    rows = await start(street, StartedChat(4, 77, "x", "Eve"), StartedChat(5, 77, code, "Eve"))
+    assert [account.designation in one for one in rows] == [False, True]
 
 
 def test_refusals_end_and_are_bounded() -> None:
@@ -124,8 +124,8 @@ async def test_there_is_no_sixth_chat(street: Street) -> None:
     account = await street.account()
     for n in range(MOST_CHANNELS):
         await street.webhook(account, f"n{n}.example")
-    said = await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
-    assert "already have 5 channels" in said[0]
+    rows = await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
+    assert "already have 5 channels" in rows[0]
     assert len(await listed(street, account)) == MOST_CHANNELS
 
 

@@ -48,8 +48,8 @@ async def test_the_head_is_the_same_without_the_book(connection: Connection) -> 
     await holder_reads.save_book(connection, TOKEN, replace(book(), read_at=LATER))
     found = await holder_reads.load_head(connection, TOKEN)
     assert found is not None
-    told = asdict(replace(book(), read_at=LATER))
-    assert asdict(found) == {**{name: told[name] for name in told if name != "book"}, "book_bytes": 10}
+    rows = asdict(replace(book(), read_at=LATER))
+    assert asdict(found) == {**{name: rows[name] for name in rows if name != "book"}, "book_bytes": 10}
 
 
 async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection) -> None:

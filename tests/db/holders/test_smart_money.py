@@ -60,9 +60,9 @@ async def own(database_url: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 async def won(own: Connection) -> Won:
     """A chain on which somebody wins, in the index."""
-    told = Won()
-    await appended(own, await begun(own, told.chain.parent), told.chain.blocks)
-    return told
+    result = Won()
+    await appended(own, await begun(own, result.chain.parent), result.chain.blocks)
+    return result
 
 
 async def counted(connection: Connection, *spans: str, fairness: Fairness | None = None) -> None:
@@ -200,12 +200,12 @@ async def test_who_only_sold_bought_nothing(own: Connection, won: Won) -> None:
 
 
 async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> None:
-    told = Won().chain
+    result = Won().chain
     many = [address(0x70D0 + n << 8) for n in range(MOST_LAUNCHES + 2)]
-    told.block(*(launches(token) for token in many))
-    told.block(*(buys(BEST, 0.1, token) for token in many[:4]), buys(BEST, 0.1, many[-1]))
-    told.block(sells(BEST, 0.1, many[-1]))
-    await appended(own, await begun(own, told.parent), told.blocks)
+    result.block(*(launches(token) for token in many))
+    result.block(*(buys(BEST, 0.1, token) for token in many[:4]), buys(BEST, 0.1, many[-1]))
+    result.block(sells(BEST, 0.1, many[-1]))
+    await appended(own, await begun(own, result.parent), result.blocks)
     found = [
         await smart_money.load_repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])
     ]

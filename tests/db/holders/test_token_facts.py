@@ -205,10 +205,10 @@ async def test_origins_stay_as_they_were_first_told(connection: Connection, ids:
 async def test_who_had_eth_from_elsewhere_has_no_funder_for_ever(connection: Connection, ids: Ids) -> None:
     """Whether it is told with his being met, or later."""
     elsewhere, paid = WalletFunded(WALLET, None, 5, AT_S), WalletFunded(WALLET, OTHER, 6, AT_S)
-    for met, told in (([WalletMet(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
+    for met, answer in (([WalletMet(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
         await connection.execute("TRUNCATE facts.origin")
         await facts.put_origins(connection, [WalletMet(WALLET, 5, AT_S)], [], ids)
-        await facts.put_origins(connection, met, told, ids)
+        await facts.put_origins(connection, met, answer, ids)
         await facts.put_origins(connection, [], [paid], ids)
         await facts.put_origins(connection, [WalletMet(WALLET, 7, AT_S)], [paid], ids)
         row = await only(connection, "origin")

@@ -166,9 +166,9 @@ async def test_of_two_writers_the_second_is_told_and_changes_nothing(index: Conn
     )
     await other.close()
     assert [type(one) for one in both if one is not None] == [CursorMoved]
-    told = await tables(index)
+    answer = await tables(index)
     await appended(index, await begun(index, blocks.parent), blocks.blocks)
-    assert await tables(index) == told
+    assert await tables(index) == answer
 
 
 async def test_two_writers_that_take_turns_make_one_index(index: Connection) -> None:

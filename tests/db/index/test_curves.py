@@ -13,7 +13,7 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from support.inside_expected import Row, deeds_inside, told
+from support.inside_expected import Row, deeds_inside, read_table
 from support.tables import all_rows, appended, begun
 from support.told_blocks import (
     DEAD,
@@ -49,8 +49,8 @@ few = settings(
 async def expected_curves(connection: Connection) -> list[Row]:
     """Each curve's trades and buybacks, one after another."""
     found = {}
-    launches = {row["token_id"]: row for row in await told(connection, "launch")}
-    for pool in await told(connection, "pool"):
+    launches = {row["token_id"]: row for row in await read_table(connection, "launch")}
+    for pool in await read_table(connection, "pool"):
         if pool["kind"] == "launchpad_curve":
             launch = launches[pool["token_id"]]
             found[pool["id"]] = {
@@ -60,30 +60,30 @@ async def expected_curves(connection: Connection) -> list[Row]:
                 "raised_raw": 0,
                 "last_s": launch["at_s"],
             }
-    for trade in sorted(await told(connection, "trade"), key=lambda row: row["block_number"]):
+    for trade in sorted(await read_table(connection, "trade"), key=lambda row: row["block_number"]):
         assert (trade["kept_raw"] is None) is (trade["pool_id"] not in found)
         if trade["kept_raw"] is None:
             continue
         row, quote = found[trade["pool_id"]], trade["quote_raw"]
         row["raised_raw"] += quote - trade["kept_raw"] if trade["buys"] else -(quote + trade["kept_raw"])
         row["last_s"] = trade["at_s"]
-    for buyback in await told(connection, "buyback"):
+    for buyback in await read_table(connection, "buyback"):
         found[buyback["pool_id"]]["raised_raw"] += buyback["quote_raw"]
     return sorted(found.values(), key=lambda row: row["pool_id"])
 
 
 async def expected_fullest(connection: Connection, after_s: int) -> list[tuple[int, int]]:
     """Every curve looked at alone."""
-    launches = {row["token_id"]: row for row in await told(connection, "launch")}
-    gone = {row["token_id"] for row in await told(connection, "launch_step")}
-    token_of = {row["id"]: row["token_id"] for row in await told(connection, "pool")}
+    launches = {row["token_id"]: row for row in await read_table(connection, "launch")}
+    gone = {row["token_id"] for row in await read_table(connection, "launch_step")}
+    token_of = {row["id"]: row["token_id"] for row in await read_table(connection, "pool")}
     found = [
         (
             row["raised_raw"] / launches[token_of[row["pool_id"]]]["threshold_raw"],
             row["last_s"],
             -row["pool_id"],
         )
-        for row in await told(connection, "curve")
+        for row in await read_table(connection, "curve")
         if row["last_s"] > after_s and token_of[row["pool_id"]] not in gone
     ]
     return [(-pool_id, last_s) for _, last_s, pool_id in sorted(found, reverse=True)]
@@ -136,7 +136,7 @@ async def test_made_up_chains_have_insiders_of_every_sort(index: Connection) -> 
         chain = Chain()
         MadeUp(seed).grow(chain, 70)
         await appended(index, await begun(index, chain.parent), chain.blocks)
-        for row in await told(index, "inside"):
+        for row in await read_table(index, "inside"):
             found[row["what"]] += 1
     assert found.keys() == {"sold", "moved", "burned"}
     assert min(found.values()) >= 5
@@ -155,7 +155,7 @@ async def after(connection: Connection, *own: Log, sender: Address = DEV) -> lis
     chain = begins()
     chain.block(sent(*own, sender=sender))
     await appended(connection, await begun(connection, chain.parent), chain.blocks)
-    names = {row["id"]: "0x" + row["address"].hex() for row in await told(connection, "address")}
+    names = {row["id"]: "0x" + row["address"].hex() for row in await read_table(connection, "address")}
     return [
         (
             row["what"],
@@ -164,7 +164,7 @@ async def after(connection: Connection, *own: Log, sender: Address = DEV) -> lis
             int(row["token_raw"]),
             row["eth_wei"],
         )
-        for row in sorted(await told(connection, "inside"), key=lambda row: row["log_index"])
+        for row in sorted(await read_table(connection, "inside"), key=lambda row: row["log_index"])
     ]
 
 
@@ -224,7 +224,7 @@ async def test_who_is_funded_later_was_no_insider(index: Connection, sizes: list
         sent(moved(HIGH, address(0xFA57), BOB, 700), sender=address(0xFA57)),
     )
     await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
-    assert [row["token_raw"] for row in await told(index, "inside")] == [700]
+    assert [row["token_raw"] for row in await read_table(index, "inside")] == [700]
 
 
 @pytest.mark.parametrize("sizes", [[1], [9]])
@@ -242,7 +242,7 @@ async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
     chain.block(*paid[before:])
     chain.block(sent(moved(HIGH, DEV, ALICE, 700), sender=DEV))
     await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
-    assert [row["token_raw"] for row in await told(index, "inside")] == [*expected, 700]
+    assert [row["token_raw"] for row in await read_table(index, "inside")] == [*expected, 700]
 
 
 PAYEE = address(0x9A7EE)
@@ -267,14 +267,14 @@ async def test_old_deeds_are_not_written_and_go_some_day(index: Connection) -> N
     newest_s = chain.blocks[-1].ref.timestamp_s + 9 * day_s
     writer = await begun(index, chain.parent)
     await writer.append(index, chain.blocks, newest_s)
-    assert await told(index, "inside") == []
+    assert await read_table(index, "inside") == []
     writer = await begun(index, chain.parent)
     await writer.append(index, chain.blocks, newest_s - 2 * day_s)
-    assert len(await told(index, "inside")) == 2
+    assert len(await read_table(index, "inside")) == 2
     await insiders.forget(index, chain.blocks[-1].ref.timestamp_s)
-    assert len(await told(index, "inside")) == 2
+    assert len(await read_table(index, "inside")) == 2
     await insiders.forget(index, chain.blocks[-1].ref.timestamp_s + 1)
-    assert await told(index, "inside") == []
+    assert await read_table(index, "inside") == []
 
 
 async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connection) -> None:
@@ -286,10 +286,10 @@ async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connect
     await index.execute("DELETE FROM facts.curve")
     chain.block(sent(bought(CURVE, ALICE, ALICE, 700, 500), bought_back(CURVE, 3)))
     await appended(index, writer, chain.blocks[1:])
-    assert await told(index, "curve") == []
-    assert [row["kept_raw"] for row in await told(index, "trade")] == [7]
+    assert await read_table(index, "curve") == []
+    assert [row["kept_raw"] for row in await read_table(index, "trade")] == [7]
     await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
-    assert await told(index, "curve") == await told(index, "buyback") == []
+    assert await read_table(index, "curve") == await read_table(index, "buyback") == []
 
 
 async def test_a_rewind_takes_counts_that_knew_of_more(index: Connection) -> None:
@@ -302,6 +302,6 @@ async def test_a_rewind_takes_counts_that_knew_of_more(index: Connection) -> Non
         await index.execute("INSERT INTO facts.winner VALUES ($1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)", span)
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, $1)", number)
     await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
-    assert [row["span"] for row in await told(index, "winner")] == ["24h"]
-    assert [row["span"] for row in await told(index, "winners_counted")] == ["24h"]
-    assert [row["token_id"] for row in await told(index, "fair_token")] == [first]
+    assert [row["span"] for row in await read_table(index, "winner")] == ["24h"]
+    assert [row["span"] for row in await read_table(index, "winners_counted")] == ["24h"]
+    assert [row["token_id"] for row in await read_table(index, "fair_token")] == [first]

@@ -1,4 +1,4 @@
-"""Curves at their edges, told by hand: what a made-up chain seldom does."""
+"""Curves at their edges, written by hand: what a made-up chain seldom does."""
 
 from roundtrip.store.index import curves
 from roundtrip.store.server.rows import Connection

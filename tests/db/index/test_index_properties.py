@@ -98,8 +98,8 @@ async def test_forks_leave_nothing_behind(
     start = len(chain.blocks)
     makes.grow(chain, last)
     await appended(index, writer, chain.blocks[start:], sizes)
-    told = await tables(index)
-    assert told == await afresh(index, chain)
+    answer = await tables(index)
+    assert answer == await afresh(index, chain)
 
 
 @few
@@ -156,8 +156,8 @@ async def test_trades_that_go_leave_positions_as_they_are(
     start = len(forked.blocks)
     makes.grow(forked, 6)
     await appended(index, writer, forked.blocks[start:], sizes)
-    told = folded_of(await tables(index))
-    assert told == folded_of(await afresh(index, forked))
+    answer = folded_of(await tables(index))
+    assert answer == folded_of(await afresh(index, forked))
 
 
 def folded_of(told: dict[str, Any]) -> list[Any]:

@@ -41,13 +41,13 @@ async def all_trades_are_worth_the_same(connection: Connection) -> int:
     loaded = await past_prices(
         connection, NETWORK, quotes, {row["block_number"]: row["at_s"] for row in rows}
     )
-    told = 0
+    answer = 0
     for row in rows:
         quote = as_address(row["address"])
         worth = loaded.worth(quote, int(row["quote_raw"]), row["block_number"])
         assert worth == row["micro_usd"], row
-        told += worth is not None and quote != USDG
-    return told
+        answer += worth is not None and quote != USDG
+    return answer
 
 
 @few
@@ -85,7 +85,7 @@ async def test_a_transactions_tokens_are_worth_what_its_trades_were(index: Conne
     assert rows
     for one in rows[:20]:
         own = [row for row in rows if row["tx_hash"] == one["tx_hash"]]
-        told = await traded_worths(index, one["block_number"], one["at_s"], "0x" + one["tx_hash"].hex())
+        answer = await traded_worths(index, one["block_number"], one["at_s"], "0x" + one["tx_hash"].hex())
         expected = {}
         for token in {row["token"] for row in own}:
             raws, worths = zip(
@@ -94,26 +94,26 @@ async def test_a_transactions_tokens_are_worth_what_its_trades_were(index: Conne
             )
             if None not in worths and sum(raws):
                 expected[as_address(token)] = TradedWorth(sum(raws), sum(worths))
-        assert told == expected
+        assert answer == expected
 
 
 async def test_made_up_trades_have_prices_that_are_looked_up(index: Connection) -> None:
     """What the property above is worth."""
-    told = 0
+    answer = 0
     for seed in range(4):
         chain = Chain()
         writer = await begun(index, chain.parent)
         MadeUp(seed).grow(chain, 150)
         await appended(index, writer, chain.blocks, (7,))
-        told += await all_trades_are_worth_the_same(index)
-    assert told > 40
+        answer += await all_trades_are_worth_the_same(index)
+    assert answer > 40
 
 
 # --- by hand ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-async def told(index: Connection) -> Chain:
+async def priced_chain(index: Connection) -> Chain:
     """Eth is worth 2000 dollars from the end of the second block on, 3000 and then 4000 in the fifth, and
     nothing happens in two more."""
     chain = Chain()
@@ -137,19 +137,19 @@ async def dollars(index: Connection, times: Mapping[int, int], quote: Address = 
 
 @pytest.mark.parametrize("quote", [WETH, ZERO_ADDRESS])
 async def test_a_block_has_the_price_of_the_end_of_the_one_before(
-    index: Connection, told: Chain, quote: Address
+    index: Connection, priced_chain: Chain, quote: Address
 ) -> None:
-    times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
+    times = {block.ref.number: block.ref.timestamp_s for block in priced_chain.blocks}
     assert await dollars(index, times, quote) == [None, None, 2000, 2000, 2000, 4000, 4000]
 
 
-async def test_before_the_first_block_nothing_is_known(index: Connection, told: Chain) -> None:
+async def test_before_the_first_block_nothing_is_known(index: Connection, priced_chain: Chain) -> None:
     assert await dollars(index, {0: 0, START - 1: 0, START: 0}) == [None, None, None]
 
 
-async def test_past_the_newest_block_a_price_holds_for_a_day(index: Connection, told: Chain) -> None:
+async def test_past_the_newest_block_a_price_holds_for_a_day(index: Connection, priced_chain: Chain) -> None:
     """The next block has the price of the newest, whenever it comes."""
-    last = told.blocks[-1].ref
+    last = priced_chain.blocks[-1].ref
     later = {
         last.number + 1: last.timestamp_s + 9 * STALE_S,
         last.number + 2: last.timestamp_s + STALE_S,
@@ -158,19 +158,19 @@ async def test_past_the_newest_block_a_price_holds_for_a_day(index: Connection, 
     assert await dollars(index, later) == [4000, 4000, None]
 
 
-async def test_a_price_holds_as_long_as_nobody_trades(index: Connection, told: Chain) -> None:
+async def test_a_price_holds_as_long_as_nobody_trades(index: Connection, priced_chain: Chain) -> None:
     """However long: the pool still gives it."""
-    told.block(after_s=9 * STALE_S)
-    told.block()
-    await appended(index, await begun(index, told.parent), told.blocks)
-    last = told.blocks[-1].ref
+    priced_chain.block(after_s=9 * STALE_S)
+    priced_chain.block()
+    await appended(index, await begun(index, priced_chain.parent), priced_chain.blocks)
+    last = priced_chain.blocks[-1].ref
     assert await dollars(index, {last.number: last.timestamp_s}) == [4000]
 
 
-async def test_a_pool_with_nothing_in_it_tells_nothing(index: Connection, told: Chain) -> None:
+async def test_a_pool_with_nothing_in_it_tells_nothing(index: Connection, priced_chain: Chain) -> None:
     """Also where it did before: an older price is not taken for one."""
     await index.execute("UPDATE facts.price SET depth_raw = 0 WHERE block_number = $1", START + 4)
-    times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
+    times = {block.ref.number: block.ref.timestamp_s for block in priced_chain.blocks}
     assert await dollars(index, times) == [None, None, 2000, 2000, 2000, None, None]
     await index.execute(
         "UPDATE facts.price SET depth_raw = 1, usdg_raw = 0 WHERE block_number = $1", START + 4
@@ -184,14 +184,14 @@ async def test_without_an_index_only_dollars_are_worth_something(connection: Con
     assert [found.worth(quote, ETH, 7) for quote in (WETH, USDG, NVDA)] == [None, ETH, None]
 
 
-async def test_nothing_is_worth_more_than_fits(index: Connection, told: Chain) -> None:
+async def test_nothing_is_worth_more_than_fits(index: Connection, priced_chain: Chain) -> None:
     found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
     assert found.worth(WETH, 2**255, START + 6) == MOST_MICRO_USD
     assert found.worth(USDG, 2**255, START + 6) == MOST_MICRO_USD
     assert found.worth(WETH, 0, START + 6) == 0
 
 
-async def test_what_was_not_loaded_is_not_taken_for_unknown(index: Connection, told: Chain) -> None:
+async def test_what_was_not_loaded_is_not_taken_for_unknown(index: Connection, priced_chain: Chain) -> None:
     found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
     for quote, number in ((WETH, START + 5), (NVDA, START + 6)):
         with pytest.raises(KeyError):

@@ -153,18 +153,18 @@ async def test_who_leads_is_told_by_name(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         (name_of_sync(4_000_000, "h" * 64), "roundtrip sync, process 4000000 on " + "h" * 28),
         ("", "a connection without a name"),
     ],
 )
 async def test_who_leads_is_told_whatever_its_connection_is_called(
-    ground: Ground, name: str, told: str
+    ground: Ground, name: str, expected: str
 ) -> None:
     leading = await asyncpg.connect(ground.url, server_settings={"application_name": name})
     assert await leading.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK)
-    assert await leader(ground.index) == told
+    assert await leader(ground.index) == expected
     await leading.close()
 
 

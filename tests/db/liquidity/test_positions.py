@@ -158,8 +158,12 @@ async def test_of_ten_thousand_positions_the_largest_in_range_are_read_and_the_r
     assert f"We could not find out who can withdraw {(BPS - free_bps - 1) / 100:.2f} %" in " ".join(
         describe(depth, None, {})
     )
-    told = present_venue(depth.pools[0], depth, cast(Any, SimpleNamespace(run=_RUN)), {})
-    assert (told.known_bps, told.left_out, len(told.positions)) == (free_bps, pool.left_out, MOST_POSITIONS)
+    venue = present_venue(depth.pools[0], depth, cast(Any, SimpleNamespace(run=_RUN)), {})
+    assert (venue.known_bps, venue.left_out, len(venue.positions)) == (
+        free_bps,
+        pool.left_out,
+        MOST_POSITIONS,
+    )
 
 
 async def test_a_curve_is_a_pool_without_positions_and_stays_when_there_are_many(index: Connection) -> None:

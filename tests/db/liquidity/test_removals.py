@@ -127,14 +127,14 @@ async def test_the_stream_has_each_large_removal_once(pooled: Pooled) -> None:
             events, after = await source._read_chain(pooled.index, position, to, 100)
         return [json.loads(event.data) for event in events], [event.position for event in events], after
 
-    told, positions, after = await read(begin)
-    assert [one["kind"] for one in told] == ["removal", "removal"]
-    assert [one["removal"]["tx"] for one in told] == [removal.spot.tx_hash for removal in found]
-    assert [one["removal"]["byDeployer"] for one in told] == [False, True]
-    assert told[0]["text"] == (
+    rows, positions, after = await read(begin)
+    assert [one["kind"] for one in rows] == ["removal", "removal"]
+    assert [one["removal"]["tx"] for one in rows] == [removal.spot.tx_hash for removal in found]
+    assert [one["removal"]["byDeployer"] for one in rows] == [False, True]
+    assert rows[0]["text"] == (
         f"{ALICE} removed 33.33 % of the active liquidity of a pool of {HIGH} ({POOL})."
     )
-    assert (told[0]["token"], told[0]["wallet"], told[0]["block"]) == (HIGH, ALICE, ref.number)
+    assert (rows[0]["token"], rows[0]["wallet"], rows[0]["block"]) == (HIGH, ALICE, ref.number)
     # Whoever has the first resumes at the second, and whoever has both gets none again.
-    assert (await read(positions[0]))[0] == told[1:]
+    assert (await read(positions[0]))[0] == rows[1:]
     assert (await read(after))[0] == []

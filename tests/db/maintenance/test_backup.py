@@ -81,7 +81,7 @@ async def everything(url: str) -> dict[str, tuple[int, str]]:
         return found
 
 
-async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
+async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
     monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
     if "ROUNDTRIP_SECRET_KEY" not in os.environ:
         monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", base64.b64encode(KEY).decode())
@@ -97,7 +97,7 @@ async def empty_url(database_url: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def file(full_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A whole backup."""
-    done = await said(monkeypatch, full_url, "backup", tmp_path / "kept.sql.gz")
+    done = await run_command(monkeypatch, full_url, "backup", tmp_path / "kept.sql.gz")
     assert done.exit_code == 0, done.output
     assert "It does not contain the key" in done.output
     return tmp_path / "kept.sql.gz"
@@ -124,7 +124,7 @@ async def test_what_was_backed_up_comes_back_the_same(
     full_url: str, empty_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_alone_and_for_its_owner(file)
-    done = await said(monkeypatch, empty_url, "restore", file)
+    done = await run_command(monkeypatch, empty_url, "restore", file)
     assert done.exit_code == 0, done.output
     before = await everything(full_url)
     assert await everything(empty_url) == before
@@ -138,8 +138,8 @@ async def test_a_small_one_has_what_no_sync_makes_again(
     full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "small.sql.gz"
-    assert (await said(monkeypatch, full_url, "backup", "--small", file)).exit_code == 0
-    assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
+    assert (await run_command(monkeypatch, full_url, "backup", "--small", file)).exit_code == 0
+    assert (await run_command(monkeypatch, empty_url, "restore", file)).exit_code == 0
     before, after = await everything(full_url), await everything(empty_url)
     left_out = {name for name in before if name.startswith(FORGOTTEN) and before[name][1] != "sequence"}
     assert {name for name in left_out if after.get(name, (0, ""))[0]} == set()
@@ -170,10 +170,10 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
         await old.forked(first, [buys()])
         await old.read()
         assert len(await old.rows()) == 2
-        assert (await said(monkeypatch, url, "backup", "--small", tmp_path / "file")).exit_code == 0
+        assert (await run_command(monkeypatch, url, "backup", "--small", tmp_path / "file")).exit_code == 0
         made = old.chain
         told_of = [tuple(row) for row in await old.rows()]
-    assert (await said(monkeypatch, empty_url, "restore", tmp_path / "file")).exit_code == 0
+    assert (await run_command(monkeypatch, empty_url, "restore", tmp_path / "file")).exit_code == 0
     async with ground(empty_url, made) as new:
         await cursor.begin(new.index, made.parent.number + 1, made.parent)
         for block in made.blocks:
@@ -206,7 +206,7 @@ async def test_into_a_database_that_is_not_empty_nothing_is_restored(
     full_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await everything(full_url)
-    done = await said(monkeypatch, full_url, "restore", file)
+    done = await run_command(monkeypatch, full_url, "restore", file)
     assert done.exit_code != 0
     assert "not empty" in str(done.exception)
     assert await everything(full_url) == before
@@ -217,9 +217,9 @@ async def test_of_half_a_file_nothing_is_restored(
     empty_url: str, file: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(file.write_bytes, half(await asyncio.to_thread(file.read_bytes), how))
-    done = await said(monkeypatch, empty_url, "restore", file)
+    done = await run_command(monkeypatch, empty_url, "restore", file)
     assert "not signed with this service's key" in str(done.exception)
-    done = await said(monkeypatch, empty_url, "restore", "--trust", file)
+    done = await run_command(monkeypatch, empty_url, "restore", "--trust", file)
     assert done.exit_code != 0
     assert "not a complete backup; nothing was restored" in str(done.exception)
     assert await is_empty(empty_url)
@@ -255,10 +255,10 @@ async def test_a_changed_file_runs_nothing_and_restores_nothing(
     put_in = ATTACKS[attack].format(mark=mark).encode()
     changed = gzip.compress(plain[:end] + put_in + plain[end:])
     await asyncio.to_thread(file.write_bytes, changed)
-    for words, told in ((("restore",), "not signed"), (("restore", "--trust"), "nothing was restored")):
-        done = await said(monkeypatch, empty_url, *words, file)
+    for words, answer in ((("restore",), "not signed"), (("restore", "--trust"), "nothing was restored")):
+        done = await run_command(monkeypatch, empty_url, *words, file)
         assert done.exit_code != 0
-        assert told in str(done.exception)
+        assert answer in str(done.exception)
         assert await is_empty(empty_url)
     assert not mark.exists()
 
@@ -267,10 +267,10 @@ async def test_a_backup_of_another_service_is_restored_only_where_it_is_trusted(
     full_url: str, empty_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", base64.b64encode(b"x" * 32).decode())
-    done = await said(monkeypatch, empty_url, "restore", file)
+    done = await run_command(monkeypatch, empty_url, "restore", file)
     assert "not signed with this service's key" in str(done.exception)
     assert await is_empty(empty_url)
-    done = await said(monkeypatch, empty_url, "restore", "--trust", file)
+    done = await run_command(monkeypatch, empty_url, "restore", "--trust", file)
     assert done.exit_code == 0, done.output
     assert await everything(empty_url) == await everything(full_url)
 
@@ -283,7 +283,7 @@ async def test_one_changed_byte_is_noticed(
         changed = bytearray(whole)
         changed[at] ^= 1
         await asyncio.to_thread(file.write_bytes, bytes(changed))
-        done = await said(monkeypatch, empty_url, "restore", file)
+        done = await run_command(monkeypatch, empty_url, "restore", file)
         assert "was changed" in str(done.exception)
     assert await is_empty(empty_url)
 
@@ -295,9 +295,9 @@ async def test_of_a_newer_release_nothing_is_restored(
     newer = migrations()[-1][0] + 1
     async with connected(full_url) as connection:
         await connection.execute("INSERT INTO public.migration (number) VALUES ($1)", newer)
-        assert (await said(monkeypatch, full_url, "backup", file)).exit_code == 0
+        assert (await run_command(monkeypatch, full_url, "backup", file)).exit_code == 0
         await connection.execute("DELETE FROM public.migration WHERE number = $1", newer)
-    done = await said(monkeypatch, empty_url, "restore", file)
+    done = await run_command(monkeypatch, empty_url, "restore", file)
     assert "newer version of roundtrip" in str(done.exception)
     assert await is_empty(empty_url)
 
@@ -307,7 +307,7 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
     file: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await asyncio.to_thread(file.read_bytes)
-    done = await said(monkeypatch, named(database_url, "nowhere"), "backup", file)
+    done = await run_command(monkeypatch, named(database_url, "nowhere"), "backup", file)
     assert "reading the database failed" in str(done.exception)
     assert "nowhere" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
@@ -319,7 +319,7 @@ async def test_an_empty_database_takes_the_place_of_no_backup(
 ) -> None:
     """As the timer meets it while somebody restores."""
     before = await asyncio.to_thread(file.read_bytes)
-    done = await said(monkeypatch, empty_url, "backup", file)
+    done = await run_command(monkeypatch, empty_url, "backup", file)
     assert done.exit_code != 0
     assert "this database has no tables of roundtrip" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
@@ -337,7 +337,7 @@ async def test_two_at_once_to_one_name_leave_one_whole_file(
 
     await asyncio.gather(*(back_up(full_url, file, environment, KEY) for _ in range(2)))
     is_alone_and_for_its_owner(file)
-    assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
+    assert (await run_command(monkeypatch, empty_url, "restore", file)).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -369,9 +369,9 @@ async def test_a_server_that_asks_for_a_password(
     server, again = ServerPostgres(open_folder / "asks", settings=STRANGE), file.with_name("again.sql.gz")
     await server.open()
     try:
-        assert (await said(monkeypatch, server.url, "restore", file)).exit_code == 0
-        assert (await said(monkeypatch, server.url, "backup", again)).exit_code == 0
+        assert (await run_command(monkeypatch, server.url, "restore", file)).exit_code == 0
+        assert (await run_command(monkeypatch, server.url, "backup", again)).exit_code == 0
     finally:
         await server.stop()
-    assert (await said(monkeypatch, empty_url, "restore", again)).exit_code == 0
+    assert (await run_command(monkeypatch, empty_url, "restore", again)).exit_code == 0
     assert await everything(empty_url) == await everything(full_url)

@@ -135,7 +135,7 @@ async def test_while_a_table_is_in_use_nothing_goes(
 # --- the command -----------------------------------------------------------------------------------
 
 
-async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
+async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
     monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
     return await asyncio.to_thread(CliRunner().invoke, app, ["forget", *arguments])
 
@@ -144,12 +144,12 @@ async def test_it_has_to_be_said_twice(
     index: Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await tables(index)
-    asked = await said(monkeypatch, url)
+    asked = await run_command(monkeypatch, url)
     assert asked.exit_code == 1
     assert "trade" in asked.output
     assert asked.output.endswith("Add --yes to do it.\n")
     assert await tables(index) == before
-    done = await said(monkeypatch, url, "--yes")
+    done = await run_command(monkeypatch, url, "--yes")
     assert (done.exit_code, done.output) == (0, "Emptied. The next sync starts over.\n")
     assert await cursor.cursor(index) is None
 
@@ -159,10 +159,10 @@ async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
 ) -> None:
     async with index.transaction():
         await index.execute("LOCK facts.pool IN ACCESS SHARE MODE")
-        refused = await said(monkeypatch, url, "--yes")
+        refused = await run_command(monkeypatch, url, "--yes")
         assert (refused.exit_code, "in use" in refused.output) == (1, True)
         await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
-        refused = await said(monkeypatch, url, "--yes")
+        refused = await run_command(monkeypatch, url, "--yes")
         # ``main`` makes a line of it.
         assert isinstance(refused.exception, StillFollowed)
     assert await cursor.cursor(index) is not None

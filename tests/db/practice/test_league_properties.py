@@ -77,7 +77,7 @@ async def held_against(
     names = {row["id"]: as_address(row["address"]) for row in rows}
     rows = await connection.fetch("SELECT token_id, block_number FROM facts.fair_token")
     kept = {names[row["token_id"]]: row["block_number"] for row in rows}
-    account, told = await new_account(connection), Counter[str | None]()
+    account, entries = await new_account(connection), Counter[str | None]()
     tokens = [names[one] for one in range(41, 51)]
     for token in tokens:
         begun = slow.begun.get(token)
@@ -106,8 +106,8 @@ async def held_against(
             await undone.rollback()
             assert counted.why_not == why_not(slow, kept, wallet, token, at)
             assert counted.counts is (counted.why_not is None)
-            told[counted.why_not] += 1
-    return told
+            entries[counted.why_not] += 1
+    return entries
 
 
 @few
@@ -118,13 +118,13 @@ async def test_what_counts_is_what_the_rules_say(index: Connection, seed: int, f
 
 async def test_strewn_facts_have_sells_of_every_sort(index: Connection) -> None:
     """What the property above is worth."""
-    told: Counter[str | None] = Counter()
+    answer: Counter[str | None] = Counter()
     for seed in range(12):
-        told += await held_against(index, random.Random(seed), Fairness(54_000, 2, 2))
-    assert told.keys() == {
+        answer += await held_against(index, random.Random(seed), Fairness(54_000, 2, 2))
+    assert answer.keys() == {
         None, rules.KIN, rules.NO_BEGINNING, rules.YOUNG, rules.FEW, rules.ELSEWHERE
     }  # fmt: skip
-    assert min(told.values()) >= 10, told
+    assert min(answer.values()) >= 10, answer
 
 
 SELLS = st.lists(
@@ -154,7 +154,7 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     for token in tokens.values():
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
         await made.index.launch(token, number_address(0xDE), number_address(0xE), at=b"\x0c")
-    told: dict[tuple[int, int], list[CountedSell]] = {}
+    result: dict[tuple[int, int], list[CountedSell]] = {}
     for n, token_number, profit_wei, at_s in sells:
         sold = CountedSell(accounts[n].id, tokens[token_number], profit_wei, at_s)
         now = datetime.fromtimestamp(at_s, UTC)
@@ -163,11 +163,11 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
             index, accounts[n], tokens[token_number], profit_wei, at, now, venue="0x0c", contracts=NETWORK
         )
         assert counted.counts
-        told.setdefault((monday_s(at_s), n), []).append(sold)
+        result.setdefault((monday_s(at_s), n), []).append(sold)
     names = {one.id: one.designation for one in accounts}
     for week in (WEEK_S - LENGTH_S, WEEK_S, WEEK_S + LENGTH_S, WEEK_S + 2 * LENGTH_S):
         entries = [
-            rules.build_entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week
+            rules.build_entry(own, is_agent=n in agents) for (of, n), own in result.items() if of == week
         ]
         for who in get_args(Who):
             slow = rules.board(entries, who)

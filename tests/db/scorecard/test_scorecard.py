@@ -1,4 +1,4 @@
-"""Verdicts scored over a database and a chain told by hand: whose trades count, in what order, and once."""
+"""Verdicts scored over a database and a chain we write: whose trades count, in what order, and once."""
 
 import json
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ class Card(Ground):
 
     receipts: Receipts
 
-    async def said(
+    async def judge(
         self, token: Address = TOKEN, code: str = "ok", level: str = "ok", document: bytes | None = None
     ) -> int:
         """A verdict at the newest block; its number."""
@@ -96,9 +96,9 @@ class Card(Ground):
         rows = await self.index.fetch(
             "SELECT code, outcome, count(*) AS n, count(DISTINCT token) AS of FROM facts.score GROUP BY 1, 2"
         )
-        told = await store.counts(self.index)
+        answer = await store.counts(self.index)
         return {(row["code"], row["outcome"]): (row["n"], row["of"]) for row in rows} == {
-            key: counted for key, counted in told.items() if counted != (0, 0)
+            key: counted for key, counted in answer.items() if counted != (0, 0)
         }
 
 
@@ -120,7 +120,7 @@ async def card(url: str) -> AsyncIterator[Card]:
 
 
 async def test_of_who_sells_only_plain_wallets_are_asked_about(card: Card) -> None:
-    await card.said()
+    await card.judge()
     stranger = address(0xE1)
     # The deployer, whom he paid, and who never bought.
     await card.block(sells(DEPLOYER, 0.5, TOKEN), sells(HIS_FRIEND, 0.5, TOKEN), sells(stranger, 0.5, TOKEN))
@@ -132,7 +132,7 @@ async def test_of_who_sells_only_plain_wallets_are_asked_about(card: Card) -> No
 
 async def test_who_sells_more_than_it_bought_sells_what_it_was_given(card: Card) -> None:
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
-    await card.said()
+    await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.over()
     assert card.receipts.asked == []
@@ -141,7 +141,7 @@ async def test_who_sells_more_than_it_bought_sells_what_it_was_given(card: Card)
 
 async def test_each_wallet_is_asked_about_once(card: Card) -> None:
     await card.block(buys(BUYERS[5], 0.5, TOKEN))
-    await card.said()
+    await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.over()
@@ -149,7 +149,7 @@ async def test_each_wallet_is_asked_about_once(card: Card) -> None:
 
 
 async def test_several_trades_in_one_transaction_are_none_to_go_by(card: Card) -> None:
-    await card.said()
+    await card.judge()
     await card.block(twice(sells(BUYERS[5], 0.25, TOKEN)))
     await card.over()
     assert card.receipts.asked == []
@@ -162,7 +162,7 @@ def twice(one: Sent) -> Sent:
 
 
 async def test_of_many_wallets_the_first_and_the_last_are_asked_about(card: Card) -> None:
-    await card.said()
+    await card.judge()
     for one in BUYERS[4:16]:
         await card.block(sells(one, 0.5, TOKEN), after_s=60)
     await card.over()
@@ -171,7 +171,7 @@ async def test_of_many_wallets_the_first_and_the_last_are_asked_about(card: Card
 
 
 async def test_a_trap_is_contradicted_by_who_bought_after_it(card: Card) -> None:
-    await card.said(code="cannot_sell", level="danger")
+    await card.judge(code="cannot_sell", level="danger")
     fresh = address(0xE2)
     await card.block(buys(fresh, 0.5, TOKEN))
     await card.block(sells(fresh, 0.5, TOKEN), after_s=30)
@@ -184,7 +184,7 @@ async def test_a_trap_is_contradicted_by_who_bought_after_it(card: Card) -> None
 
 
 async def test_verdicts_wait_for_their_day_and_for_what_may_be_undone(card: Card) -> None:
-    await card.said()
+    await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S - 2)
     assert await card.settled() == SettlementRun((), 0, 0, False)
@@ -194,7 +194,7 @@ async def test_verdicts_wait_for_their_day_and_for_what_may_be_undone(card: Card
 
 
 async def test_after_a_reorganisation_it_waits_again(card: Card) -> None:
-    await card.said()
+    await card.judge()
     sold_in = card.at
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
@@ -209,7 +209,7 @@ async def test_after_a_reorganisation_it_waits_again(card: Card) -> None:
 async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> None:
     tokens = [address(0x5C0000 + n) for n in range(2 * MOST_VERDICTS + 3)]
     for one in tokens:
-        await card.said(one, "unproven", "unknown")
+        await card.judge(one, "unproven", "unknown")
     runs = [await card.over(), await card.settled(), await card.settled(), await card.settled()]
     assert [len(run.scored) for run in runs] == [MOST_VERDICTS, MOST_VERDICTS, 3, 0]
     assert [run.is_more for run in runs] == [True, True, False, False]
@@ -223,7 +223,7 @@ async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> 
 
 
 async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
-    await card.said()
+    await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     first, second = [await score_verdicts(card.ctx, card.receipts) for _ in range(2)]
@@ -237,9 +237,9 @@ async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
 
 async def test_one_of_a_token_an_hour_and_a_code(card: Card) -> None:
     # Two hours begin within these; the first of each is the one.
-    first = [await card.said(), await card.said()]
+    first = [await card.judge(), await card.judge()]
     await card.block(after_s=3600)
-    last = [await card.said(), await card.said(code="cannot_sell", level="danger")]
+    last = [await card.judge(), await card.judge(code="cannot_sell", level="danger")]
     await card.over()
     rows = await card.index.fetch("SELECT evidence_id FROM facts.score ORDER BY 1")
     assert [row["evidence_id"] for row in rows] == [first[0], *last]
@@ -247,15 +247,15 @@ async def test_one_of_a_token_an_hour_and_a_code(card: Card) -> None:
 
 async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) -> None:
     early = BlockRef(card.chain.blocks[0].ref.number - 2, "0x" + "ee" * 32, card.at.timestamp_s)
-    await card.said(address(0x5C1), document=b"{}")
+    await card.judge(address(0x5C1), document=b"{}")
     whole = replace(made.evidence(made.venue()), block=early, token=TOKEN)
     at = datetime.fromtimestamp(card.at.timestamp_s, UTC)
     document = canonical_json.dump(whole)
     await kept.keep(
         card.index, TOKEN, kept.KeptEvidence(at, early.number, POLICY.version, "ok", "ok", document)
     )
-    await card.said(OTHER, "thin_pool", "danger")
-    await card.said(address(0x5C2), "quote_asset", "ok")
+    await card.judge(OTHER, "thin_pool", "danger")
+    await card.judge(address(0x5C2), "quote_asset", "ok")
     await card.over()
     assert await card.scores() == [
         ("ok", "undecided", "unreadable"),
@@ -266,23 +266,23 @@ async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) 
 
 async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> None:
     """A reason with a zero byte in it, which no text of the database can hold."""
-    await card.said()
+    await card.judge()
     await card.block(after_s=60)
     cells = made.refused_cells(full=RefusedCall("sell", "\0", 0))
     whole = replace(made.evidence(made.venue(cells)), block=card.at, token=TOKEN)
-    await card.said(code="cannot_sell", level="danger", document=canonical_json.dump(whole))
+    await card.judge(code="cannot_sell", level="danger", document=canonical_json.dump(whole))
     await card.over()
     assert await card.scores() == [("ok", "wrong", "turned"), ("cannot_sell", "undecided", "no_sell")]
 
 
 async def test_checks_that_say_no_trap_hide_none_that_does(card: Card) -> None:
     """Whoever has it checked fifty times before it is one shifts nothing."""
-    await card.said()
+    await card.judge()
     for _ in range(51):
         await card.block(after_s=2)
-        await card.said(code="thin_pool", level="warn")
+        await card.judge(code="thin_pool", level="warn")
     await card.block(after_s=2)
-    await card.said(code="cannot_sell", level="danger")
+    await card.judge(code="cannot_sell", level="danger")
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     found = await card.settled()
     assert (found.scored[0].code, found.scored[0].score.cause) == ("ok", "turned")
@@ -290,7 +290,7 @@ async def test_checks_that_say_no_trap_hide_none_that_does(card: Card) -> None:
 
 async def test_a_trade_that_was_not_told_leaves_no_verdict_right(card: Card) -> None:
     """It may be the one that speaks against it."""
-    await card.said()
+    await card.judge()
     for one in BUYERS[4:6]:
         await card.block(sells(one, 0.5, TOKEN), after_s=60)
     await card.block(after_s=DAY_S + SETTLED_S + 1)
@@ -307,9 +307,9 @@ async def test_a_trade_that_was_not_told_leaves_no_verdict_right(card: Card) -> 
 
 async def test_a_receipt_that_is_not_given_delays_its_own_verdict_alone(card: Card) -> None:
     """Nor does another verdict of its hour take its place."""
-    waits = await card.said()
+    waits = await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
-    other = await card.said(OTHER, "unproven", "unknown")
+    other = await card.judge(OTHER, "unproven", "unknown")
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     card.receipts.untold = {BUYERS[5]}
     found = await card.settled()
@@ -328,7 +328,7 @@ async def test_a_receipt_that_is_not_given_delays_its_own_verdict_alone(card: Ca
 
 
 async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Card) -> None:
-    await card.said()
+    await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     card.receipts.is_away = card.node_is_away = True
@@ -372,13 +372,13 @@ async def test_a_report_leaves_the_first_of_its_hour_to_its_own_time(card: Card)
 
 
 async def test_a_report_of_a_later_verdict_comes_before_the_first_is_scored(card: Card) -> None:
-    first = await card.said()
+    first = await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
     at_s = card.at.timestamp_s
-    second = await card.said()
+    second = await card.judge()
     assert await store.mark_wrong(card.index, scored(second, "wrong", "failed", at_s), NOW)
     await card.block(after_s=60)
-    await card.said()
+    await card.judge()
     await card.over()
     rows = await card.index.fetch("SELECT evidence_id, outcome FROM facts.score ORDER BY 1")
     assert [tuple(row) for row in rows] == [(first, "right"), (second, "wrong")]

@@ -31,11 +31,11 @@ class Line:
 
     async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = urllib.parse.urlsplit(self.url)
-        told = urllib.parse.parse_qs(asked.query)
+        qs = urllib.parse.parse_qs(asked.query)
         if asked.hostname:
             theirs = await asyncio.open_connection(asked.hostname, asked.port)
         else:
-            theirs = await asyncio.open_unix_connection(f"{told['host'][0]}/.s.PGSQL.{told['port'][0]}")
+            theirs = await asyncio.open_unix_connection(f"{qs['host'][0]}/.s.PGSQL.{qs['port'][0]}")
         try:
             async with asyncio.TaskGroup() as both:
                 both.create_task(_copy(reader, theirs[1]))
@@ -83,16 +83,16 @@ async def said_goodbye(ctx: Context, database_url: str) -> AsyncIterator[Context
 @needs_one_server
 async def test_it_is_a_fault_of_the_database(said_goodbye: Context) -> None:
     async with said_goodbye.pool.acquire(timeout=WAIT_S) as connection:
-        with pytest.raises(asyncpg.InternalClientError) as told:
+        with pytest.raises(asyncpg.InternalClientError) as result:
             await connection.fetchval("SELECT 1")
-    assert isinstance(told.value, DATABASE_FAULTS)
+    assert isinstance(result.value, DATABASE_FAULTS)
 
 
 @needs_one_server
 async def test_who_asks_by_it_is_told_busy_and_the_next_one_answered(said_goodbye: Context) -> None:
-    with pytest.raises(ServiceFull) as told:
+    with pytest.raises(ServiceFull) as result:
         async with accounts(said_goodbye):
             pytest.fail("it was lent")
-    assert told.value.code == "busy"
+    assert result.value.code == "busy"
     async with accounts(said_goodbye) as connection:
         assert await connection.fetchval("SELECT 1") == 1

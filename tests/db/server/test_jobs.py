@@ -213,18 +213,18 @@ async def test_a_wish_is_lost_with_its_transaction_and_only_with_it(
 
 async def test_a_wish_is_told_of_when_it_is_committed(two: tuple[Connection, Connection]) -> None:
     one, other = two
-    told: asyncio.Queue[str] = asyncio.Queue()
+    result: asyncio.Queue[str] = asyncio.Queue()
 
     def listener(_: object, pid: int, channel: str, payload: object) -> None:
-        told.put_nowait(channel)
+        result.put_nowait(channel)
 
     await other.add_listener(jobs.CHANNEL, listener)
     async with asyncio.timeout(WAIT_S):
         async with one.transaction():
             await jobs.enqueue(one, "walk", "dog")
             await other.fetchval("SELECT 1")
-            assert told.empty()
-        assert await told.get() == jobs.CHANNEL
+            assert result.empty()
+        assert await result.get() == jobs.CHANNEL
     await other.remove_listener(jobs.CHANNEL, listener)
 
 

@@ -448,8 +448,8 @@ class Watched(EmbeddedPostgres):
 
     async def _execute(self, database: str, statement: str) -> None:
         if self.says:
-            said, self.says = self.says[0], self.says[1:]
-            raise said
+            text, self.says = self.says[0], self.says[1:]
+            raise text
         await super()._execute(database, statement)
 
 

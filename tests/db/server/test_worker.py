@@ -327,23 +327,23 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job's row is locked from then on."""
-    said: list[bool] = []
+    messages: list[bool] = []
     renew = jobs.renew
 
     async def heard(connection: Connection, job: Job, until: datetime) -> bool:
-        said.append(await renew(connection, job, until))
-        return said[-1]
+        messages.append(await renew(connection, job, until))
+        return messages[-1]
 
     async def itself(ground: Ground, job: Job) -> Effect:
         async def effect(connection: Connection) -> None:
             await jobs.enqueue(connection, job.kind, job.key, run_at=ground.now() + timedelta(hours=2))
-            said.clear()
+            messages.clear()
             await _writes_until(ground, connection)
 
         return effect
 
     async def tried() -> bool:
-        return len(said) > 2
+        return len(messages) > 2
 
     monkeypatch.setattr(jobs, "renew", heard)
     await ground.wish("a")
@@ -357,7 +357,7 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
     finally:
         ground.go.set()
         await run
-    assert said[1:3] == [False, False]
+    assert messages[1:3] == [False, False]
     assert [job.key for job in await ground.claims(after_s=HOUR_S)] == ["a"]
 
 

@@ -37,8 +37,8 @@ async def valkey(valkey_url: str, clock: Clock) -> AsyncIterator[Valkey]:
 
 
 async def test_everybody_has_the_reply_to_what_he_asked(valkey: Valkey) -> None:
-    said = await asyncio.gather(*(valkey.ask("ECHO", f"{number}") for number in range(1_000)))
-    assert said == [b"%d" % number for number in range(1_000)]
+    text = await asyncio.gather(*(valkey.ask("ECHO", f"{number}") for number in range(1_000)))
+    assert text == [b"%d" % number for number in range(1_000)]
 
 
 async def test_a_script_runs_also_where_it_was_forgotten(valkey: Valkey, valkey_url: str) -> None:
@@ -151,25 +151,25 @@ async def test_whatever_it_answers_is_gone_at_worst(what: str, clock: Clock) -> 
 )
 async def test_what_is_logged_is_the_word_that_the_server_has_for_it(what: str, word: str) -> None:
     async with pretending(FAULTS[what]) as pretender:
-        with capture_logs() as told:
+        with capture_logs() as rows:
             valkey = Valkey(pretender.url, bound_s=PATIENT_S)
             with pytest.raises(StoreUnavailable):
                 await valkey.ask("PING")
             await valkey.close()
-    assert [one["fault"] for one in told] == [word]
+    assert [one["fault"] for one in rows] == [word]
 
 
 async def test_an_error_within_a_script_is_logged_by_its_word_and_nothing_of_what_was_asked(
     valkey: Valkey,
 ) -> None:
-    with capture_logs() as told, pytest.raises(StoreUnavailable):
+    with capture_logs() as rows, pytest.raises(StoreUnavailable):
         await valkey.run(Script("return redis.error_reply('a strangers words')"), ("k",), ("secret",))
-    assert [one["fault"] for one in told] == ["ResponseError"]
+    assert [one["fault"] for one in rows] == ["ResponseError"]
 
 
 async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey: Store, clock: Clock) -> None:
     valkey = Valkey(own_valkey.url, clock, PATIENT_S)
-    with capture_logs() as told:
+    with capture_logs() as rows:
         await valkey.ask("PING")
         own_valkey.kill()
         for _ in range(3):
@@ -180,7 +180,7 @@ async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey:
         clock.now += 1.0
         for _ in range(3):
             assert await valkey.ask("PING") is not None
-    assert [(one["log_level"], one["event"].partition(":")[0]) for one in told] == [
+    assert [(one["log_level"], one["event"].partition(":")[0]) for one in rows] == [
         ("warning", "valkey failed; limits and answers are per process"),
         ("info", "valkey works again"),
     ]

@@ -198,7 +198,7 @@ async def test_a_master_that_is_killed_costs_its_own_callers_only(own_cluster: S
     lost, kept = next(callers_of(own_cluster, dead)), next(callers_of(own_cluster, alive))
     for caller in (lost, kept):
         assert [await left(house, at, caller) for at in (0, 1)] == [4, 3]
-    with capture_logs() as told:
+    with capture_logs() as rows:
         dead.kill()
         # Each process has counted one of them.
         assert [await left(house, at, lost) for at in (0, 1)] == [3, 3]
@@ -217,7 +217,7 @@ async def test_a_master_that_is_killed_costs_its_own_callers_only(own_cluster: S
     assert not one.valkey.is_gone()
     assert not other.valkey.is_gone()
     node = f"127.0.0.1:{dead.port}"
-    assert sorted((line["event"].partition(";")[0], line["node"]) for line in told) == [
+    assert sorted((line["event"].partition(";")[0], line["node"]) for line in rows) == [
         ("valkey failed", node),
         ("valkey failed", node),
         ("valkey works again", node),
@@ -367,11 +367,11 @@ async def test_a_connection_to_a_master_without_slots_is_closed_with_the_second_
 
 async def test_slots_without_a_master_are_logged_once() -> None:
     store = as_cluster(open_shared_store("redis://127.0.0.1:1/?cluster=true"))
-    with capture_logs() as told:
+    with capture_logs() as rows:
         for missing in (0, 3, 3, 0, 3):
             owner = ("127.0.0.1", 1)
             store._use_map([*[None] * missing, *[owner] * (16_384 - missing)])
-    assert [line["slots"] for line in told] == [3, 3]
+    assert [line["slots"] for line in rows] == [3, 3]
     await store.close()
 
 

@@ -72,15 +72,15 @@ async def test_a_record_is_the_sum_of_its_rows(
     trades = await rows_of(index, "trade")
     for wallet in await traders(index):
         own = [row for row in positions if row["wallet_id"] == wallet]
-        told = await wallets.sum_trades(index, wallet, since_s)
-        assert told.buys == sum(row["trader_id"] == wallet and row["buys"] for row in trades)
-        assert told.sells == sum(row["trader_id"] == wallet and not row["buys"] for row in trades)
-        assert (told.tokens, told.is_part) == (len(own), False)
-        assert told.spent_wei == sum(row["spent_wei"] for row in own)
-        assert told.got_wei == sum(row["got_wei"] for row in own)
-        assert told.unpriced == sum(row["unpriced"] for row in own)
-        assert told.held == sum(row["held_raw"] > 0 for row in own)
-        assert told.recent_tokens == sum(row["last_s"] >= since_s for row in own)
+        result = await wallets.sum_trades(index, wallet, since_s)
+        assert result.buys == sum(row["trader_id"] == wallet and row["buys"] for row in trades)
+        assert result.sells == sum(row["trader_id"] == wallet and not row["buys"] for row in trades)
+        assert (result.tokens, result.is_part) == (len(own), False)
+        assert result.spent_wei == sum(row["spent_wei"] for row in own)
+        assert result.got_wei == sum(row["got_wei"] for row in own)
+        assert result.unpriced == sum(row["unpriced"] for row in own)
+        assert result.held == sum(row["held_raw"] > 0 for row in own)
+        assert result.recent_tokens == sum(row["last_s"] >= since_s for row in own)
         ended = [row for row in closings if row["wallet_id"] == wallet]
         recent = [row for row in ended if row["at_s"] >= since_s]
         closed = await wallets.closings(index, wallet, since_s)
@@ -182,9 +182,9 @@ async def test_launches_are_told_with_what_became_of_them(
         own = [row for row in launches if row["deployer_id"] == deployer]
         own.sort(key=lambda row: (-row["block_number"], -row["log_index"]))
         assert await wallets.pool_launches(index, deployer) == sum(row["generation"] == 1 for row in own)
-        told = await wallets.launches(index, deployer)
-        assert [one.token_id for one in told] == [row["token_id"] for row in own][:10]
-        for one, row in zip(told, own, strict=False):
+        rows = await wallets.launches(index, deployer)
+        assert [one.token_id for one in rows] == [row["token_id"] for row in own][:10]
+        for one, row in zip(rows, own, strict=False):
             assert one.steps == {step["step"] for step in steps if step["token_id"] == one.token_id}
             assert (one.at_s, one.generation) == (row["at_s"], row["generation"])
             assert one.threshold_raw == row["threshold_raw"]
@@ -216,7 +216,7 @@ async def test_the_last_price_is_of_the_place_where_most_trade(
                         == (token, False))[: wallets.PLACES_LOOKED_AT]  # fmt: skip
         end_s = now_s + 1
         for back_s in wallets.PRICES_BACK_S:
-            told = []
+            messages = []
             for place in places:
                 own = [t for t in trades if t["pool_id"] == place and now_s - back_s <= t["at_s"] < end_s]
                 last = own[::-1][: wallets.TRADES_LOOKED_AT]
@@ -232,9 +232,9 @@ async def test_the_last_price_is_of_the_place_where_most_trade(
                     one = wallets.LastTrade(
                         priced[0][0]["at_s"], int(priced[0][0]["token_raw"]), int(priced[0][1])
                     )
-                    told.append((-traders, -sum(wei for _, wei in priced), place, one))
-            if told:
-                expected[token] = min(told)[3]
+                    messages.append((-traders, -sum(wei for _, wei in priced), place, one))
+            if messages:
+                expected[token] = min(messages)[3]
                 break
             end_s = now_s - back_s
     assert await wallets.last_trades(index, tokens, NETWORK, now_s) == expected
@@ -313,11 +313,11 @@ async def test_who_bought_the_same_in_the_same_moment(
     everybody = await traders(index)
     for wallet in everybody:
         newest = {token_of[row["pool_id"]]: row for row in bought if row["trader_id"] == wallet}
-        told = await linked.newest_buys(index, wallet, chain.blocks[-1].ref.timestamp_s)
-        assert {buy.token_id: buy.tx_hash for buy in told} == {
+        rows = await linked.newest_buys(index, wallet, chain.blocks[-1].ref.timestamp_s)
+        assert {buy.token_id: buy.tx_hash for buy in rows} == {
             token: "0x" + row["tx_hash"].hex() for token, row in newest.items()
         }
-        spots = [(buy.block_number, buy.log_index) for buy in told]
+        spots = [(buy.block_number, buy.log_index) for buy in rows]
         assert spots == sorted(spots, reverse=True)
         near: dict[int, dict[int, Row]] = {}
         for token, own in newest.items():
@@ -327,7 +327,7 @@ async def test_who_bought_the_same_in_the_same_moment(
                     before = near[token].get(row["trader_id"])
                     if before is None or apart(own, row) < apart(own, before):
                         near[token][row["trader_id"]] = row
-        found = await linked.find_co_buyers(index, wallet, told, everybody if kin else [])
+        found = await linked.find_co_buyers(index, wallet, rows, everybody if kin else [])
         expected = beside(newest, near, 1 if kin else LEAST_SHARED)
         assert {other: (one.shared, one.weight_bps) for other, one in found.items()} == expected
         for other, one in found.items():
@@ -391,8 +391,8 @@ async def test_buys_of_long_ago_are_not_compared(index: Connection) -> None:
     await grown(index, 3, 60, 0)
     newest = [row for row in await trades_of(index) if row["buys"]][-1]
     wallet, newest_s = newest["trader_id"], newest["at_s"]
-    told = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
-    assert {buy.at_s for buy in told} == {newest_s}
+    rows = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
+    assert {buy.at_s for buy in rows} == {newest_s}
     assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
 
 

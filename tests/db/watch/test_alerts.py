@@ -1,4 +1,4 @@
-"""Alerts over a database and a chain told by hand: each fact once, whatever comes between."""
+"""Alerts over a database and a chain written by hand: each fact once, whatever comes between."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,11 +148,11 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
     """Whatever it is: too large for its column, no number, nobody's, text that is none."""
     value = {"share_ppm": 2**63, "eth_wei": "much", "account_id": 2**40, "said": "a\0"}[amiss_in]
 
-    def told(source: AlertSource, happening: Happening) -> Draft:
+    def draft_of(source: AlertSource, happening: Happening) -> Draft:
         draft = alert_text.draft_alert(source, happening)
         return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
 
-    monkeypatch.setattr(drafts, "draft_alert", told)
+    monkeypatch.setattr(drafts, "draft_alert", draft_of)
     await ground.rule()
     await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
     await ground.block(buys(ALICE))
@@ -169,10 +169,10 @@ async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Gro
         found = await PLAIN.read_happenings(connection, *given)
         return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
 
-    told = ground.another(without(PLAIN, read_happenings=happened))
+    answer = ground.another(without(PLAIN, read_happenings=happened))
     await ground.rule()
     await ground.block(buys())
-    await ground.read(told)
+    await ground.read(answer)
     assert [row["share_ppm"] for row in await ground.rows()] == [None]
 
 
@@ -192,9 +192,9 @@ async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground
     )
     blocks = [await ground.block(buys(wei=10**18)) for _ in range(4)]
     seen = []
-    told = ground.another(most_matches=1_500)
+    result = ground.another(most_matches=1_500)
     for _ in range(10):
-        more = await told.step()
+        more = await result.step()
         seen.append(len(await ground.rows("true")))
         if not more:
             break
@@ -209,8 +209,8 @@ async def test_blocks_of_which_no_time_is_kept_are_read_with_the_next_that_has_o
     for _ in range(12):
         await ground.block(buys())
     await ground.index.execute("DELETE FROM facts.block WHERE number BETWEEN 101 AND 107")
-    told, seen = ground.another(most_blocks=3), []
-    while await told.step():
+    result, seen = ground.another(most_blocks=3), []
+    while await result.step():
         seen.append(await ground.index.fetchval("SELECT number FROM accounts.alert_cursor"))
     assert seen == [108, 111]
     await ground.is_right()
@@ -222,7 +222,7 @@ DEEDS = ("block", "block", "block", "busy", "later", "fork", "rule", "follow", "
 @pytest.mark.parametrize("seed", range(12))
 async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Ground, seed: int) -> None:
     rng, wallets = Random(seed), [ALICE, BOB, CAROL, DEV]
-    tellers = [ground.told, ground.another(most_blocks=2, most_matches=5)]
+    tellers = [ground.loop, ground.another(most_blocks=2, most_matches=5)]
     made: list[int] = []
     for _ in range(60):
         match rng.choice(DEEDS):
@@ -247,8 +247,8 @@ async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Grou
             case "step":
                 for _ in range(rng.randrange(4)):
                     await rng.choice(tellers).step()
-    for told in tellers:
-        await ground.read(told)
+    for answer in tellers:
+        await ground.read(answer)
     await ground.is_right()
 
 
@@ -290,8 +290,8 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
     await ground.block(after_s=DAY_S - 1)
     await ground.read()
     await alert_cursor.forget(ground.index)
-    told = await queue_stats.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
-    assert [(one.to_number, one.blocks) for one in told] == [(100, 1)]
+    rows = await queue_stats.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
+    assert [(one.to_number, one.blocks) for one in rows] == [(100, 1)]
     await ground.block(after_s=2)
     await ground.read()
     await alert_cursor.forget(ground.index)
@@ -315,18 +315,18 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
     rules = [await ground.rule(Rule(Who("any"), "buying", Over("eth", number))) for number in range(5)]
     follows = [await ground.follow(who) for who in (ALICE, BOB, CAROL)]
     await watches.end_rule(ground.index, ground.account, rules.pop(1), NOW)
-    told = ground.another()
+    result = ground.another()
     with pytest.raises(ConnectionError):
-        await told.step()
-    await ground.read(told)
+        await result.step()
+    await ground.read(result)
     await watches.end_rule(ground.index, ground.account, rules.pop(1), NOW)
     await ground.index.execute("DELETE FROM accounts.rule WHERE ended_at IS NOT NULL")
     ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
     asked.clear()
     with pytest.raises(ConnectionError):
-        await told.step()
+        await result.step()
     await ground.block(buys(ALICE), buys(BOB), buys(CAROL))
-    await ground.read(told)
+    await ground.read(result)
     monkeypatch.undo()
     assert asked[:3] == [0, asked[1], 0]
     assert len(asked) > 5
@@ -346,16 +346,16 @@ async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
         made.append(OneByOne())
         return made[-1]
 
-    told = ground.another(without(PLAIN, index=empty))
+    result = ground.another(without(PLAIN, index=empty))
     at = ground.head().number
     before = await ground.rule()
     for _ in range(3):
         await ground.block()
     after = await ground.rule(Rule(Who("any"), "buying", Over("eth", 1)))
     follow = await ground.follow(ALICE)
-    await ground.read(told)
+    await ground.read(result)
     await ground.forked(at + 1, [buys()])
-    await ground.read(told)
+    await ground.read(result)
     assert len(made) == 1
     assert [(row["kind"], row["source_id"]) for row in await ground.rows()] == [
         ("rule", before),
@@ -367,9 +367,9 @@ async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
     await ground.forked(at, [buys()])
     monkeypatch.setattr(alert_cursor, "update", _fails)
     with pytest.raises(ConnectionError):
-        await told.step()
+        await result.step()
     monkeypatch.undo()
-    await ground.read(told)
+    await ground.read(result)
     assert len(made) == 2
     await ground.is_right()
 

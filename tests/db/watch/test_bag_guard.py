@@ -1,4 +1,4 @@
-"""The bag guard over a database and a chain told by hand: holders are told once, and nobody else."""
+"""The bag guard over a database and a chain written by hand: holders are told once, and nobody else."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -84,7 +84,7 @@ class Guarded(Ground):
         assert await amiss(self.index, NETWORK, self.given_up, PARTS) == []
 
 
-async def told(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
+async def read_alerts(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
     """Whose, what, in which block."""
     rows = await ground.index.fetch(
         "SELECT account.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.account AS account"  # noqa: S608
@@ -98,7 +98,7 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
     sale = await ground.block(sells(DEV, 2 * PART))
     await ground.read()
     await ground.read(ground.another())
-    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    assert await read_alerts(ground) == [(ALICE, "selling", sale.ref.number)]
     (row,) = await ground.rows()
     assert (row["who"], row["rule"], row["share_ppm"], row["source_id"]) == (
         "deployer",
@@ -118,10 +118,13 @@ async def test_who_held_just_then_is_told_however_late_it_is_read(ground: Ground
     sale = await ground.block(sells(DEV))
     await ground.block(sells(ALICE), buys(BOB))
     await ground.read()
-    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    assert await read_alerts(ground) == [(ALICE, "selling", sale.ref.number)]
     later = await ground.block(sells(DEV))
     await ground.read()
-    assert await told(ground) == [(ALICE, "selling", sale.ref.number), (BOB, "selling", later.ref.number)]
+    assert await read_alerts(ground) == [
+        (ALICE, "selling", sale.ref.number),
+        (BOB, "selling", later.ref.number),
+    ]
     await ground.is_right()
 
 
@@ -130,10 +133,10 @@ async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(gro
     await ground.block(sells(ALICE))
     await ground.block(sells(CAROL, 9 * PART))
     await ground.read()
-    assert await told(ground) == []
+    assert await read_alerts(ground) == []
     sale = await ground.block(sells(DEV))
     await ground.read()
-    assert await told(ground) == [(BOB, "selling", sale.ref.number)]
+    assert await read_alerts(ground) == [(BOB, "selling", sale.ref.number)]
     await ground.is_right()
 
 
@@ -142,7 +145,7 @@ async def test_ones_own_doing_is_not_told(ground: Ground) -> None:
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
     await ground.read()
-    assert [who for who, _, _ in await told(ground)] == [ALICE]
+    assert [who for who, _, _ in await read_alerts(ground)] == [ALICE]
     await ground.is_right()
 
 
@@ -152,7 +155,7 @@ async def test_small_parts_are_told_when_they_come_to_a_thousandth_and_dust_is_n
     await ground.read()
     # 0.3, 0.6, 0.9, 1.2 | 1.5, 1.8, 2.1 | 2.4 thousandths.
     numbers = [blocks[place].ref.number for place in (3, 6)]
-    assert await told(ground) == [(ALICE, "selling", number) for number in numbers]
+    assert await read_alerts(ground) == [(ALICE, "selling", number) for number in numbers]
     await ground.is_right()
 
 
@@ -162,8 +165,8 @@ async def test_a_reorganisation_takes_it_back_and_what_comes_instead_is_told(gro
     await ground.read()
     await ground.forked(kept.ref.number, [buys(BOB)], [sells(DEV, 3 * PART)])
     await ground.read()
-    assert await told(ground, "retracted_at IS NOT NULL") == [(ALICE, "selling", kept.ref.number + 1)]
-    assert await told(ground) == [
+    assert await read_alerts(ground, "retracted_at IS NOT NULL") == [(ALICE, "selling", kept.ref.number + 1)]
+    assert await read_alerts(ground) == [
         (ALICE, "selling", kept.ref.number + 2),
         (BOB, "selling", kept.ref.number + 2),
     ]
@@ -208,10 +211,10 @@ async def test_what_happened_before_the_account_was_made_is_not_told(ground: Gro
     await ground.index.execute("UPDATE accounts.account SET guarded_from = $1", ground.head().number)
     sale = await ground.block(sells(DEV))
     await ground.read()
-    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    assert await read_alerts(ground) == [(ALICE, "selling", sale.ref.number)]
     await ground.forked(101, [sells(DEV)])
     await ground.read()
-    assert await told(ground) == [(ALICE, "selling", 102)]
+    assert await read_alerts(ground) == [(ALICE, "selling", 102)]
 
 
 async def test_what_was_given_counts_from_a_thousandth_on(ground: Ground) -> None:
@@ -221,7 +224,7 @@ async def test_what_was_given_counts_from_a_thousandth_on(ground: Ground) -> Non
     await ground.block(gives(ALICE, CAROL, PART))
     await ground.block(sells(DEV))
     await ground.read()
-    assert await told(ground) == [(ALICE, "selling", first.ref.number)]
+    assert await read_alerts(ground) == [(ALICE, "selling", first.ref.number)]
 
 
 def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log: int = 0) -> Happening:
@@ -251,7 +254,7 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
         return [drained(ground, BOB, part, wei)]
 
     await ground.read(ground.another(AlertParts(read_happenings=happened, enqueue=wished)))
-    assert await told(ground) == [(ALICE, "draining", ground.head().number)] * is_told
+    assert await read_alerts(ground) == [(ALICE, "draining", ground.head().number)] * is_told
     if is_told:
         (row,) = await ground.rows()
         assert row["who"] == BOB
@@ -298,7 +301,7 @@ async def held_by(ground: Ground, who: Address) -> int:
 @pytest.mark.parametrize("seed", range(8))
 async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Ground, seed: int) -> None:
     rng = Random(seed)
-    tellers = [ground.told, ground.another(most_blocks=2, most_matches=3)]
+    tellers = [ground.loop, ground.another(most_blocks=2, most_matches=3)]
     for _ in range(50):
         match rng.choice(("block", "block", "block", "busy", "later", "fork", "step", "step")):
             case "block":
@@ -320,7 +323,7 @@ async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Groun
                     await rng.choice(tellers).step()
     for teller in tellers:
         await ground.read(teller)
-    assert await told(ground)
+    assert await read_alerts(ground)
     await ground.is_right()
 
 
@@ -353,7 +356,7 @@ async def test_a_strangers_pool_alarms_nobody_and_the_tokens_own_does(
     own = await ground.block(of_weth(main, -(10**12), 10 * 10**18))
     await ground.read()
     numbers = [strange.ref.number] * traded_in + [own.ref.number]
-    assert await told(ground) == [(ALICE, "draining", number) for number in numbers]
+    assert await read_alerts(ground) == [(ALICE, "draining", number) for number in numbers]
 
 
 async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(ground: Ground) -> None:
@@ -452,5 +455,5 @@ async def test_a_step_asks_once_a_token(ground: Ground, monkeypatch: pytest.Monk
     await ground.block(buys(ALICE))
     await ground.block(*(sells(DEV) for _ in range(10)))
     await ground.read()
-    assert len(await told(ground)) == 10
+    assert len(await read_alerts(ground)) == 10
     assert asked == [1, 1]

@@ -338,9 +338,9 @@ async def test_a_replay_hits_what_would_have_been_hit(
                 watch = a_rule(chance, everything)
                 after_s = chance.choice((START_S, chance.choice(everything).spot.at_s))
                 hits = [one for one in everything if one.spot.at_s > after_s and watch.matches(one)]
-                told = await replay_rule(index, NETWORK, watch, after_s, to)
-                assert (told.hits, told.at_least) == (min(most, len(hits)), len(hits) > most), watch
-                assert list(told.last) == hits[::-1][: min(most, 10)], watch
+                result = await replay_rule(index, NETWORK, watch, after_s, to)
+                assert (result.hits, result.at_least) == (min(most, len(hits)), len(hits) > most), watch
+                assert list(result.last) == hits[::-1][: min(most, 10)], watch
 
 
 @few

@@ -155,10 +155,10 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
             await ground.forked(101, [buys(CAROL)], [])
         return found
 
-    told = ground.another(without(PLAIN, read_happenings=happened))
-    assert await told.step()
+    result = ground.another(without(PLAIN, read_happenings=happened))
+    assert await result.step()
     assert await ground.rows("true") == []
-    await ground.read(told)
+    await ground.read(result)
     assert [row["wallet"] for row in await ground.rows("true")] == [
         bytes.fromhex(who[2:]) for who in (ALICE, CAROL)
     ]
@@ -248,7 +248,7 @@ async def test_what_fails_in_the_middle_left_nothing(
     with monkeypatch.context() as broken:
         broken.setattr(module, name, breaks)
         with pytest.raises(Broke):
-            await ground.told.step()
+            await ground.loop.step()
     assert (await ground.rows("true"), await ground.hits()) == before
     await ground.read()
     assert [len(await ground.rows()), len(await ground.rows("true"))] == [2, 3]
@@ -264,7 +264,7 @@ async def test_one_that_remembers_learns_what_another_undid(ground: Ground) -> N
     await ground.forked(101)
     await ground.read(ground.another())
     await ground.block(buys())
-    await ground.read(ground.told)
+    await ground.read(ground.loop)
     assert [row["block_number"] for row in await ground.rows()] == [102]
 
 
@@ -277,7 +277,7 @@ async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) ->
             raise Broke("a fault")
         await wished(connection, found, *given, **how)
 
-    async def told(count: int) -> None:
+    async def tell_blocks(count: int) -> None:
         async def is_there() -> bool:
             return len(await ground.rows("true")) >= count
 
@@ -285,7 +285,7 @@ async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) ->
 
     async with run_in_background(ground.another(without(PLAIN, enqueue=wish)).run(), "alerts"):
         await ground.block(buys())
-        await told(1)
+        await tell_blocks(1)
         await ground.block(buys())
-        await told(2)
+        await tell_blocks(2)
     await ground.is_right()

@@ -156,9 +156,9 @@ async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(grou
             await watches.end_rule(connection, ground.account, number, NOW)
             await watches.add_follow(connection, ground.account, ALICE, "", -1, NOW)
 
-    told = ground.another(without(PLAIN, read_happenings=happened))
+    result = ground.another(without(PLAIN, read_happenings=happened))
     async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
-        group.create_task(told.step())
+        group.create_task(result.step())
         await held.wait()
         group.create_task(sets())
         assert await until(lambda: _waits_for_a_lock(ground), WAIT_S)
@@ -202,8 +202,8 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
     await ground.is_right()
 
 
-@pytest.mark.parametrize(("name", "said"), [("whale", "whale"), ("", ALICE)])
-async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name: str, said: str) -> None:
+@pytest.mark.parametrize(("name", "expected"), [("whale", "whale"), ("", ALICE)])
+async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name: str, expected: str) -> None:
     await ground.follow(ALICE, name)
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
     await ground.block(buys(times=MOST_A_MINUTE + 5), after_s=start_s - ground.head().timestamp_s)
@@ -211,7 +211,7 @@ async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name
     await ground.read()
     (more,) = await ground.rows("more > 0")
     assert (more["who"], more["wallet"]) == (name or ALICE, bytes.fromhex(ALICE[2:]))
-    assert more["said"] == f"5 more alerts in that minute, not listed: {said}."
+    assert more["said"] == f"5 more alerts in that minute, not listed: {expected}."
 
 
 async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground: Ground) -> None:

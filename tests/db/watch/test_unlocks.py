@@ -157,8 +157,8 @@ async def test_the_calendar_says_what_comes(index: Connection, ground: Ground) -
     empty = (await list_unlocks(ctx, Nothing(), account)).answer
     assert (empty.unlocks, empty.is_whole) == ([], True)
     await put_unlocks(index, HIGH, [locked(number=n, at_s=UNLOCK_S + n) for n in range(MOST_UNLOCKS + 1)], 10)
-    told = (await list_unlocks(ctx, Nothing(), account)).answer
-    assert (len(told.unlocks), told.is_whole) == (MOST_UNLOCKS, False)
-    first = told.unlocks[0]
+    result = (await list_unlocks(ctx, Nothing(), account)).answer
+    assert (len(result.unlocks), result.is_whole) == (MOST_UNLOCKS, False)
+    first = result.unlocks[0]
     assert (first.token, first.holder, first.share_bps, first.positions) == (HIGH, BOB, 3_000, 1)
-    assert told.text.endswith(first.text)
+    assert result.text.endswith(first.text)

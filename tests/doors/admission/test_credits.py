@@ -39,8 +39,8 @@ async def came(
 ) -> Came:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     async with session.request(method, f"{url}/v1/credits", json=body, headers=headers) as response:
-        told = {name.lower(): value for name, value in response.headers.items()}
-        return response.status, await response.json(), told
+        answer = {name.lower(): value for name, value in response.headers.items()}
+        return response.status, await response.json(), answer
 
 
 def code(answer: Came) -> tuple[int, str]:

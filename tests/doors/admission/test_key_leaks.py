@@ -104,7 +104,7 @@ def assert_nowhere(key: str, where: dict[str, str]) -> None:
 
 async def use(asker: Asker, key: str) -> list[tuple[int, str]]:
     """In each of the three ways, for a tool that needs it and for what does not."""
-    told = [
+    answer = [
         await asker.call(authorization=f"Bearer {key}"),
         await asker.call(**{"x-api-key": key}),
         await asker.call(f"/mcp/{key}"),
@@ -114,7 +114,7 @@ async def use(asker: Asker, key: str) -> list[tuple[int, str]]:
     await asker.ask("/v1/keys/nonce", {"x-api-key": key}, wallet)
     await asker.ask(f"/v1/check/{wallet['address']}", {"authorization": f"Bearer {key}"})
     await asker.ask(f"/mcp/{key}", None, _LIST)
-    return told
+    return answer
 
 
 async def misuse(asker: Asker, key: str) -> None:
@@ -160,10 +160,12 @@ async def misuse_envelopes(asker: Asker, key: str) -> None:
     for sent in [*bodies, *({**_LIST, **part} for part in by_list)]:
         method = str(sent.get("method", "-")) if isinstance(sent, dict) else "-"
         for version in ("2025-06-18", "2026-07-28", key, f"1999-{key}"):
-            told = {"mcp-protocol-version": version, "mcp-method": method}
-            await asker.ask("/mcp", told, sent)
-            await asker.ask("/mcp", {**told, "mcp-method": key, "mcp-name": key, "mcp-session-id": key}, sent)
-            await asker.ask("/mcp", {**told, "accept": key}, sent)
+            answer = {"mcp-protocol-version": version, "mcp-method": method}
+            await asker.ask("/mcp", answer, sent)
+            await asker.ask(
+                "/mcp", {**answer, "mcp-method": key, "mcp-name": key, "mcp-session-id": key}, sent
+            )
+            await asker.ask("/mcp", {**answer, "accept": key}, sent)
 
 
 async def metrics_of(asker: Asker) -> str:

@@ -25,8 +25,8 @@ async def posted(
     session: aiohttp.ClientSession, url: str, body: object, **headers: str
 ) -> tuple[int, dict[str, Any], dict[str, str]]:
     async with session.post(url, json=body, headers=headers) as response:
-        told = {name.lower(): value for name, value in response.headers.items()}
-        return response.status, await response.json(), told
+        answer = {name.lower(): value for name, value in response.headers.items()}
+        return response.status, await response.json(), answer
 
 
 async def test_two_posts_and_a_signature_bring_a_key(base_url: str, session: aiohttp.ClientSession) -> None:

@@ -82,8 +82,8 @@ async def test_every_answer_says_its_own(
             ("POST", "/mcp", {"jsonrpc": "1.0"}), ("POST", "/v1/simulate", {}),
         ):  # fmt: skip
             async with session.request(method, url + path, json=body, headers={ID: STRANGERS}) as response:
-                (said,) = response.headers.getall(ID)
-                seen.append(said)
+                (text,) = response.headers.getall(ID)
+                seen.append(text)
         async with session.get(f"{url}/v1/health") as response:
             assert ID in response.headers["access-control-expose-headers"]
     assert all(re.fullmatch("[0-9a-f]{12}", one) for one in seen)
@@ -112,21 +112,21 @@ async def test_what_was_not_the_callers_doing_is_found_in_the_log(
     call = {**CALL, "params": {"name": "my_mite", "arguments": {"note": secret}}}
     async with service(replace(shop, now_s=now_s)) as url:
         broken = True
-        told = []
+        messages = []
         for path, body in (("/mcp", call), (f"/mcp/{key}", call), ("/v1/keys/nonce", {"address": secret})):
             async with session.post(url + path, json=body, headers=headers) as response:
                 text = await response.text()
-                told.append((response.headers[ID], text))
+                messages.append((response.headers[ID], text))
         broken = False
     written = capfd.readouterr().err
-    for request, text in told:
+    for request, text in messages:
         assert f"Request {request}." in text
         (line,) = [one for one in lines(written) if one.get("request") == request]
         assert (line["event"], line["level"]) == ("request failed", "error")
         assert "RuntimeError: said whsec_..." in line["exception"]
     for trace in ("s3cr3t", key[9:], "abab"):
         assert trace not in written
-        assert not any(trace in text for _, text in told)
+        assert not any(trace in text for _, text in messages)
 
 
 async def test_without_its_database_what_is_told_is_in_the_log(

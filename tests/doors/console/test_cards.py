@@ -56,9 +56,9 @@ async def test_the_tokens_page_fills_the_card(
         check = await response.json()
     checks = await count_checks(indexed)
     async with client.get(f"/t/{token}/card.svg") as response:
-        said, headers = shown(await response.text()), response.headers
-    assert said[2:5] == ["Honeypot: you cannot sell", f'"{check["token"]["symbol"]}"', token.lower()]
-    assert re.fullmatch(r"As of block [\d,]+, 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", said[-1])
+        rows, headers = shown(await response.text()), response.headers
+    assert rows[2:5] == ["Honeypot: you cannot sell", f'"{check["token"]["symbol"]}"', token.lower()]
+    assert re.fullmatch(r"As of block [\d,]+, 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", rows[-1])
     assert headers["cache-control"] == "public, max-age=60"
     assert headers["cross-origin-resource-policy"] == "cross-origin"
     assert headers["content-security-policy"].startswith("default-src 'none'")

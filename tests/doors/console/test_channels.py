@@ -51,7 +51,7 @@ class Shop:
         seen = re.findall('name="seen" value="([^"]*)"', page)[0]
         return await (who or self.me).do("set_webhook", url=url, seen=seen)
 
-    async def told(self, count: int = 1, who: Account | None = None) -> None:
+    async def write_alerts(self, count: int = 1, who: Account | None = None) -> None:
         """Messages, which are wished for and not sent yet."""
         now = datetime.fromtimestamp(self.clock(), UTC)
         account_id = (who or self.me).account_id
@@ -117,7 +117,7 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     assert await shop.log() == []
     assert "No message has been sent yet." in await shop.me.get("/account/channels")
     await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     (row,) = await shop.log()
     assert "waiting for its turn" in row
     assert "not tried yet" in row
@@ -142,7 +142,7 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
 async def test_the_log_has_the_newest_of_all_channels(shop: Shop) -> None:
     first = await shop.set()
     await shop.set("https://b.example/alerts")
-    await shop.told(MOST_SHOWN - 10)
+    await shop.write_alerts(MOST_SHOWN - 10)
     assert len(await shop.log()) == MOST_SHOWN
     await shop.me.do("remove_channel", id=first)
     rows = await shop.log()
@@ -154,7 +154,7 @@ async def test_the_log_has_the_newest_of_all_channels(shop: Shop) -> None:
 async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:
     other = await signed_in(shop.ctx, shop.url)
     channel = await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     await shop.work()
     ((number, ended),) = await shop.forms()
     assert await shop.log(other) == []
@@ -172,7 +172,7 @@ async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:
 
 async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: Shop) -> None:
     await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     await shop.work()
     ((number, ended),) = await shop.forms()
     status, page = await shop.me.do("resend", id=number, ended=ended)
@@ -186,14 +186,14 @@ async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: Shop) 
     status, page = await shop.me.do("resend", id=number, ended=ended)
     assert (status, "already sent again" in page) == (400, True)
     await shop.work()
-    _, told, again = shop.servers.sent
-    assert told.id == again.id
-    assert told.said["rows"] == again.said["rows"]
+    _, result, again = shop.servers.sent
+    assert result.id == again.id
+    assert result.said["rows"] == again.said["rows"]
 
 
 async def test_what_was_given_up_is_sent_again(shop: Shop) -> None:
     await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     await shop.ctx.pool.execute(
         "UPDATE accounts.delivery SET state = 'failed', ended_at = $2 WHERE channel_id IN"
         " (SELECT id FROM accounts.channel WHERE account_id = $1)",
@@ -208,7 +208,7 @@ async def test_what_was_given_up_is_sent_again(shop: Shop) -> None:
 
 async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
     await shop.set()
-    await shop.told(RESENDS + 1)
+    await shop.write_alerts(RESENDS + 1)
     for _ in range(3):
         await shop.work()
     forms = await shop.forms()
@@ -236,7 +236,7 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
 )
 async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str, said: str) -> None:
     channel = await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     await shop.work()
     ((number, ended),) = await shop.forms()
     await shop.state(channel, state)
@@ -261,7 +261,7 @@ async def test_what_names_no_message_is_refused(shop: Shop, form: dict[str, str]
 
 async def test_a_test_that_arrives_switches_a_channel_on(shop: Shop) -> None:
     channel = await shop.set()
-    await shop.told()
+    await shop.write_alerts()
     await shop.state(channel, "off")
     page = await shop.me.get("/account/channels")
     assert "It failed for three days, so we switched it off" in page
@@ -274,7 +274,7 @@ async def test_a_test_that_arrives_switches_a_channel_on(shop: Shop) -> None:
     assert shop.servers.sent[-1].said["kind"] == "test"
     assert shop.servers.sent[-1].headers.keys() == secret
     # What waited while it was off is old; what comes now is told.
-    await shop.told()
+    await shop.write_alerts()
     await shop.work()
     kinds = [one.said["kind"] for one in shop.servers.sent]
     assert kinds == ["test", "test", "rule"]

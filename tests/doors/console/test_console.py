@@ -98,8 +98,8 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
 async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
     answered, page, headers = await house.get(path)
     assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
-    told = "There is no such page" if status == 404 else "Your request did not succeed"
-    assert f"<h1>{told}</h1>" in page
+    answer = "There is no such page" if status == 404 else "Your request did not succeed"
+    assert f"<h1>{answer}</h1>" in page
     assert headers["content-security-policy"].startswith("default-src 'none';")
     assert ("POST" in headers.get("allow", "")) is (status == 405)
     answered, body, headers = await house.get(path, accept="application/json")
@@ -145,11 +145,11 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: B
     marked = re.findall(r'<bdi class="stranger" title="written by a stranger">(.*?)</bdi>', page)
     assert marked
     assert str(stranger("<script>alert(1)</script>")).count("<") == 2
-    told = str(render_sentence('Sold "<img src=x>" (0x' + "a" * 40 + ") for <b>."))
-    assert "<img" not in told
-    assert "<b>" not in told
-    assert f'href="/search?q=0x{"a" * 40}"' in told
-    assert 'class="stranger"' in told
+    text = str(render_sentence('Sold "<img src=x>" (0x' + "a" * 40 + ") for <b>."))
+    assert "<img" not in text
+    assert "<b>" not in text
+    assert f'href="/search?q=0x{"a" * 40}"' in text
+    assert 'class="stranger"' in text
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: B
     ],
 )
 def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str, shown: str | None) -> None:
-    told = str(render_sentence(f"It came to {exact} eth."))
+    answer = str(render_sentence(f"It came to {exact} eth."))
     cut = exact if shown is None else f'<span title="{exact}">{shown}</span>'
-    assert told == f"It came to {cut} eth."
+    assert answer == f"It came to {cut} eth."
 
 
 async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_symbol(
@@ -186,9 +186,9 @@ async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_sy
     assert "Launches outside the launchpad are not listed here" in page
     async with indexed.pool.acquire() as connection:
         await token_store.keep(connection, Address(token), "<b>", None, 18, None, 0)
-    for path, said in (("liquidity", "Liquidity of"), ("flags", "Flags on")):
+    for path, text in (("liquidity", "Liquidity of"), ("flags", "Flags on")):
         _, page, _ = await house.get(f"/token/{token}/{path}")
-        assert re.search(f'<h1>{said} <bdi class="stranger"[^>]*>&lt;b&gt;</bdi>', page)
+        assert re.search(f'<h1>{text} <bdi class="stranger"[^>]*>&lt;b&gt;</bdi>', page)
     await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", row["token"])
 
 

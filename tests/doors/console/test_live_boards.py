@@ -43,7 +43,7 @@ class Stream:
     """What came of one, event by event."""
 
     response: aiohttp.ClientResponse
-    told: dict[str, str] = field(default_factory=dict)
+    pieces: dict[str, str] = field(default_factory=dict)
     retry_ms: int = 0
 
     async def next(self) -> str:
@@ -53,7 +53,7 @@ class Stream:
             while line := (await self.response.content.readline()).decode():
                 if line == "\n":
                     if name:
-                        self.told[name] = "\n".join(data)
+                        self.pieces[name] = "\n".join(data)
                     return name
                 kind, _, value = line.rstrip("\n").partition(": ")
                 if kind == "event":
@@ -67,10 +67,10 @@ class Stream:
     async def until(self, holds: Callable[[Mapping[str, str]], bool]) -> None:
         """Bounded by that of each event, and in number."""
         for _ in range(200):
-            if holds(self.told):
+            if holds(self.pieces):
                 return
             await self.next()
-        raise AssertionError(self.told)
+        raise AssertionError(self.pieces)
 
 
 @contextlib.asynccontextmanager
@@ -231,7 +231,7 @@ async def test_an_address_has_four_streams(url: str, browser: aiohttp.ClientSess
 async def test_to_look_counts_as_one_view(indexed: Context, browser: aiohttp.ClientSession) -> None:
     settings = SETTINGS.model_copy(update={"views_per_minute": 1})
     async with service(random_context(indexed, Clock()), settings) as url, stream(browser, url) as found:
-        await found.until(lambda told: told.keys() == {"rows", "said", "as-of", "state"})
+        await found.until(lambda pieces: pieces.keys() == {"rows", "said", "as-of", "state"})
         async with browser.get(f"{url}/boards/{BOARD}/rows") as shared:
             assert shared.status == 200
         async with browser.get(f"{url}/boards/signals/live") as third:
@@ -259,9 +259,9 @@ async def test_a_stream_guards_itself_and_says_when_to_come_again(
         assert headers["x-content-type-options"] == "nosniff"
         assert "content-length" not in headers
         assert "access-control-allow-origin" not in headers
-        await found.until(lambda told: "state" in told)
+        await found.until(lambda pieces: "state" in pieces)
         assert 1_000 <= found.retry_ms < 5_000
-        assert "Live" in found.told["state"]
+        assert "Live" in found.pieces["state"]
 
 
 async def test_a_page_looks_live_and_can_be_read_without(url: str, browser: aiohttp.ClientSession) -> None:
@@ -282,10 +282,10 @@ async def test_what_is_traded_comes_to_who_looks(
     launcher = ContractDeployer(rpc, built.accounts[6], 6_000_000)
     await holding.follow()
     async with service(random_context(holding.ctx, Clock()), SETTINGS) as url, stream(browser, url) as found:
-        await found.until(lambda told: told.keys() == {"rows", "said", "as-of", "state"})
+        await found.until(lambda pieces: pieces.keys() == {"rows", "said", "as-of", "state"})
         made = launch(launcher, built.contracts, LaunchRequest("Looked at", "LOOK", creator_tax_bps=0))
         token = made.token.lower()
-        assert token not in found.told["rows"]
+        assert token not in found.pieces["rows"]
         trader = Trader(
             Wallet(rpc, built.contracts, "looked at"),
             built.contracts,
@@ -296,13 +296,13 @@ async def test_what_is_traded_comes_to_who_looks(
         rpc.call("evm_setNextBlockTimestamp", launched_s + 100)
         assert trader.buy(1000 * MILLI)
         await holding.follow()
-        await found.until(lambda told: token in told["rows"])
-        before = found.told["rows"]
+        await found.until(lambda pieces: token in pieces["rows"])
+        before = found.pieces["rows"]
         assert trader.buy(200 * MILLI)
         await holding.follow()
         block = f"{int(rpc.call('eth_blockNumber'), 16):,}"
-        await found.until(lambda told: told["rows"] != before and f"Block {block}" in told["as-of"])
-        assert found.told["rows"].count("<tr data-row=") == before.count("<tr data-row=")
+        await found.until(lambda pieces: pieces["rows"] != before and f"Block {block}" in pieces["as-of"])
+        assert found.pieces["rows"].count("<tr data-row=") == before.count("<tr data-row=")
 
 
 @dataclass
@@ -327,16 +327,16 @@ async def test_without_the_database_old_rows_stay_and_are_called_old(
     database = Database(indexed.pool)
     ctx = replace(random_context(indexed, Clock()), pool=cast(asyncpg.Pool, database))
     async with service(ctx, SETTINGS) as url, stream(browser, url) as found:
-        await found.until(lambda told: told.keys() == {"rows", "said", "as-of", "state"})
-        rows, as_of = found.told["rows"], found.told["as-of"]
+        await found.until(lambda pieces: pieces.keys() == {"rows", "said", "as-of", "state"})
+        rows, as_of = found.pieces["rows"], found.pieces["as-of"]
         assert "data-row=" in rows
         database.is_away = True
-        await found.until(lambda told: 'data-live="no"' in told["state"])
-        assert "Not live now" in found.told["state"]
-        assert "Request" not in found.told["state"]
-        assert (found.told["rows"], found.told["as-of"]) == (rows, as_of)
+        await found.until(lambda pieces: 'data-live="no"' in pieces["state"])
+        assert "Not live now" in found.pieces["state"]
+        assert "Request" not in found.pieces["state"]
+        assert (found.pieces["rows"], found.pieces["as-of"]) == (rows, as_of)
         database.is_away = False
-        await found.until(lambda told: 'data-live="yes"' in told["state"])
+        await found.until(lambda pieces: 'data-live="yes"' in pieces["state"])
 
 
 async def test_without_the_database_nobody_is_shown_an_empty_board(
@@ -372,7 +372,7 @@ async def test_the_server_ends_and_does_not_wait_for_who_looks(browser: aiohttp.
         async with streaming(paced) as url:
             found = [await looking.enter_async_context(stream(browser, url, "one")) for _ in range(3)]
             for one in found:
-                await one.until(lambda told: told == {"rows": "first"})
+                await one.until(lambda pieces: pieces == {"rows": "first"})
         for one in found:
             with pytest.raises(EOFError):
                 await one.next()
@@ -394,7 +394,7 @@ async def test_a_termination_ends_streams_before_the_drain(
     monkeypatch.setattr("roundtrip.api.server.drain.DRAIN_S", 3600.0)
     paced = Paced()
     async with streaming(paced) as url, stream(browser, url, "one") as found:
-        await found.until(lambda told: told == {"rows": "first"})
+        await found.until(lambda pieces: pieces == {"rows": "first"})
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(EOFError):
             await found.next()
@@ -411,7 +411,7 @@ async def test_who_goes_away_gives_his_place_back(browser: aiohttp.ClientSession
     paced = Paced(most_of_one=1)
     async with streaming(paced) as url:
         async with stream(browser, url, "one") as found:
-            await found.until(lambda told: told == {"rows": "first"})
+            await found.until(lambda pieces: pieces == {"rows": "first"})
             assert paced.live.count_streams() == 1
         async with asyncio.timeout(WAIT_S):
             while paced.live.count_streams():  # noqa: ASYNC110

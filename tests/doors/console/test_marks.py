@@ -29,7 +29,7 @@ NOW = datetime.fromtimestamp(NOW_S, UTC)
 
 
 class _Heads:
-    """Those of a chain told by hand, for who signs in."""
+    """Those of a chain written by hand, for who signs in."""
 
     def __init__(self, ground: Ground) -> None:
         self.current = ground.current
@@ -141,7 +141,7 @@ async def test_what_one_says_is_nobody_elses(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "expected"),
     [
         ({"name": "<script>alert(1)</script>"}, "bad_input"),
         ({"name": "\u202eevil"}, "bad_input"),
@@ -153,15 +153,15 @@ async def test_what_one_says_is_nobody_elses(house: House) -> None:
     ],
 )
 async def test_a_name_that_is_none_is_told_beside_the_form(
-    house: House, form: dict[str, str], told: str
+    house: House, form: dict[str, str], expected: str
 ) -> None:
     session = await house.signed_in(Person())
     status, page = await say(house, session, WALLET, True, **form)
-    assert (status, told in page, "<details open>" in page) == (200, True, True)
+    assert (status, expected in page, "<details open>" in page) == (200, True, True)
     assert "<script>" not in page
     assert "You call it" not in texts(page)
     status, page = await say(house, session, WALLET, False, **form)
-    assert (status, told in page) == (400, True)
+    assert (status, expected in page) == (400, True)
     assert "<script>" not in page
 
 
@@ -209,11 +209,11 @@ async def test_what_people_call_it_is_on_its_page(house: House) -> None:
     finally:
         async with house.ctx.pool.acquire() as connection:
             await connection.execute("DELETE FROM accounts.public_name WHERE wallet = $1", as_bytes(wallet))
-    told = texts(page)
-    assert "scam by 4 people" in told
-    assert "<b> by 3 people" in told
+    text = texts(page)
+    assert "scam by 4 people" in text
+    assert "<b> by 3 people" in text
     assert "<b>" not in page
-    assert "Sign in to name or mark this wallet." in told
+    assert "Sign in to name or mark this wallet." in text
     assert "three people agree on" in texts(of_another)
 
 
@@ -241,9 +241,9 @@ async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
     assert "0 of 10 open flags" in texts(page)
     status, page = await flagged(fair, session, "drains")
     assert (status, "<html" in page) == (200, False)
-    told = texts(page)
-    assert "half of its liquidity will leave" in told
-    assert "You say that it drains: flagged" in told
+    text = texts(page)
+    assert "half of its liquidity will leave" in text
+    assert "You say that it drains: flagged" in text
     # The same form once more, by a reload.
     status, page = await flagged(fair, session, "drains", piece=False)
     assert (status, "You have already flagged this token like this" in texts(page)) == (400, True)
@@ -312,14 +312,14 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
         ]
         await calls.write_reviews(connection, looked, at, at_s + 60)
     _, page, _ = await fair.get("/account/marks", session)
-    told = texts(page)
-    assert "Flags that came true 1 of 2 Accuracy 50.00 %" in told
-    assert "Random flags come true –" in told
+    text = texts(page)
+    assert "Flags that came true 1 of 2 Accuracy 50.00 %" in text
+    assert "Random flags come true –" in text
     rows = re.findall(r"<tr><td>.*?</tr>", page, re.DOTALL)
     came = [next(word for word in ("right", "wrong", "not known") if word in texts(row)) for row in rows]
     assert sorted(came) == ["not known", "right", "wrong"]
     assert f'href="/transaction/{tx}"' in page
-    assert "You have 0 of 10 open flags" in told
+    assert "You have 0 of 10 open flags" in text
 
 
 # --- who may ---------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
 
 
 @pytest.mark.parametrize(
-    ("story", "told"),
+    ("story", "expected"),
     [
         ("plain", ("get back 0.0994 ETH −0.60 %", "Buy tax 0.00 % Sell tax 0.00 %", "both ways 0.60 %")),
         ("fee_on_buy", ("Buy tax 20.00 % Sell tax 0.00 %", "both ways 0.60 %", "20.48 % together")),
@@ -130,10 +130,10 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     ],
 )
 async def test_a_round_trips_cost_is_split(
-    reader: Reader, built: Built, story: str, told: tuple[str, ...]
+    reader: Reader, built: Built, story: str, expected: tuple[str, ...]
 ) -> None:
     cost = section(await reader.token(built.tokens[story]), "cost")
-    assert [one for one in told if one not in cost] == []
+    assert [one for one in expected if one not in cost] == []
 
 
 @pytest.mark.parametrize(
@@ -306,9 +306,9 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
         faulty.fault, faulty.after = "all errors", 2
         async with service(shaky, SETTINGS) as url, aiohttp.ClientSession() as browser:
             page = await Reader(url, browser).token(built.tokens["plain"])
-    said, cost = words(page), section(page, "cost")
+    text, cost = words(page), section(page, "cost")
     assert "<strong>Not known</strong>" in page
-    assert "This is not a pass" in said
+    assert "This is not a pass" in text
     # Earlier verdicts have their own time.
     earlier = re.compile(r'<section aria-labelledby="history">.*?</section>', re.DOTALL)
     assert "level-ok" not in earlier.sub("", page)
@@ -318,9 +318,9 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
 
 
 async def test_each_flag_is_explained_on_the_page(reader: Reader, built: Built) -> None:
-    told = section(await reader.token(built.tokens["hook_fee_jump"]), "flags")
+    text = section(await reader.token(built.tokens["hook_fee_jump"]), "flags")
     for name in ("hook", "dynamic_fee"):
-        assert f"{name.replace('_', ' ')} {' '.join((FLAGS[name].__doc__ or '').split())}" in told
+        assert f"{name.replace('_', ' ')} {' '.join((FLAGS[name].__doc__ or '').split())}" in text
 
 
 async def test_what_could_change_it_says_no_more_than_was_seen(
@@ -329,15 +329,15 @@ async def test_what_could_change_it_says_no_more_than_was_seen(
     # Other tests may have read who can withdraw its liquidity: the page says that instead.
     await indexed.pool.execute("DELETE FROM facts.exposure")
     plain, owned = built.tokens["plain"], built.tokens["cooldown"]
-    told = section(await reader.token(plain), "outlook")
-    assert "Nothing found It names no owner. That is no promise" in told
-    assert "Not tried This check did not look at who can take the money out of the pool" in told
-    assert "held it for at most 1 day before a sell. Later sells were not tried." in told
-    told = section(await reader.token(owned), "outlook")
-    assert "May change It has an owner, " in told
-    assert "Not tried This check did not try what that account can do" in told
-    told = section(await reader.token(built.tokens["hook_fee_jump"]), "outlook")
-    assert "May change The pool's fee is set for each swap" in told
+    text = section(await reader.token(plain), "outlook")
+    assert "Nothing found It names no owner. That is no promise" in text
+    assert "Not tried This check did not look at who can take the money out of the pool" in text
+    assert "held it for at most 1 day before a sell. Later sells were not tried." in text
+    text = section(await reader.token(owned), "outlook")
+    assert "May change It has an owner, " in text
+    assert "Not tried This check did not try what that account can do" in text
+    text = section(await reader.token(built.tokens["hook_fee_jump"]), "outlook")
+    assert "May change The pool's fee is set for each swap" in text
     await reader.page(f"/token/{plain}/liquidity")
     assert "did not look at who can take" not in section(await reader.token(plain), "outlook")
 
@@ -347,9 +347,9 @@ async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, buil
     link = f"/token/{built.tokens['cooldown']}?deep=1"
     assert f'href="{link}"' in page
     page = await reader.page(link)
-    told = section(page, "outlook")
-    assert "did not try what that account can do" not in told
-    assert "function" in told
+    text = section(page, "outlook")
+    assert "did not try what that account can do" not in text
+    assert "function" in text
     assert "?deep=1'" in code(page, "curl")
     # The other check's page still tells of that one, though this is the newest.
     page = await reader.token(built.tokens["cooldown"])
@@ -362,15 +362,15 @@ async def test_a_deep_check_tells_its_steps_and_counts_once(indexed: Context, bu
     async with service(indexed, Settings(views_per_minute=1)) as url, aiohttp.ClientSession() as browser:
         async with browser.get(f"{url}/token/{token}/steps") as response:
             assert response.content_type == "text/event-stream"
-            told = await response.text()
+            text = await response.text()
         reader = Reader(url, browser)
         assert "Run a deep check" not in await reader.token(token, "?deep=1")
         again = await reader.page(f"/token/{token}/steps")
         refused = await reader.page(f"/token/{built.tokens['plain']}/steps", 200)
         wrong = await reader.page(f"/token/{token}/steps?amount=99", 400)
-    steps = re.findall(r"^data: (.+)$", told, re.MULTILINE)
+    steps = re.findall(r"^data: (.+)$", text, re.MULTILINE)
     assert steps[1:3] == ["Buys simulated", "Sells simulated: soon, after an hour, after a day"]
-    sent = re.search(r"Holders: (\d+) simulations sent", told)
+    sent = re.search(r"Holders: (\d+) simulations sent", text)
     assert sent is not None
     assert f"Holders: {sent.group(1)} of {sent.group(1)} answered" in steps
     # A shared answer has no steps, and one beyond the limit ends at once: its page says why.
@@ -441,8 +441,8 @@ async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, bu
         trap = await Reader(url, browser).token(bomb)
     shared = words(page.partition('class="share"')[2].partition("</details>")[0])
     risks = r"(\. Insiders hold [0-9.]+ %)?(\. [0-9.]+ % of liquidity can be withdrawn)?"
-    said = rf"Can sell: {plain}{risks}\. 0\.1 ETH in, 0\.0994 ETH back\. Simulated on block"
-    assert re.search(said, shared)
+    text = rf"Can sell: {plain}{risks}\. 0\.1 ETH in, 0\.0994 ETH back\. Simulated on block"
+    assert re.search(text, shared)
     assert f"/t/{plain}" in html.unescape(
         page.partition("https://x.com/intent/post?")[2].partition('"')[0]
     ).replace("%2F", "/")
@@ -492,10 +492,10 @@ ORDER BY token_id
 async def test_the_growth_of_the_holders_is_drawn(reader: Reader, indexed: Context) -> None:
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     page = await reader.page(f"/token/{token}/holders", hx_request="true")
-    told = words(page)
-    assert "How the holders grew" in told
-    assert "Number of holders since" in told
-    assert "Share of the ten biggest since" in told
+    text = words(page)
+    assert "How the holders grew" in text
+    assert "Number of holders since" in text
+    assert "Share of the ten biggest since" in text
     assert len(re.findall(r'<polyline points="[0-9., ]+"', page)) >= 2
 
 
@@ -503,7 +503,7 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     page = await reader.page(f"/token/{token}/holders", hx_request="true")
     assert "<html" not in page
-    told = words(page)
+    answer = words(page)
     for one in (
         "Launch in block",
         "The first 31 blocks",
@@ -511,7 +511,7 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
         "Now at block",
         "What the deployer did with its tokens",
     ):
-        assert one in told
+        assert one in answer
     whole = await reader.page(f"/token/{token}/holders")
     assert "<html" in whole
     assert f'href="/token/{token}"' in whole
@@ -530,11 +530,11 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
     async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
         page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")
     assert 'hx-trigger="load delay:5s"' in page
-    told = words(page)
-    assert "This token has many transfers. We have read" in told
-    assert "The first 31 blocks" in told
-    assert "What the deployer did with its tokens" not in told
-    assert "wallets hold it" not in told
+    text = words(page)
+    assert "This token has many transfers. We have read" in text
+    assert "The first 31 blocks" in text
+    assert "What the deployer did with its tokens" not in text
+    assert "wallets hold it" not in text
 
 
 async def test_a_token_with_all_that_it_asks_is_one_view(indexed: Context, built: Built) -> None:

@@ -330,7 +330,7 @@ async def test_examples_are_rules_of_a_token_that_exists(me: Account) -> None:
 # --- the inbox -------------------------------------------------------------------------------------
 
 
-async def told(me: Account, count: int, kind: Kind = "rule") -> None:
+async def write_alerts(me: Account, count: int, kind: Kind = "rule") -> None:
     """Rows an hour apart, the last an hour ago."""
     rule = "any buying" if kind == "rule" else None
     drafts = [
@@ -344,17 +344,17 @@ async def told(me: Account, count: int, kind: Kind = "rule") -> None:
         await alerts.put(connection, drafts, datetime.fromtimestamp(NOW_S, UTC))
 
 
-def said(page: str) -> list[int]:
+def shown_numbers(page: str) -> list[int]:
     return [int(one) for one in re.findall(r"Said (\d+)\.", page)]
 
 
 async def test_the_inbox_is_read_page_by_page_and_by_day(me: Account) -> None:
     count = 2 * PAGE + 5
-    await told(me, count)
+    await write_alerts(me, count)
     path, seen, pages = "/account/inbox", list[int](), 0
     while True:
         page = await me.get(path)
-        shown = said(page)
+        shown = shown_numbers(page)
         assert len(shown) <= PAGE
         seen, pages = seen + shown, pages + 1
         older = re.search('<a href="([^"]+)">Older</a>', page)
@@ -372,8 +372,8 @@ async def test_the_inbox_is_read_page_by_page_and_by_day(me: Account) -> None:
 
 
 async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
-    await told(me, 2)
-    await told(me, 1, kind="follow")
+    await write_alerts(me, 2)
+    await write_alerts(me, 1, kind="follow")
     for query, count, words in (
         ("", 3, "3 alerts in"),
         ("?kind=follow", 1, "1 matching alert in"),
@@ -381,11 +381,11 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
         ("?rule=any+selling", 0, "0 matching alerts in"),
     ):
         page = await me.get(f"/account/inbox{query}")
-        assert len(said(page)) == count
+        assert len(shown_numbers(page)) == count
         assert words in page
     assert "No alert of this kind." in await me.get("/account/inbox?rule=any+selling")
     for bad in ("kind=x", "before=-1", "before=%E0%A5%AA", "before=1e9", "before=" + "9" * 30):
-        assert len(said(await me.get(f"/account/inbox?{bad}"))) == 3
+        assert len(shown_numbers(await me.get(f"/account/inbox?{bad}"))) == 3
 
 
 @pytest.mark.parametrize(
@@ -405,9 +405,9 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
 )
 def test_an_alert_is_told_with_names_and_words(text: str, verb: str | None, words: str) -> None:
     token = "0x" + "7e" * 20
-    told = str(tell_alert({"text": text.replace("TOKEN", token), "token": token, "verb": verb}, "FOX"))
-    assert words in told
-    assert ("from ok to ok" in told) == ("from ok to ok" in text)
+    message = str(tell_alert({"text": text.replace("TOKEN", token), "token": token, "verb": verb}, "FOX"))
+    assert words in message
+    assert ("from ok to ok" in message) == ("from ok to ok" in text)
 
 
 def test_a_strangers_symbol_stays_text() -> None:
@@ -431,17 +431,17 @@ async def test_the_inbox_is_read_by_token_and_says_how_it_stands_now(me: Account
     )
     async with me.ctx.pool.acquire() as connection, connection.transaction():
         await alerts.put(connection, [draft], datetime.fromtimestamp(NOW_S, UTC))
-    await told(me, 1)
+    await write_alerts(me, 1)
     page = await me.get(f"/account/inbox?token={token}")
     assert "1 matching alert in" in page
-    assert said(page) == []
+    assert shown_numbers(page) == []
     assert "not checked yet" in page
     assert f'<option value="{token}" selected>' in page
 
 
 async def test_nobody_reads_anothers_inbox(me: Account) -> None:
-    await told(me, 1)
+    await write_alerts(me, 1)
     other = await signed_in(me.ctx, me.url)
     page = await other.get("/account/inbox")
-    assert said(page) == []
+    assert shown_numbers(page) == []
     assert "You got no alert" in page

@@ -142,18 +142,18 @@ async def test_health_is_bad_while_nobody_follows_the_chain_or_not_to_its_end(
 ) -> None:
     head = ctx.heads.current().block
 
-    async def told() -> dict[str, Any]:
+    async def ask_health() -> dict[str, Any]:
         came = await DOORS["http"](base_url, operation("health"), {})
         assert came.answer is not None
         return came.answer
 
-    never = await told()
+    never = await ask_health()
     assert (never["ok"], never["blocksBehind"]) == (False, head.number)
     assert "index" in {lack["what"] for lack in never["lacks"]}
     for seconds, is_well in ((10, True), (11, False)):
         at = BlockRef(head.number - 7, head.hash, head.timestamp_s - seconds)
         async with followed(ctx, at):
-            found = await told()
+            found = await ask_health()
         assert (found["ok"], found["blocksBehind"]) == (is_well, 7)
         # Never bad without saying what it lacks.
         assert ("index" in {lack["what"] for lack in found["lacks"]}) is not is_well
@@ -161,7 +161,7 @@ async def test_health_is_bad_while_nobody_follows_the_chain_or_not_to_its_end(
     for blocks, seconds, is_well in ((9, 10, True), (1, 11, False), (101, 0, False), (-1, -11, False)):
         at = BlockRef(head.number + blocks, head.hash, head.timestamp_s + seconds)
         async with followed(ctx, at):
-            found = await told()
+            found = await ask_health()
         assert (found["ok"], found["blocksBehind"]) == (is_well, max(0, -blocks))
         late = {lack["what"] for lack in found["lacks"]} & {"node", "index"}
         assert late == (set() if is_well else {"node" if blocks > 0 else "index"})

@@ -80,9 +80,9 @@ async def test_programs_are_told_in_json(
     async with session.get(base_url, headers=headers) as response:
         assert response.status == 200
         assert response.headers["vary"] == "accept, user-agent"
-        told = await response.json()
-    assert (told["name"], told["version"]) == ("roundtrip", roundtrip.__version__)
-    for name, path in told["links"].items():
+        answer = await response.json()
+    assert (answer["name"], answer["version"]) == ("roundtrip", roundtrip.__version__)
+    for name, path in answer["links"].items():
         async with session.get(base_url + path) as response:
             assert response.status == (405 if name == "mcp" else 200)
 

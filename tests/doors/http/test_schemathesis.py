@@ -54,17 +54,17 @@ async def test_nothing_in_the_document_is_untrue(indexed: Context, built: Built,
             cwd=tmp_path, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:
-            said, _ = await process.communicate()
+            result, _ = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-    told = said.decode()
-    print(told)
-    assert process.returncode == 0, told
-    counted = re.search(r"(\d+) generated, (\d+) passed\n", told)
+    answer = result.decode()
+    print(answer)
+    assert process.returncode == 0, answer
+    counted = re.search(r"(\d+) generated, (\d+) passed\n", answer)
     assert counted is not None
     assert counted[1] == counted[2]
     assert int(counted[1]) >= 10 * int(EXAMPLES)
     tested = sum(row.path is not None for row in OPERATIONS) + 1
-    assert f"Tested: {tested}\n" in told
+    assert f"Tested: {tested}\n" in answer

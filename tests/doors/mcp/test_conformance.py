@@ -40,18 +40,18 @@ async def suite(*arguments: str) -> tuple[int, str]:
     )  # fmt: skip
     try:
         async with asyncio.timeout(LONGEST_S):
-            said, _ = await process.communicate()
+            result, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return process.returncode or 0, said.decode()
+    return process.returncode or 0, result.decode()
 
 
 async def scenarios() -> list[tuple[str, str]]:
     """Every scenario of tools and prompts, with each protocol version that it is of."""
-    _, said = await suite("list")
-    ours = said.split("Client scenarios")[0]
+    _, text = await suite("list")
+    ours = text.split("Client scenarios")[0]
     return [
         (name, version)
         for name, versions in LISTED.findall(ours)
@@ -72,15 +72,15 @@ async def test_every_scenario_of_tools_ends_as_expected() -> None:
 
     async def run(url: str, name: str, version: str) -> None:
         async with turns:
-            code, said = await suite(
+            code, text = await suite(
                 "server", "--url", f"{url}/mcp", "--scenario", name, "--spec-version", version,
                 "--expected-failures", str(EXPECTED),
             )  # fmt: skip
-        for passed, failed in re.findall(r"Passed: (\d+)/\d+, (\d+) failed", said):
+        for passed, failed in re.findall(r"Passed: (\d+)/\d+, (\d+) failed", text):
             total[0] += int(passed)
             total[1] += int(failed)
         if code != 0:
-            wrong.append(f"{name} {version}\n{said}")
+            wrong.append(f"{name} {version}\n{text}")
 
     asked = await scenarios()
     assert len(asked) > 60

@@ -31,8 +31,11 @@ async def post(
     session: aiohttp.ClientSession, base_url: str, body: object, **headers: str
 ) -> tuple[int, dict[str, Any]]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    told = {"content-type": "application/json", **{name.replace("_", "-"): v for name, v in headers.items()}}
-    async with session.post(f"{base_url}/mcp", data=data, headers=told) as response:
+    answer = {
+        "content-type": "application/json",
+        **{name.replace("_", "-"): v for name, v in headers.items()},
+    }
+    async with session.post(f"{base_url}/mcp", data=data, headers=answer) as response:
         assert response.headers["cache-control"] == "no-store"
         assert response.content_type == "application/json"
         return response.status, await response.json()
@@ -45,7 +48,7 @@ def call(arguments: object, name: str = "check_token", version: str | None = Non
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-def told(version: str, method: str = "tools/call", name: str = "check_token") -> dict[str, str]:
+def build_headers(version: str, method: str = "tools/call", name: str = "check_token") -> dict[str, str]:
     return {"mcp_protocol_version": version, "mcp_method": method, "mcp_name": name}
 
 
@@ -107,12 +110,12 @@ async def test_a_call_with_a_bad_id_is_refused_and_not_swallowed(
 async def test_arguments_that_are_no_object_are_told_in_the_result(
     base_url: str, session: aiohttp.ClientSession, version: str, arguments: object
 ) -> None:
-    status, body = await post(session, base_url, call(arguments, version=version), **told(version))
+    status, body = await post(session, base_url, call(arguments, version=version), **build_headers(version))
     assert status == 200
     assert body["result"]["isError"] is True
     assert body["result"]["content"][0]["text"].startswith("bad_input: ")
     wrong = call(arguments, "rm_rf", version)
-    _, body = await post(session, base_url, wrong, **told(version, name="rm_rf"))
+    _, body = await post(session, base_url, wrong, **build_headers(version, name="rm_rf"))
     assert body["error"]["code"] == -32602
 
 
@@ -159,10 +162,10 @@ async def test_an_accept_header_is_empty_or_takes_json_or_is_refused(
 ) -> None:
     message = call({"address": "0x12"}, version=version)
     for accept in ("", " ", ",", "Application/JSON;q=0.5", "text/html, */*"):
-        status, body = await post(session, base_url, message, accept=accept, **told(version))
+        status, body = await post(session, base_url, message, accept=accept, **build_headers(version))
         assert (status, body["result"]["isError"]) == (200, True)
     for accept in ("text/event-stream", "text/html", SECRET):
-        status, body = await post(session, base_url, message, accept=accept, **told(version))
+        status, body = await post(session, base_url, message, accept=accept, **build_headers(version))
         assert (status, body["error"]["code"]) == (406, -32600)
         assert "Accept" in body["error"]["message"]
         assert SECRET not in json.dumps(body)

@@ -131,9 +131,9 @@ async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: ai
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     async with session.post(f"{base_url}/mcp", json=sent) as response:
-        told = (await response.json())["result"]["instructions"]
-    for said in ("simulation", "written by strangers", "by its address", "treat it as a no", "/v1/keys"):
-        assert said in told
+        answer = (await response.json())["result"]["instructions"]
+    for text in ("simulation", "written by strangers", "by its address", "treat it as a no", "/v1/keys"):
+        assert text in answer
 
 
 async def test_the_listing_is_under_sixty_kilobytes(base_url: str, session: aiohttp.ClientSession) -> None:

@@ -83,11 +83,11 @@ async def test_the_official_client_gets_prompts(base_url: str, built: Built, mod
         assert message.role == "user"
         assert isinstance(message.content, TextContent)
         assert f"Call check_token with address {built.tokens['plain']}." in message.content.text
-        for name, arguments, said in (
+        for name, arguments, text in (
             ("rm_rf", {}, "There is no such prompt. The prompts are check_before_you_buy, "),
             ("check_before_you_buy", {"token": "FOX"}, "token is wrong. The token's address: "),
         ):
-            with pytest.raises(MCPError, match=said):
+            with pytest.raises(MCPError, match=text):
                 await client.get_prompt(name, arguments)
 
 
@@ -97,8 +97,8 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(
     for name, hint in (("rm_rf", ""), ("chek_token", " Did you mean check_token?")):
         async with session.post(f"{base_url}/mcp", json=call(name, {})) as response:
             error = (await response.json())["error"]
-        said = f'There is no tool "{name}"; tools/list names all {len(tools())}.{hint}'
-        assert (error["code"], error["message"]) == (-32602, said)
+        text = f'There is no tool "{name}"; tools/list names all {len(tools())}.{hint}'
+        assert (error["code"], error["message"]) == (-32602, text)
 
 
 async def test_an_unknown_argument_is_named_and_its_quotes_are_not_called_strangers(

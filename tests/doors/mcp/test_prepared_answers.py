@@ -47,9 +47,9 @@ async def answered(
 ) -> tuple[int, dict[str, str], bytes]:
     headers, body = sent
     async with session.post(f"{base_url}/mcp", json=body, headers=headers) as response:
-        told = {name.lower(): value for name, value in response.headers.items()}
-        del told["x-request-id"]
-        return response.status, told, await response.read()
+        answer = {name.lower(): value for name, value in response.headers.items()}
+        del answer["x-request-id"]
+        return response.status, answer, await response.read()
 
 
 def is_plain(sent: Sent) -> PreparableRequest | None:
@@ -59,8 +59,8 @@ def is_plain(sent: Sent) -> PreparableRequest | None:
 
 
 def plain_of(headers: list[tuple[bytes, bytes]], body: bytes) -> PreparableRequest | None:
-    told = read_headers(headers)
-    return read_plain_request(told, read_envelope(told, body))
+    answer = read_headers(headers)
+    return read_plain_request(answer, read_envelope(answer, body))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

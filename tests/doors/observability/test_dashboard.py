@@ -83,7 +83,7 @@ def named(expressions: Iterator[str] | list[str]) -> dict[str, set[tuple[str, st
     return found
 
 
-async def told(ctx: Context) -> dict[str, set[str]]:
+async def scrape_metrics(ctx: Context) -> dict[str, set[str]]:
     """Every metric of a page of a service, by its names as they are asked for, with its labels."""
     measures = Measures()
     assert isinstance(ctx.node, Node)
@@ -124,7 +124,7 @@ def family(name: str) -> str:
 async def test_what_is_asked_for_is_told_and_all_that_is_told_is_shown(
     indexed: Context, dashboard: dict[str, Any], rules: list[dict[str, Any]]
 ) -> None:
-    there = await told(indexed)
+    there = await scrape_metrics(indexed)
     shown, watched = named(asked(dashboard)), named([rule["expr"] for rule in rules])
     for name, selected in [*shown.items(), *watched.items()]:
         assert name in there, f"{name} is not told"
@@ -138,7 +138,7 @@ async def test_what_is_asked_for_is_told_and_all_that_is_told_is_shown(
 
 
 async def test_the_documentation_has_every_metric(indexed: Context) -> None:
-    there = {family(name) for name in await told(indexed) if name.startswith("roundtrip_")}
+    there = {family(name) for name in await scrape_metrics(indexed) if name.startswith("roundtrip_")}
     section = (DOCS / "monitoring.md").read_text().split("## Metrics")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `roundtrip_")]
     assert {name for row in rows for name in re.findall(r"roundtrip_\w+", row.split(" | ")[0])} == there

@@ -128,8 +128,8 @@ async def test_a_port_that_stays_taken_is_warned_of_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(web, "TCPSite", Taken)
     with capture_logs() as logs:
         await prometheus._listen_with_retries(web.AppRunner(web.Application()), "127.0.0.1", 9464)
-    said = "the metrics port is in use; retrying"
-    assert [(line["log_level"], line["event"]) for line in logs] == [("info", said), ("warning", said)]
+    text = "the metrics port is in use; retrying"
+    assert [(line["log_level"], line["event"]) for line in logs] == [("info", text), ("warning", text)]
 
 
 async def test_without_a_port_nothing_listens() -> None:

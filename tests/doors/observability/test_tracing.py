@@ -66,7 +66,7 @@ async def test_a_request_is_followed_down_to_the_node_and_the_database(house: Ho
     ):
         assert response.status == 200
         request_id = response.headers["x-request-id"]
-    told = house.heard.spans
+    answer = house.heard.spans
     (root,) = house.heard.named("request check_token")
     assert (root.inside, root.kind, root.is_error) == ("", SERVER, False)
     assert root.attributes == {
@@ -80,11 +80,11 @@ async def test_a_request_is_followed_down_to_the_node_and_the_database(house: Ho
     for one in (*simulated, *lent):
         assert one.kind == CLIENT
         assert one.trace == root.trace
-        assert above(one, told) == ["request check_token", "use_case check_token"]
+        assert above(one, answer) == ["request check_token", "use_case check_token"]
     assert all(int(one.attributes["roundtrip.calls"]) >= 1 for one in simulated)
     # Nobody's words, addresses or traces.
     assert root.trace != STRANGERS.split("-")[1]
-    assert token[2:].lower() not in str(told).lower()
+    assert token[2:].lower() not in str(answer).lower()
 
 
 async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
@@ -103,10 +103,10 @@ async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
         aiohttp.ClientSession() as session,
         session.post(f"{url}/mcp", json=call) as response,
     ):
-        said = json.dumps(await response.json())
+        text = json.dumps(await response.json())
         request_id = response.headers["x-request-id"]
-    assert "upstream" in said
-    assert f"Request {request_id}." in said
+    assert "upstream" in text
+    assert f"Request {request_id}." in text
     (root,) = house.heard.named("request explain_transaction")
     assert root.attributes == {
         "roundtrip.request": request_id, "roundtrip.door": "mcp", "roundtrip.ended": "failed",

@@ -55,11 +55,11 @@ async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, bu
     await ground.ctx.heads.refresh()
     async with service(ground.ctx, SETTINGS) as url:
         me = await caller(ground.ctx, url, holder)
-        told = await me.told("my_bag")
-        assert (await over_mcp_client(url, operation("my_bag"), {}, me.key)).answer == told
+        answer = await me.ask("my_bag")
+        assert (await over_mcp_client(url, operation("my_bag"), {}, me.key)).answer == answer
         stranger = await caller(ground.ctx, url)
-        assert (await stranger.told("my_bag"))["holdings"] == []
-    rows = {row["token"]["address"]: row for row in told["holdings"]}
+        assert (await stranger.ask("my_bag"))["holdings"] == []
+    rows = {row["token"]["address"]: row for row in answer["holdings"]}
     assert rows.keys() == {launched.token, plain, trap}
     held = {token: holder.tokens(token) for token in rows}
     assert {token: int(row["amountRaw"]) for token, row in rows.items()} == held
@@ -71,4 +71,4 @@ async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, bu
     for token, fill in fills.items():
         assert rows[token]["sells"] == ("yes" if fill.ok else "refused")
         assert Decimal(rows[token]["worthEth"]) * ETH == fill.back_raw
-    assert Decimal(told["worthEth"]) * ETH == sum(fill.back_raw for fill in fills.values()) > 0
+    assert Decimal(answer["worthEth"]) * ETH == sum(fill.back_raw for fill in fills.values()) > 0

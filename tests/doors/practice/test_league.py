@@ -76,7 +76,7 @@ async def new_accounts(ctx: Context, count: int) -> list[Account]:
 async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
     ctx = me.ctx
     first, last, few = await new_accounts(ctx, 3)
-    await me.told("mark_as_agent", name="Bot 7")
+    await me.ask("mark_as_agent", name="Bot 7")
     await week(ctx, first.id, 3 * ETH // 2, sells=4)
     await week(ctx, me.account_id, ETH // 4)
     await week(ctx, last.id, -ETH, won=0, best_profit_wei=-1)
@@ -87,11 +87,11 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
         await Leagued(connection).index.id_of(TOKEN)
         await tokens.keep(connection, TOKEN, SPOOF, None, 18, None, 1)
         own = (await accounts.read_account(connection, me.account_id)).account
-    told = await me.told("league")
-    assert (told["who"], told["onBoard"], told["tooFew"]) == ("all", 3, 1)
-    assert (told["weekStart"], told["weekEnd"]) == ("2025-10-06T00:00:00Z", "2025-10-13T00:00:00Z")
+    answer = await me.ask("league")
+    assert (answer["who"], answer["onBoard"], answer["tooFew"]) == ("all", 3, 1)
+    assert (answer["weekStart"], answer["weekEnd"]) == ("2025-10-06T00:00:00Z", "2025-10-13T00:00:00Z")
     best = {"token": {"address": TOKEN, "symbol": '"SAFE") is safe', "name": None}, "profitEth": "0.5"}
-    assert told["rows"] == [
+    assert answer["rows"] == [
         {"rank": 1, "designation": first.designation, "agent": False, "agentName": None, "profitEth": "1.5",
          "sells": 4, "won": 2, "best": best},
         {"rank": 2, "designation": own.designation, "agent": True, "agentName": "Bot 7", "profitEth": "0.25",
@@ -99,10 +99,10 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
         {"rank": 3, "designation": last.designation, "agent": False, "agentName": None, "profitEth": "-1",
          "sells": 3, "won": 0, "best": None},
     ]  # fmt: skip
-    assert told["lastWeek"]["weekStart"] == "2025-09-29T00:00:00Z"
-    assert told["lastWeek"]["onBoard"] == 1
-    assert [row["profitEth"] for row in told["lastWeek"]["podium"]] == ["0.125"]
-    assert told["text"] == (
+    assert answer["lastWeek"]["weekStart"] == "2025-09-29T00:00:00Z"
+    assert answer["lastWeek"]["onBoard"] == 1
+    assert [row["profitEth"] for row in answer["lastWeek"]["podium"]] == ["0.125"]
+    assert answer["text"] == (
         "Practice league of mites, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:\n"
         f"1. {first.designation}: profit 1.5 eth, 4 sells, 2 won, "
         f"best \"'SAFE') is safe\" ({TOKEN}) 0.5 eth\n"
@@ -119,10 +119,10 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
 
 async def test_agents_and_people_have_boards_of_their_own(me: Caller) -> None:
     first, second = await new_accounts(me.ctx, 2)
-    await me.told("mark_as_agent")
+    await me.ask("mark_as_agent")
     for account_id, profit_wei in ((first.id, 3), (me.account_id, 2), (second.id, 1)):
         await week(me.ctx, account_id, profit_wei, sells=1 if account_id == second.id else 3, won=1)
-    agents, people = await me.told("league", who="agents"), await me.told("league", who="people")
+    agents, people = await me.ask("league", who="agents"), await me.ask("league", who="people")
     assert [(row["rank"], row["profitEth"]) for row in agents["rows"]] == [(1, "0.000000000000000002")]
     assert [(row["rank"], row["profitEth"]) for row in people["rows"]] == [(1, "0.000000000000000003")]
     assert (agents["onBoard"], agents["tooFew"], people["onBoard"], people["tooFew"]) == (1, 0, 1, 1)
@@ -131,10 +131,10 @@ async def test_agents_and_people_have_boards_of_their_own(me: Caller) -> None:
 
 
 async def test_an_empty_board_says_what_an_entry_needs(me: Caller) -> None:
-    told = await me.told("league", who="agents")
-    assert told["rows"] == []
-    assert (told["onBoard"], told["tooFew"]) == (0, 0)
-    assert told["text"].startswith(
+    answer = await me.ask("league", who="agents")
+    assert answer["rows"] == []
+    assert (answer["onBoard"], answer["tooFew"]) == (0, 0)
+    assert answer["text"].startswith(
         "Practice league of agents, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday: "
         "no entry yet.\nA sell counts, gain or loss, if"
     )
@@ -171,7 +171,7 @@ async def test_the_league_needs_no_index_and_no_name_of_a_token(standing: Contex
 
 async def test_a_tag_is_set_named_anew_and_removed(me: Caller) -> None:
     await week(me.ctx, me.account_id, ETH)
-    own = (await me.told("my_mite"))["designation"]
+    own = (await me.ask("my_mite"))["designation"]
     steps: list[tuple[dict[str, Any], bool, str | None]] = [
         ({}, True, None),
         ({"name": " Bot   7 "}, True, "Bot 7"),
@@ -183,14 +183,14 @@ async def test_a_tag_is_set_named_anew_and_removed(me: Caller) -> None:
         ({}, True, None),
     ]
     for arguments, agent, name in steps:
-        told = await me.told("mark_as_agent", **arguments)
-        assert (told["designation"], told["agent"], told["agentName"]) == (own, agent, name)
-        mine = await me.told("my_mite")
+        answer = await me.ask("mark_as_agent", **arguments)
+        assert (answer["designation"], answer["agent"], answer["agentName"]) == (own, agent, name)
+        mine = await me.ask("my_mite")
         assert (mine["agent"], mine["agentName"]) == (agent, name)
         rows = (await league(me.ctx, LeagueParams())).answer.rows
         assert [(row.agent, row.agent_name, row.profit_eth) for row in rows] == [(agent, name, "1")]
-    told = await me.told("mark_as_agent")
-    assert told["text"] == f"{own} is tagged as an agent, also in the league. Nothing else changed."
+    answer = await me.ask("mark_as_agent")
+    assert answer["text"] == f"{own} is tagged as an agent, also in the league. Nothing else changed."
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ async def test_a_tag_is_set_named_anew_and_removed(me: Caller) -> None:
     ],
 )
 async def test_what_is_no_name_is_refused_and_changes_nothing(me: Caller, arguments: dict[str, Any]) -> None:
-    await me.told("mark_as_agent", name="Bot")
+    await me.ask("mark_as_agent", name="Bot")
     assert (await me.error("mark_as_agent", **arguments)).startswith("bad_input: ")
-    mine = await me.told("my_mite")
+    mine = await me.ask("my_mite")
     assert (mine["agent"], mine["agentName"]) == (True, "Bot")
 
 

@@ -73,7 +73,7 @@ def buy(me: Caller, built: Built, eth: str = "0.1") -> Call:
 
 
 async def sides(me: Caller) -> list[str]:
-    return [one["side"] for one in (await me.told("practice_trades"))["trades"]]
+    return [one["side"] for one in (await me.ask("practice_trades"))["trades"]]
 
 
 def test_which_need_a_key_write_and_are_done_once() -> None:
@@ -87,27 +87,27 @@ def test_which_need_a_key_write_and_are_done_once() -> None:
 
 async def test_every_tool_answers_as_it_declares(me: Caller, built: Built) -> None:
     token = built.tokens["plain"]
-    await me.told("practice_buy", token=token, eth="0.2")
-    first = await me.told("practice_sell", token=token)
+    await me.ask("practice_buy", token=token, eth="0.2")
+    first = await me.ask("practice_sell", token=token)
     # The pool's fee twice, and a sell does not find the price that the buy would have made.
     assert (first["counted"], first["whyNot"]) == (False, YOUNG)
     assert Decimal("-0.01") < Decimal(first["profit"]) < Decimal("-0.0012")
-    await me.told("practice_buy", token=token, eth="0.1")
-    told = await me.told("practice_account")
-    (one,) = told["positions"]
+    await me.ask("practice_buy", token=token, eth="0.1")
+    answer = await me.ask("practice_account")
+    (one,) = answer["positions"]
     left = 1 + Decimal(first["profit"]) - Decimal("0.1")
-    assert Decimal(told["eth"]) == left
-    assert Decimal(told["worth"]) == left + Decimal(one["worth"])
-    assert told["profitThisWeek"] == first["profit"]
+    assert Decimal(answer["eth"]) == left
+    assert Decimal(answer["worth"]) == left + Decimal(one["worth"])
+    assert answer["profitThisWeek"] == first["profit"]
     assert await sides(me) == ["buy", "sell", "buy"]
     for name in ("practice_account", "practice_trades"):
-        assert (await over_mcp_client(me.url, operation(name), {}, me.key)).answer == await me.told(name)
+        assert (await over_mcp_client(me.url, operation(name), {}, me.key)).answer == await me.ask(name)
     for arguments in ({"percent": 0}, {"percent": 101}, {"percent": "5"}, {"amount": "all"}):
         assert (await me.came("practice_sell", token=token, **arguments)).code == "bad_input"
     for eth in (0.1, "-1", "", "1e-1", "0.1 ", None):
         assert (await me.came("practice_buy", token=token, eth=eth)).code == "bad_input"
     assert (await me.came("practice_buy", token="0x12", eth="0.1")).code == "bad_input"
-    sold = await me.told("practice_sell", token=token)
+    sold = await me.ask("practice_sell", token=token)
     # Beside what was sold within the minute.
     assert Decimal(sold["got"]) < Decimal(one["worth"])
     assert (sold["position"], Decimal(sold["ethLeft"])) == (None, left + Decimal(sold["got"]))

@@ -181,9 +181,9 @@ async def processes(count: int, **environment: str) -> AsyncIterator[list[Proces
         for one in found:
             assert one.process.stdout is not None
             async with asyncio.timeout(WAIT_S):
-                said = (await one.process.stdout.readline()).decode()
-            assert said.startswith("roundtrip is at "), said
-            one.url = said.split()[-1]
+                answer = (await one.process.stdout.readline()).decode()
+            assert answer.startswith("roundtrip is at "), answer
+            one.url = answer.split()[-1]
         yield found
     finally:
         for one in found:

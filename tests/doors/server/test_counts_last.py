@@ -88,9 +88,9 @@ async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIt
     assert process.stdout is not None
     try:
         async with asyncio.timeout(WAIT_S):
-            said = (await process.stdout.readline()).decode()
-        assert said.startswith("roundtrip is at "), said
-        yield Served(process, said.split()[-1])
+            answer = (await process.stdout.readline()).decode()
+        assert answer.startswith("roundtrip is at "), answer
+        yield Served(process, answer.split()[-1])
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(end)

@@ -76,7 +76,7 @@ class Ground:
         self.clients.append(Client(*await asyncio.open_connection(*self.address)))
         return self.clients[-1]
 
-    async def told(self, how: signal.Signals) -> None:
+    async def stop_by(self, how: signal.Signals) -> None:
         """Waits until it listens no more."""
         os.kill(os.getpid(), how)
         async with asyncio.timeout(WAIT_S):
@@ -121,7 +121,7 @@ async def test_a_request_under_way_is_answered_and_told_to_close(ground: Ground)
     client = await ground.client()
     client.writer.write(WAITS)
     await ground.begun.wait()
-    await ground.told(signal.SIGTERM)
+    await ground.stop_by(signal.SIGTERM)
     ground.go.set()
     head = await client.head()
     assert head.startswith(b"HTTP/1.1 200")
@@ -134,7 +134,7 @@ async def test_connections_that_are_open_are_served_once_more(ground: Ground) ->
     """One that asked before, and one that was accepted and has asked nothing yet."""
     before, silent = await ground.client(), await ground.client()
     assert b"connection: close" not in await before.asked()
-    await ground.told(signal.SIGTERM)
+    await ground.stop_by(signal.SIGTERM)
     for client in (before, silent):
         head = await client.asked()
         assert head.startswith(b"HTTP/1.1 200")
@@ -150,7 +150,7 @@ async def test_one_that_asks_nothing_is_closed_in_the_end(
     monkeypatch.setattr(drain, "DRAIN_S", 0.05)
     client = await ground.client()
     await client.asked()
-    await ground.told(signal.SIGTERM)
+    await ground.stop_by(signal.SIGTERM)
     assert await client.rest() == b""
     await ground.over()
 
@@ -163,7 +163,7 @@ async def test_a_request_that_came_in_part_is_waited_for(
     await idle.asked()
     await client.asked()
     client.writer.write(ASK[:10])
-    await ground.told(signal.SIGTERM)
+    await ground.stop_by(signal.SIGTERM)
     # By then the drain has passed.
     assert await idle.rest() == b""
     head = await client.asked(ASK[10:])
@@ -177,7 +177,7 @@ async def test_an_interrupt_closes_what_is_idle_and_answers_the_rest(ground: Gro
     await idle.asked()
     client.writer.write(WAITS)
     await ground.begun.wait()
-    await ground.told(signal.SIGINT)
+    await ground.stop_by(signal.SIGINT)
     assert await idle.rest() == b""
     ground.go.set()
     assert b"connection: close" in await client.head()
@@ -192,7 +192,7 @@ async def test_a_second_signal_ends_it_at_once(
     client = await ground.client()
     client.writer.write(WAITS)
     await ground.begun.wait()
-    await ground.told(first)
+    await ground.stop_by(first)
     os.kill(os.getpid(), second)
     await ground.over()
     assert await client.rest() == b""

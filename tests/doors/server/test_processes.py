@@ -61,7 +61,7 @@ class Ground:
     task: asyncio.Task[None] = field(init=False)
     is_started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def told(self) -> list[str]:
+    def ask(self) -> list[str]:
         """What the children wrote down, in turn."""
         path = self.folder / "told"
         return path.read_text().split("\n")[:-1] if path.exists() else []
@@ -76,7 +76,7 @@ class Ground:
 
     async def until_told(self, *lines: str) -> None:
         async with asyncio.timeout(WAIT_S):
-            while not set(lines) <= set(self.told()):  # noqa: ASYNC110
+            while not set(lines) <= set(self.ask()):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     async def until_new(self, before: int) -> int:
@@ -100,15 +100,15 @@ async def ground(
     on_terminal: bool = False,
     started: Callable[[Supervisor], None] = lambda _: None,
 ) -> AsyncIterator[Ground]:
-    said: list[str] = []
+    messages: list[str] = []
     waited: list[float] = []
 
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
     program = (sys.executable, "-c", PROGRAM, str(folder))
-    supervisor = Supervisor(roles, environment(), say or said.append, program, wait, on_terminal)
-    found = Ground(folder, supervisor, said, waited)
+    supervisor = Supervisor(roles, environment(), say or messages.append, program, wait, on_terminal)
+    found = Ground(folder, supervisor, messages, waited)
 
     def is_started(running: Supervisor) -> None:
         found.is_started.set()
@@ -121,7 +121,7 @@ async def ground(
         found.task.cancel()
         with contextlib.suppress(asyncio.CancelledError, ProcessEnded, OSError):
             await found.task
-        assert not any(_is_there(int(line.split()[1])) for line in found.told())
+        assert not any(_is_there(int(line.split()[1])) for line in found.ask())
 
 
 def _is_there(pid: int) -> bool:
@@ -143,7 +143,7 @@ async def test_all_are_started_heard_and_ended(tmp_path: Path, how: signal.Signa
         assert [child.role.name for child in children] == ["serve", "serve", "work"]
         await at_work.over(how)
         assert at_work.said == ["a line of its own"] * 3
-        assert {f"{how.name} {child.pid}" for child in children} == set(at_work.told()[3:])
+        assert {f"{how.name} {child.pid}" for child in children} == set(at_work.ask()[3:])
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ async def test_each_is_replaced_in_turn_when_the_next_is_ready(
         first, second = [child.pid for child in await at_work.started()]
         os.kill(os.getpid(), how)
         await at_work.until_told(f"SIGTERM {second}")
-        third, fourth = (int(line.split()[1]) for line in at_work.told()[2:] if line.startswith("ready"))
+        third, fourth = (int(line.split()[1]) for line in at_work.ask()[2:] if line.startswith("ready"))
         turns = [f"ready {third}", f"SIGTERM {first}", f"ready {fourth}", f"SIGTERM {second}"]
-        assert at_work.told()[2:] == turns
+        assert at_work.ask()[2:] == turns
         await at_work.until_new(second)
         assert at_work.pids() == [third, fourth]
         await at_work.over()
@@ -170,7 +170,7 @@ async def test_nobody_is_replaced_before_all_are_ready(tmp_path: Path, how: sign
     (tmp_path / "waits").touch()
     async with ground(tmp_path, PLAIN) as at_work:
         async with asyncio.timeout(WAIT_S):
-            while len(at_work.told()) < 2:  # noqa: ASYNC110
+            while len(at_work.ask()) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         with capture_logs() as logs:
             os.kill(os.getpid(), how)
@@ -182,7 +182,7 @@ async def test_nobody_is_replaced_before_all_are_ready(tmp_path: Path, how: sign
         ]
         (tmp_path / "waits").unlink()
         before = [child.pid for child in await at_work.started()]
-        assert {f"waits {pid}" for pid in before} == set(at_work.told()[:2])
+        assert {f"waits {pid}" for pid in before} == set(at_work.ask()[:2])
         os.kill(os.getpid(), how)
         await at_work.until_told(*(f"SIGTERM {pid}" for pid in before))
         await at_work.over()
@@ -218,7 +218,7 @@ async def test_a_terminal_that_is_closed_ends_all(tmp_path: Path) -> None:
     async with ground(tmp_path, PLAIN, on_terminal=True) as at_work:
         children = await at_work.started()
         await at_work.over(signal.SIGHUP)
-        assert {f"SIGTERM {child.pid}" for child in children} == set(at_work.told()[2:])
+        assert {f"SIGTERM {child.pid}" for child in children} == set(at_work.ask()[2:])
 
 
 async def test_a_second_hangup_cuts_nothing_short(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_a_second_hangup_cuts_nothing_short(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
         async with asyncio.timeout(WAIT_S):
             await at_work.task
-        assert at_work.told().count(f"SIGTERM {child.pid}") == 1
+        assert at_work.ask().count(f"SIGTERM {child.pid}") == 1
 
 
 async def test_who_was_started_deaf_for_hangups_stays_so(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ async def test_the_old_one_is_gone_before_the_next_is_replaced(
                     await asyncio.sleep(0.001)
         assert (logs[0]["event"], logs[0]["old"]) == ("replaced a process", first)
         assert not _is_there(first)
-        assert f"SIGTERM {second}" not in at_work.told()
+        assert f"SIGTERM {second}" not in at_work.ask()
         await at_work.over()
 
 
@@ -276,7 +276,7 @@ async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None
                     await asyncio.sleep(0.005)
         assert [entry["event"] for entry in logs] == ["a new process did not become ready; the old ones stay"]
         assert at_work.pids() == before
-        assert len(at_work.told()) == 2
+        assert len(at_work.ask()) == 2
         # What was wrong is put right, and it is tried again.
         (tmp_path / "fails").unlink()
         os.kill(os.getpid(), signal.SIGUSR1)
@@ -345,7 +345,7 @@ async def test_whatever_fails_all_are_ended(tmp_path: Path) -> None:
         async with asyncio.timeout(WAIT_S):
             with pytest.raises(BrokenPipeError):
                 await at_work.task
-        ready, ended = at_work.told()[:2], at_work.told()[2:]
+        ready, ended = at_work.ask()[:2], at_work.ask()[2:]
         assert {line.replace("ready", "SIGTERM") for line in ready} == set(ended)
 
 
@@ -371,7 +371,7 @@ async def test_a_second_signal_does_not_wait_for_who_does_not_end(
         await at_work.until_told(f"SIGTERM {child.pid}")
         assert not at_work.task.done()
         await at_work.over()
-        assert at_work.told().count(f"SIGTERM {child.pid}") == 2
+        assert at_work.ask().count(f"SIGTERM {child.pid}") == 2
 
 
 async def test_who_does_not_end_in_time_is_made_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

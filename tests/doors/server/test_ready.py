@@ -168,8 +168,8 @@ async def run(environment: dict[str, str], *words: str) -> tuple[int | None, str
         env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     async with asyncio.timeout(WAIT_S):
-        said, _ = await process.communicate()
-    return process.returncode, said.decode()
+        result, _ = await process.communicate()
+    return process.returncode, result.decode()
 
 
 async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
@@ -193,8 +193,8 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
         )
         async with serve_apart(environment, "--processes", "2") as base_url:
             elsewhere = {**environment, "ROUNDTRIP_VAR": str(tmp_path / "elsewhere")}
-            code, said = await run(elsewhere, "drain")
-            assert (code, "does not look at this ROUNDTRIP_VAR" in said) == (1, True)
+            code, text = await run(elsewhere, "drain")
+            assert (code, "does not look at this ROUNDTRIP_VAR" in text) == (1, True)
             assert not mark.exists()
             assert await run(environment, "drain", "--wait", "1") == (
                 0,
@@ -203,8 +203,8 @@ async def test_all_processes_of_a_port_drain_until_it_is_undone_or_begun_anew(
             # Each look is a connection of its own, which either of the two takes.
             for _ in range(20):
                 assert (await read(session, f"{base_url}/ready"))[0] == 503
-            code, said = await run(elsewhere, "drain", "--undo")
-            assert (code, "it may still drain" in said) == (1, True)
+            code, text = await run(elsewhere, "drain", "--undo")
+            assert (code, "it may still drain" in text) == (1, True)
             assert await run(environment, "drain", "--undo") == (
                 0,
                 f"the service on port {port} takes callers again\n",

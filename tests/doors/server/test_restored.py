@@ -18,9 +18,9 @@ from support.serving import service
 from support.watching import SETTINGS, Caller, caller
 
 
-async def told(me: Caller) -> list[dict[str, object]]:
+async def ask_some(me: Caller) -> list[dict[str, object]]:
     """Of the account, and out of the index."""
-    return [await me.told(name) for name in ("list_rules", "inbox", "chain_vitals", "moving_now")]
+    return [await me.ask(name) for name in ("list_rules", "inbox", "chain_vitals", "moving_now")]
 
 
 async def test_a_restored_service_answers_as_before(
@@ -30,8 +30,8 @@ async def test_a_restored_service_answers_as_before(
     ctx, file = random_context(indexed, Clock()), str(tmp_path / "kept.sql.gz")
     async with service(ctx, SETTINGS) as url:
         me = await caller(ctx, url)
-        await me.told("create_rule", rule="any buying over 1 eth")
-        before = await told(me)
+        await me.ask("create_rule", rule="any buying over 1 eth")
+        before = await ask_some(me)
         monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", indexed_url)
         assert (await asyncio.to_thread(CliRunner().invoke, app, ["backup", file])).exit_code == 0
     async with database(database_url, "restored_service") as restored_url:
@@ -44,4 +44,4 @@ async def test_a_restored_service_answers_as_before(
             await found.heads.refresh()
             again = random_context(found, Clock())
             async with service(again, SETTINGS) as url:
-                assert await told(Caller(again, url, me.key, me.account_id)) == before
+                assert await ask_some(Caller(again, url, me.key, me.account_id)) == before

@@ -47,9 +47,9 @@ class Served:
     async def until(self, event: str) -> dict[str, Any]:
         """The next log line of this event."""
         async with asyncio.timeout(WAIT_S):
-            while (told := await self.logs.get())["event"] != event:
+            while (answer := await self.logs.get())["event"] != event:
                 pass
-        return told
+        return answer
 
     def children(self) -> set[int]:
         """Its processes that serve."""
@@ -183,8 +183,8 @@ async def test_a_process_that_is_killed_is_replaced_while_the_other_serves(
         before = served.children()
         killed = min(before)
         os.kill(killed, signal.SIGKILL)
-        told = await served.until("a process ended and will be restarted")
-        assert (told["pid"], told["code"]) == (killed, -signal.SIGKILL)
+        answer = await served.until("a process ended and will be restarted")
+        assert (answer["pid"], answer["code"]) == (killed, -signal.SIGKILL)
         load = Load(served.port)
         async with load.going():
             await load.until(100)
@@ -224,10 +224,10 @@ async def test_a_terminal_that_is_closed_ends_all(environment: dict[str, str]) -
     os.close(theirs)
     terminal = os.fdopen(ours, "rb", buffering=0)
     try:
-        said = b""
+        text = b""
         async with asyncio.timeout(WAIT_S):
-            while b"roundtrip is at " not in said:
-                said += await asyncio.to_thread(terminal.read, 4096)
+            while b"roundtrip is at " not in text:
+                text += await asyncio.to_thread(terminal.read, 4096)
         children = _children(process.pid)
         assert len(children) == 2
         terminal.close()
@@ -251,14 +251,14 @@ async def test_without_a_database_it_says_why_and_ends(environment: dict[str, st
         stderr=asyncio.subprocess.DEVNULL,
     )
     async with asyncio.timeout(WAIT_S):
-        said, _ = await process.communicate()
+        text, _ = await process.communicate()
     assert process.returncode == 1
-    assert said == b"roundtrip: [Errno 111] Connection refused\n"
+    assert text == b"roundtrip: [Errno 111] Connection refused\n"
 
 
 def _children(pid: int) -> set[int]:
-    told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {int(one) for one in told if "--listening" in Path(f"/proc/{one}/cmdline").read_text()}
+    lines = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(one) for one in lines if "--listening" in Path(f"/proc/{one}/cmdline").read_text()}
 
 
 def _runs(pid: int) -> bool:

@@ -33,7 +33,7 @@ from support.watching import SETTINGS
 BROWSER = {"accept": "text/html"}
 
 
-async def told(ctx: Context) -> dict[str, Any]:
+async def read_status(ctx: Context) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.to_builtins((await service_status(ctx, Nothing())).answer)
     return found
 
@@ -60,7 +60,7 @@ async def own(holding: Holding) -> AsyncIterator[Changed]:
 
 
 async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
-    assert (await told(own.ctx))["followed"]["reorgs"]["count"] == 0
+    assert (await read_status(own.ctx))["followed"]["reorgs"]["count"] == 0
     stands = await cursor(own.connection)
     assert stands is not None
     newest = stands.block
@@ -68,15 +68,15 @@ async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
         to = BlockRef(newest.number, "0x", newest.timestamp_s - back)
         until = None if depth is None else newest.number + depth
         await rewind.take_away(own.connection, to, until)
-    reorgs = (await told(own.ctx))["followed"]["reorgs"]
+    reorgs = (await read_status(own.ctx))["followed"]["reorgs"]
     # The last one is of more than a day ago.
     assert (reorgs["count"], reorgs["deepest"], reorgs["unmeasured"]) == (3, 7, 1)
     assert reorgs["deepestAt"] < reorgs["newestAt"]
     async with service(own.ctx, SETTINGS) as url:
-        said = await page(url)
-    assert "3 times in the last day of the chain" in said
-    assert "The deepest replaced 7 blocks" in said
-    assert "We do not know the depth of 1." in said
+        text = await page(url)
+    assert "3 times in the last day of the chain" in text
+    assert "The deepest replaced 7 blocks" in text
+    assert "We do not know the depth of 1." in text
 
 
 def with_head(ctx: Context, block: BlockRef) -> Context:
@@ -89,12 +89,12 @@ async def test_the_node_has_each_block_that_the_index_read_from_it(own: Changed)
     assert stands is not None
     newest = stands.block
     polled = replace(newest, number=newest.number - 4, timestamp_s=newest.timestamp_s - 4)
-    found = await told(with_head(own.ctx, polled))
+    found = await read_status(with_head(own.ctx, polled))
     assert found["node"]["head"] == found["followed"]["block"] == newest.number
     assert found["followed"]["blocksBehind"] == 0
     # A node that lags far does not have them any more.
     lagging = replace(newest, number=newest.number - 400, timestamp_s=newest.timestamp_s - 400)
-    found = await told(with_head(own.ctx, lagging))
+    found = await read_status(with_head(own.ctx, lagging))
     assert (found["node"]["head"], found["followed"]["blocksBehind"]) == (newest.number - 400, None)
 
 
@@ -105,16 +105,16 @@ async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) 
     await jobs.enqueue(own.connection, "recheck", "at once")
     await jobs.enqueue(own.connection, "recheck", "given up")
     await own.connection.execute("UPDATE jobs.job SET failed_at = run_at WHERE key = 'given up'")
-    waits = (await told(own.ctx))["backlog"]
+    waits = (await read_status(own.ctx))["backlog"]
     assert (waits["due"], waits["givenUp"], waits["oldestS"]) == (2, 1, 400)
     assert [(one["kind"], one["due"], one["later"], one["givenUp"]) for one in waits["jobs"]] == [
         ("recheck", 1, 0, 1),
         ("token", 1, 1, 0),
     ]
     async with service(own.ctx, SETTINGS) as url:
-        said = await page(url)
-    assert "Jobs are late" in said
-    assert "come later than they should. No process makes alerts yet." in said
+        text = await page(url)
+    assert "Jobs are late" in text
+    assert "come later than they should. No process makes alerts yet." in text
 
 
 async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built: Built) -> None:
@@ -126,7 +126,7 @@ async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built
         for path in (built.tokens["plain"], built.tokens["plain"], "0x12"):
             async with caller.get(f"{url}/v1/check/{path}") as response:
                 await response.read()
-        found = await told(ctx)
+        found = await read_status(ctx)
     ended = {
         end: measures.of("operation", "check_token", end).count() for end in ("made", "shared", "refused")
     }
@@ -141,21 +141,21 @@ async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built
 
 async def test_what_cannot_be_told_is_not_told_as_nothing(indexed: Context) -> None:
     away = replace(random_context(indexed, Clock()), pool=closed_database())
-    found = await told(away)
+    found = await read_status(away)
     assert (found["index"], found["followed"], found["backlog"]) == ("unread", None, None)
     async with service(away, SETTINGS) as url:
-        said = await page(url)
-    assert "The index cannot be read now" in said
-    assert said.count("Not known now.") == 2
-    assert "Blocks behind not known" in said
-    assert "None in the last day" not in said
+        text = await page(url)
+    assert "The index cannot be read now" in text
+    assert text.count("Not known now.") == 2
+    assert "Blocks behind not known" in text
+    assert "None in the last day" not in text
 
 
 async def test_the_node_of_several_is_told_by_its_place_alone(indexed: Context) -> None:
     async with service(random_context(indexed, Clock()), SETTINGS) as url:
-        said = await page(url)
-    assert "The node answers." in said
-    assert str(indexed.node.url).partition("//")[2] not in said  # type: ignore[attr-defined]
+        text = await page(url)
+    assert "The node answers." in text
+    assert str(indexed.node.url).partition("//")[2] not in text  # type: ignore[attr-defined]
 
 
 async def test_it_is_read_once_for_all_who_look_at_once(

@@ -44,9 +44,9 @@ class Targets:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
             headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-            said = json.loads(await reader.readexactly(int(headers["content-length"])))
+            answer = json.loads(await reader.readexactly(int(headers["content-length"])))
             port = writer.get_extra_info("sockname")[1]
-            if port in self.slow and said["kind"] != "test":
+            if port in self.slow and answer["kind"] != "test":
                 self.held += 1
                 if self.held == ACCOUNTS:
                     self.crowded.set()
@@ -54,7 +54,7 @@ class Targets:
             body = headers.get("webhook-challenge", "")
             writer.write(f"HTTP/1.1 200 Told\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
             await writer.drain()
-            if said["kind"] != "test":
+            if answer["kind"] != "test":
                 self.came.setdefault(port, asyncio.Event()).set()
         writer.close()
 

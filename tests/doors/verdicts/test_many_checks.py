@@ -71,7 +71,7 @@ async def test_each_token_is_checked_once_and_faults_stand_in_their_lines(
 
 
 @pytest.mark.parametrize(
-    ("addresses", "said"),
+    ("addresses", "expected"),
     [
         ([NOBODY] * (MOST_CHECKS + 1), "1 to 50 addresses"),
         ([], "1 to 50 addresses"),
@@ -81,11 +81,11 @@ async def test_each_token_is_checked_once_and_faults_stand_in_their_lines(
     ],
 )
 async def test_what_is_no_list_of_addresses_is_refused_whole(
-    base_url: str, session: aiohttp.ClientSession, addresses: object, said: str
+    base_url: str, session: aiohttp.ClientSession, addresses: object, expected: str
 ) -> None:
     response, text = await post(session, base_url, addresses)
     assert (response.status, json.loads(text)["error"]["code"]) == (400, "bad_input")
-    assert said in json.loads(text)["error"]["message"]
+    assert expected in json.loads(text)["error"]["message"]
 
 
 async def test_each_token_counts_as_a_call_and_past_the_limit_the_rest_is_refused(

@@ -90,8 +90,8 @@ async def test_a_token_has_one_word_and_one_colour(
         assert badge.startswith(word.lower()), badge
     text = f"The verdict of {token} went from ok (ok) to {level} ({code})."
     alert = {"text": text, "token": token, "verb": "verdict"}
-    told = re.findall(r'<strong class="t-(\w+)">(.*?)</strong>', tell_alert(alert, None))
-    found["alert"] = told[-1]
+    rows = re.findall(r'<strong class="t-(\w+)">(.*?)</strong>', tell_alert(alert, None))
+    found["alert"] = rows[-1]
     evidence, policy = await newest_evidence(indexed, token), indexed.policy
     judgement = judge(evidence, policy)
     terminal = printed(

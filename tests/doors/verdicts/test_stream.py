@@ -164,11 +164,11 @@ async def test_what_cannot_be_resumed_is_told_as_a_gap(
     numbers = reader.last_id.split(".")
     old = ".".join([*numbers[:-1], str(int(numbers[-1]) - 3700)])
     unknown = ".".join(["999999999", *numbers[1:-1], str(int(numbers[-1]) - 60)])
-    for last_id, said in ((old, "More than an hour"), (unknown, "not known here")):
+    for last_id, text in ((old, "More than an hour"), (unknown, "not known here")):
         async with opened(session, base_url, key, **{"last-event-id": last_id}) as response:
             event = await Reader(response).next()
         assert event.name == "gap"
-        assert said in event.data["text"]
+        assert text in event.data["text"]
 
 
 async def test_launches_and_graduations_are_resumed_from_the_chain(
@@ -224,7 +224,7 @@ async def test_an_alert_comes_to_its_own_account_alone(
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "expected"),
     [
         ("?tokens=" + ",".join(["0x" + "1" * 40] * (MOST_TOKENS + 1)), "at most 50"),
         ("?tokens=0x12", "Each of tokens"),
@@ -239,12 +239,12 @@ async def test_an_alert_comes_to_its_own_account_alone(
     ],
 )
 async def test_what_is_wrong_is_said(
-    base_url: str, key: str, session: aiohttp.ClientSession, query: str, said: str
+    base_url: str, key: str, session: aiohttp.ClientSession, query: str, expected: str
 ) -> None:
     async with opened(session, base_url, key, query) as response:
         error = (await response.json())["error"]
-    assert (response.status, error["code"]) == (400, "bad_address" if "Each" in said else "bad_input")
-    assert said in error["message"]
+    assert (response.status, error["code"]) == (400, "bad_address" if "Each" in expected else "bad_input")
+    assert expected in error["message"]
 
 
 async def test_an_account_has_few_streams_and_without_a_key_there_is_none(

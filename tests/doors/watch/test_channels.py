@@ -48,8 +48,8 @@ class Receiver:
 
     def is_signed(self, secret: str) -> list[bool]:
         made = [hmac.new(secret.encode(), body, hashlib.sha256).hexdigest() for _, body in self.came]
-        told = [headers["x-service-sig"] for headers, _ in self.came]
-        return [one == f"sha256={other}" for one, other in zip(told, made, strict=True)]
+        answer = [headers["x-service-sig"] for headers, _ in self.came]
+        return [one == f"sha256={other}" for one, other in zip(answer, made, strict=True)]
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Re
             await deliveries.enqueue(connection, made, now(shop))
         await work(shop)
         assert receiver.is_signed(secret) == [True, True]
-        test, told = receiver.came
-        assert test[0]["webhook-id"] != told[0]["webhook-id"]
+        test, rows = receiver.came
+        assert test[0]["webhook-id"] != rows[0]["webhook-id"]
         _, _, listed = await called(url, key, "list_channels")
         assert [(one["id"], one["state"]) for one in listed["channels"]] == [(channel["id"], "live")]
         assert secret not in str(listed)

@@ -22,7 +22,7 @@ async def me(indexed: Context) -> AsyncIterator[Caller]:
 
 
 async def test_an_empty_inbox(me: Caller) -> None:
-    assert await me.told("inbox") == {
+    assert await me.ask("inbox") == {
         "text": "You got no alert within the last seven days.",
         "total": 0,
         "atLeast": False,
@@ -34,7 +34,7 @@ async def test_the_inbox_has_seven_days_the_newest_first(me: Caller) -> None:
     await put(me, draft(me, 1), at_s=NOW_S - INBOX_S - 1)
     second = await put(me, draft(me, 2), at_s=NOW_S - INBOX_S)
     third = await put(me, draft(me, 3, kind="follow", rule=None, who=""), at_s=NOW_S - 5)
-    answer = await me.told("inbox")
+    answer = await me.ask("inbox")
     assert answer["text"] == "2 alerts within the last seven days. The newest:\nHit 3.\nHit 2."
     assert [row["id"] for row in answer["rows"]] == [*third, *second]
     assert answer["total"] == 2
@@ -49,7 +49,7 @@ async def test_the_inbox_has_seven_days_the_newest_first(me: Caller) -> None:
 async def test_what_the_chain_took_back_says_so(me: Caller) -> None:
     first, second = await put(me, draft(me, 1), draft(me, 2))
     await me.ctx.pool.execute("UPDATE accounts.alert SET retracted_at = now() WHERE id = $1", first)
-    answer = await me.told("inbox")
+    answer = await me.ask("inbox")
     assert [(row["id"], row["verb"]) for row in answer["rows"]] == [(second, "buying"), (first, "retracted")]
     assert answer["rows"][1]["text"] == "Retracted, a reorg removed it: Hit 1."
     assert "1 row retracted by a reorg." in answer["text"]
@@ -57,7 +57,7 @@ async def test_what_the_chain_took_back_says_so(me: Caller) -> None:
 
 async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
     ids = await put(me, *(draft(me, number) for number in range(503)))
-    answer = await me.told("inbox")
+    answer = await me.ask("inbox")
     assert (answer["total"], [row["id"] for row in answer["rows"]]) == (503, ids[:2:-1])
     assert answer["text"].startswith(
         "503 alerts within the last seven days. The rows hold the newest 500. The new"
@@ -67,10 +67,10 @@ async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
 async def test_no_more_are_counted_than_anybody_reads(me: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alerts, "MOST_COUNTED", 3)
     await put(me, *(draft(me, number) for number in range(3)))
-    answer = await me.told("inbox")
+    answer = await me.ask("inbox")
     assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, False, 3)
     await put(me, *(draft(me, number) for number in range(3, 5)))
-    answer = await me.told("inbox")
+    answer = await me.ask("inbox")
     assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, True, 5)
     assert answer["text"].startswith("At least 3 alerts within the last seven days. The newest:\n")
 
@@ -87,7 +87,7 @@ async def test_a_strangers_symbol_is_cleaned(me: Caller) -> None:
     )
     try:
         await put(me, draft(me, 1, token=Address(token)))
-        (row,) = (await me.told("inbox"))["rows"]
+        (row,) = (await me.ask("inbox"))["rows"]
     finally:
         await me.ctx.pool.execute("UPDATE facts.token SET symbol = $2 WHERE token = $1", given, was)
     assert row["symbol"] == "EVIL " + "x" * 27

@@ -128,11 +128,11 @@ async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: Shop) -> No
         async with shop.ctx.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
             await deliveries.enqueue(connection, made, now)
-        while len(bot.told) < 2:  # noqa: ASYNC110
+        while len(bot.taken) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    linked, told = bot.told
-    assert (linked["chat_id"], told["chat_id"]) == (77, 77)
-    assert "it buys" in told["text"]
+    linked, reply = bot.taken
+    assert (linked["chat_id"], reply["chat_id"]) == (77, 77)
+    assert "it buys" in reply["text"]
 
 
 async def states(shop: Shop) -> list[tuple[str, int]]:

@@ -81,7 +81,7 @@ async def place(me: Caller) -> IndexedBlock:
 
 async def test_nothing_would_have_hit(me: Caller, tape: Tape) -> None:
     to = await place(me)
-    assert await me.told("test_rule", rule="ANY buying over 1.0 eth") == {
+    assert await me.ask("test_rule", rule="ANY buying over 1.0 eth") == {
         "text": "This rule would not have hit within the last seven days. It hits when any wallet buys a "
         "token for more than 1 eth. No rule was set.",
         "rule": "any buying over 1 eth",
@@ -97,7 +97,7 @@ async def test_nothing_would_have_hit(me: Caller, tape: Tape) -> None:
     assert tape.watch is not None
     assert (tape.watch.rule.text(), tape.watch.wallets) == ("any buying over 1 eth", None)
     # It was not set.
-    assert (await me.told("list_rules"))["rules"] == []
+    assert (await me.ask("list_rules"))["rules"] == []
 
 
 async def test_hits_are_rows_as_they_would_have_been_told(me: Caller, tape: Tape) -> None:
@@ -107,7 +107,7 @@ async def test_hits_are_rows_as_they_would_have_been_told(me: Caller, tape: Tape
     )
     known, unknown = hit(9, token), hit(8, STRANGER, eth_wei=None, micro_usd=None, part_raw=None)
     tape.hits, tape.last = 2, [known, unknown]
-    answer = await me.told("test_rule", rule="any buying")
+    answer = await me.ask("test_rule", rule="any buying")
     assert answer["last"] == [
         {
             "who": "any", "verb": "buying", "wallet": WALLET, "token": token, "symbol": symbol, "eth": 2.0,
@@ -129,7 +129,7 @@ async def test_hits_are_rows_as_they_would_have_been_told(me: Caller, tape: Tape
 async def test_of_many_the_last_ten_are_shown_and_the_count_may_be_a_floor(me: Caller, tape: Tape) -> None:
     tape.hits, tape.at_least = 10_000, True
     tape.last = [hit(number, STRANGER) for number in range(40, 20, -1)]
-    answer = await me.told("test_rule", rule="any buying")
+    answer = await me.ask("test_rule", rule="any buying")
     assert [row["block"] for row in answer["last"]] == list(range(40, 30, -1))
     assert (answer["hits"], answer["atLeast"]) == (10_000, True)
     assert "would have hit at least 10,000 times within" in answer["text"]
@@ -137,16 +137,16 @@ async def test_of_many_the_last_ten_are_shown_and_the_count_may_be_a_floor(me: C
 
 async def test_whom_the_replay_is_about(me: Caller, tape: Tape) -> None:
     token, deployer, sender = await a_launch(me)
-    answer = await me.told("test_rule", rule="follow selling")
+    answer = await me.ask("test_rule", rule="follow selling")
     assert "You follow no wallet yet, so this rule cannot hit" in answer["text"]
     assert (tape.watch and tape.watch.wallets) == frozenset()
-    await me.told("follow_wallet", address=STRANGER)
-    await me.told("follow_wallet", address=WALLET, name="Mine")
-    answer = await me.told("test_rule", rule="follow selling")
+    await me.ask("follow_wallet", address=STRANGER)
+    await me.ask("follow_wallet", address=WALLET, name="Mine")
+    answer = await me.ask("test_rule", rule="follow selling")
     assert "You follow no wallet yet, so this rule cannot hit" not in answer["text"]
     assert (tape.watch and tape.watch.wallets) == {STRANGER, WALLET}
     for who, wallet in ((f"deployer:{token}", deployer), (f"creator:{token}", sender), (WALLET, WALLET)):
-        answer = await me.told("test_rule", rule=f"{who} selling")
+        answer = await me.ask("test_rule", rule=f"{who} selling")
         assert (answer["wallet"], tape.watch and tape.watch.wallets) == (wallet, {wallet})
 
 
@@ -157,7 +157,7 @@ async def test_a_chain_that_is_followed_for_less_than_seven_days(me: Caller, tap
     )
     await me.ctx.pool.execute("UPDATE facts.cursor SET start_number = $1, older_number = $1", start)
     try:
-        answer = await me.told("test_rule", rule="any buying")
+        answer = await me.ask("test_rule", rule="any buying")
     finally:
         await me.ctx.pool.execute("UPDATE facts.cursor SET start_number = 0, older_number = 0")
     assert after_s > to.at_s - INBOX_S
@@ -170,7 +170,7 @@ async def test_a_chain_that_is_followed_for_less_than_seven_days(me: Caller, tap
 
 
 async def test_a_token_that_is_not_known_is_no_fault(me: Caller, tape: Tape) -> None:
-    answer = await me.told("test_rule", rule=f"any buying on {STRANGER}")
+    answer = await me.ask("test_rule", rule=f"any buying on {STRANGER}")
     assert answer["hits"] == 0
     assert f"We have no record of {STRANGER} yet: check that the address is right." in answer["text"]
 
@@ -190,7 +190,7 @@ async def test_what_takes_too_long_is_busy(
 
 
 async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape: Tape) -> None:
-    await me.told("test_rule", rule="any buying")
+    await me.ask("test_rule", rule="any buying")
     assert tape.limit == "8s"
     # Of that transaction and of no other.
     async with me.ctx.pool.acquire() as connection:
@@ -225,7 +225,7 @@ async def test_without_an_index_it_is_busy(me: Caller, tape: Tape) -> None:
 )
 async def test_what_the_local_chain_has_is_told(me: Caller, rule: str, counted: str) -> None:
     to = await place(me)
-    answer = await me.told("test_rule", rule=rule)
+    answer = await me.ask("test_rule", rule=rule)
     assert answer["hits"] == await me.ctx.pool.fetchval(counted, to.at_s - INBOX_S)
     assert answer["hits"] > 0
     assert len(answer["last"]) == min(10, answer["hits"])
@@ -241,10 +241,10 @@ async def test_a_followed_wallets_buys_are_its_own(me: Caller) -> None:
         (await place(me)).at_s - INBOX_S,
     )
     wallet = "0x" + trader["address"].hex()
-    assert (await me.told("test_rule", rule="follow buying"))["hits"] == 0
-    await me.told("follow_wallet", address=wallet)
+    assert (await me.ask("test_rule", rule="follow buying"))["hits"] == 0
+    await me.ask("follow_wallet", address=wallet)
     for rule in ("follow buying", f"{wallet} buying"):
-        answer = await me.told("test_rule", rule=rule)
+        answer = await me.ask("test_rule", rule=rule)
         assert answer["hits"] == trader["count"]
         assert {row["wallet"] for row in answer["last"]} == {wallet}
         assert {row["who"] for row in answer["last"]} == {rule.split()[0]}

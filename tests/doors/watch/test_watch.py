@@ -54,8 +54,8 @@ async def test_every_tool_answers_the_same_at_both_doors(me: Caller, monkeypatch
         return ReplayResult(0, False, [])
 
     monkeypatch.setattr(happenings, "replay_rule", nothing)
-    await me.told("follow_wallet", address=SNIPER)
-    made = (await me.told("create_rule", rule="any selling"))["id"]
+    await me.ask("follow_wallet", address=SNIPER)
+    made = (await me.ask("create_rule", rule="any selling"))["id"]
     asked: dict[str, dict[str, Any]] = {
         "follow_wallet": {"address": SNIPER, "name": "Whale1"},
         "list_rules": {},
@@ -66,7 +66,7 @@ async def test_every_tool_answers_the_same_at_both_doors(me: Caller, monkeypatch
     for name, arguments in asked.items():
         # The official client checks the answer against the schema that was listed.
         by_client = await over_mcp_client(me.url, operation(name), arguments, me.key)
-        assert by_client.answer == await me.told(name, **arguments), name
+        assert by_client.answer == await me.ask(name, **arguments), name
         assert by_client.answer is not None
     for name, arguments in (("delete_rule", {"id": made}), ("unfollow_wallet", {"address": SNIPER})):
         came = await over_mcp_client(me.url, operation(name), arguments, me.key)
@@ -84,7 +84,7 @@ async def test_a_dead_key_is_one(me: Caller, name: str) -> None:
 
 async def test_a_wallet_is_followed_renamed_and_let_go(me: Caller) -> None:
     head = await me.ctx.pool.fetchval("SELECT number FROM facts.cursor")
-    answer = await me.told("follow_wallet", address=SNIPER.upper().replace("0X", "0x"))
+    answer = await me.ask("follow_wallet", address=SNIPER.upper().replace("0X", "0x"))
     assert answer == {
         "text": f"You follow {SNIPER}. Its buys, sells and launches after block {head:,} go to your inbox "
         "and your channels. You follow 1 wallet now; 200 are possible.",
@@ -93,35 +93,35 @@ async def test_a_wallet_is_followed_renamed_and_let_go(me: Caller) -> None:
         "follows": 1,
         "fromBlock": head,
     }
-    named = await me.told("follow_wallet", address=SNIPER, name="Whale1")
+    named = await me.ask("follow_wallet", address=SNIPER, name="Whale1")
     assert (named["name"], named["follows"]) == ("Whale1", 1)
     assert f'You follow {SNIPER}, called "Whale1".' in named["text"]
     # Not given again, the name stays.
-    assert (await me.told("follow_wallet", address=SNIPER))["name"] == "Whale1"
-    assert (await me.told("follow_wallet", address=SNIPER, name="W2"))["name"] == "W2"
-    await me.told("follow_wallet", address=STRANGER)
-    assert (await me.told("list_rules"))["follows"] == [
+    assert (await me.ask("follow_wallet", address=SNIPER))["name"] == "Whale1"
+    assert (await me.ask("follow_wallet", address=SNIPER, name="W2"))["name"] == "W2"
+    await me.ask("follow_wallet", address=STRANGER)
+    assert (await me.ask("list_rules"))["follows"] == [
         {"address": SNIPER, "name": "W2", "since": MADE},
         {"address": STRANGER, "name": None, "since": MADE},
     ]
-    assert await me.told("unfollow_wallet", address=SNIPER) == {
+    assert await me.ask("unfollow_wallet", address=SNIPER) == {
         "text": f"You no longer follow {SNIPER}. You follow 1 wallet now; 200 are possible.",
         "address": SNIPER,
         "wasFollowed": True,
         "follows": 1,
     }
-    again = await me.told("unfollow_wallet", address=SNIPER)
+    again = await me.ask("unfollow_wallet", address=SNIPER)
     assert (again["wasFollowed"], again["follows"]) == (False, 1)
     assert again["text"].startswith(f"You did not follow {SNIPER}.")
-    assert [one["address"] for one in (await me.told("list_rules"))["follows"]] == [STRANGER]
+    assert [one["address"] for one in (await me.ask("list_rules"))["follows"]] == [STRANGER]
 
 
 async def test_the_head_counts_where_the_index_is_behind(me: Caller) -> None:
     head = me.ctx.heads.last_number()
     await me.ctx.pool.execute("UPDATE facts.cursor SET number = number - 1")
     try:
-        assert (await me.told("follow_wallet", address=SNIPER))["fromBlock"] == head
-        assert (await me.told("create_rule", rule="any buying"))["fromBlock"] == head
+        assert (await me.ask("follow_wallet", address=SNIPER))["fromBlock"] == head
+        assert (await me.ask("create_rule", rule="any buying"))["fromBlock"] == head
     finally:
         await me.ctx.pool.execute("UPDATE facts.cursor SET number = number + 1")
 
@@ -148,11 +148,11 @@ async def test_what_is_no_address(me: Caller, address: str) -> None:
 )
 async def test_what_is_no_follow(me: Caller, arguments: dict[str, Any]) -> None:
     assert (await me.came("follow_wallet", **arguments)).code == "bad_input"
-    assert (await me.told("list_rules"))["follows"] == []
+    assert (await me.ask("list_rules"))["follows"] == []
 
 
 async def test_the_name_may_be_as_long_as_the_table_says(me: Caller) -> None:
-    assert (await me.told("follow_wallet", address=SNIPER, name="x" * 24))["name"] == "x" * 24
+    assert (await me.ask("follow_wallet", address=SNIPER, name="x" * 24))["name"] == "x" * 24
 
 
 async def test_follows_end_at_their_limit_and_renaming_still_works(me: Caller) -> None:
@@ -165,10 +165,10 @@ async def test_follows_end_at_their_limit_and_renaming_still_works(me: Caller) -
     assert sorted(str(one.code) for one in came) == ["None", "bad_input", "bad_input", "bad_input"]
     error = await me.error("follow_wallet", address=SNIPER)
     assert error == "bad_input: You follow 200 wallets, the maximum: unfollow_wallet one of them first."
-    renamed = await me.told("follow_wallet", address=wallets[0], name="First")
+    renamed = await me.ask("follow_wallet", address=wallets[0], name="First")
     assert (renamed["name"], renamed["follows"]) == ("First", 200)
-    await me.told("unfollow_wallet", address=wallets[0])
-    assert (await me.told("follow_wallet", address=SNIPER))["follows"] == 200
+    await me.ask("unfollow_wallet", address=wallets[0])
+    assert (await me.ask("follow_wallet", address=SNIPER))["follows"] == 200
 
 
 # --- rules -----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ async def test_follows_end_at_their_limit_and_renaming_still_works(me: Caller) -
 
 async def test_a_rule_stands_is_given_again_and_is_dropped(me: Caller) -> None:
     head = await me.ctx.pool.fetchval("SELECT number FROM facts.cursor")
-    made = await me.told("create_rule", rule="  ANY   buying over 1.50 ETH ")
+    made = await me.ask("create_rule", rule="  ANY   buying over 1.50 ETH ")
     assert made == {
         "text": f"Rule {made['id']} is set. After block {head:,} you get an alert when any wallet "
         "buys a token for more than 1.5 eth.",
@@ -187,31 +187,31 @@ async def test_a_rule_stands_is_given_again_and_is_dropped(me: Caller) -> None:
         "fromBlock": head,
         "madeAt": MADE,
     }
-    assert await me.told("create_rule", rule=made["rule"]) == made
+    assert await me.ask("create_rule", rule=made["rule"]) == made
     await me.ctx.pool.execute("UPDATE accounts.rule SET hits = 7 WHERE id = $1", made["id"])
-    listed = await me.told("list_rules")
+    listed = await me.ask("list_rules")
     assert listed == {
         "text": "You have 1 rule with 7 hits so far and follow 0 wallets. 50 rules and 200 follows are "
         "possible.",
         "rules": [{**{name: value for name, value in made.items() if name != "text"}, "hits": 7}],
         "follows": [],
     }
-    dropped = await me.told("delete_rule", id=made["id"])
+    dropped = await me.ask("delete_rule", id=made["id"])
     assert dropped == {"text": f"Rule {made['id']} is deleted: it raises no more alerts.", "id": made["id"]}
-    assert (await me.told("list_rules"))["rules"] == []
+    assert (await me.ask("list_rules"))["rules"] == []
     assert (await me.came("delete_rule", id=made["id"])).code == "bad_input"
-    assert (await me.told("create_rule", rule=made["rule"]))["id"] > made["id"]
+    assert (await me.ask("create_rule", rule=made["rule"]))["id"] > made["id"]
 
 
 async def test_who_deployed_and_who_created_is_looked_up(me: Caller) -> None:
     token, deployer, sender = await a_launch(me)
-    answer = await me.told("create_rule", rule=f"deployer:{token.upper().replace('0X', '0x')} selling")
+    answer = await me.ask("create_rule", rule=f"deployer:{token.upper().replace('0X', '0x')} selling")
     assert (answer["wallet"], answer["rule"]) == (deployer, f"deployer:{token} selling")
     assert f"when {deployer}, the deployer of {token}, sells a token." in answer["text"]
-    answer = await me.told("create_rule", rule=f"creator:{token} buying over 5% on {token}")
+    answer = await me.ask("create_rule", rule=f"creator:{token} buying over 5% on {token}")
     assert (answer["wallet"], answer["rule"]) == (sender, f"creator:{token} buying over 5 % on {token}")
-    assert (await me.told("create_rule", rule=f"{SNIPER} launching"))["wallet"] == SNIPER
-    assert [one["wallet"] for one in (await me.told("list_rules"))["rules"]] == [deployer, sender, SNIPER]
+    assert (await me.ask("create_rule", rule=f"{SNIPER} launching"))["wallet"] == SNIPER
+    assert [one["wallet"] for one in (await me.ask("list_rules"))["rules"]] == [deployer, sender, SNIPER]
 
 
 async def test_who_deployed_need_not_be_who_created(me: Caller) -> None:
@@ -219,9 +219,9 @@ async def test_who_deployed_need_not_be_who_created(me: Caller) -> None:
     assert deployer != SNIPER
     async with sent_by(me, token, SNIPER):
         for who, wallet in (("deployer", deployer), ("creator", SNIPER)):
-            made = await me.told("create_rule", rule=f"{who}:{token} selling")
+            made = await me.ask("create_rule", rule=f"{who}:{token} selling")
             assert made["wallet"] == wallet
-            assert made["wallet"] == (await me.told("test_rule", rule=f"{who}:{token} selling"))["wallet"]
+            assert made["wallet"] == (await me.ask("test_rule", rule=f"{who}:{token} selling"))["wallet"]
 
 
 async def test_a_token_that_no_launchpad_launched(me: Caller) -> None:
@@ -229,11 +229,11 @@ async def test_a_token_that_no_launchpad_launched(me: Caller) -> None:
         for name in ("create_rule", "test_rule"):
             error = await me.error(name, rule=rule)
             assert error.startswith(f"bad_input: No launchpad launched {STRANGER}. "), error
-    answer = await me.told("create_rule", rule=f"any buying on {STRANGER}")
+    answer = await me.ask("create_rule", rule=f"any buying on {STRANGER}")
     assert f"We have no record of {STRANGER} yet: check that the address is right." in answer["text"]
     token, *_ = await a_launch(me)
     for rule in ("any moving", f"any moving over 1 % on {token}", f"any buying on {token}"):
-        assert "We have no record" not in (await me.told("create_rule", rule=rule))["text"]
+        assert "We have no record" not in (await me.ask("create_rule", rule=rule))["text"]
 
 
 async def test_while_older_launches_are_read_nobody_is_told_that_there_is_none(me: Caller) -> None:
@@ -243,14 +243,14 @@ async def test_while_older_launches_are_read_nobody_is_told_that_there_is_none(m
     finally:
         await me.ctx.pool.execute("UPDATE facts.cursor SET start_number = 0, older_number = 0")
     assert error.startswith(f"busy: No launch of {STRANGER} is known yet: ")
-    assert (await me.told("list_rules"))["rules"] == []
+    assert (await me.ask("list_rules"))["rules"] == []
 
 
 async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> None:
     token, deployer, _ = await a_launch(me)
     async with sent_by(me, token, "0x" + "0" * 40):
         error = await me.error("create_rule", rule=f"creator:{token} selling")
-        assert (await me.told("create_rule", rule=f"deployer:{token} selling"))["wallet"] == deployer
+        assert (await me.ask("create_rule", rule=f"deployer:{token} selling"))["wallet"] == deployer
     assert error == (
         f"bad_input: The creator of {token} is unknown: its launch is older than the index. "
         f"Its deployer is known: use deployer:{token} selling"
@@ -258,10 +258,10 @@ async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> No
 
 
 async def test_a_rule_about_the_followed_says_when_there_are_none(me: Caller) -> None:
-    answer = await me.told("create_rule", rule="follow buying over 100 usd")
+    answer = await me.ask("create_rule", rule="follow buying over 100 usd")
     assert "when a wallet that you follow buys a token for more than 100 usd. You follow no" in answer["text"]
-    await me.told("follow_wallet", address=SNIPER)
-    again = await me.told("create_rule", rule="follow buying over 100 usd")
+    await me.ask("follow_wallet", address=SNIPER)
+    again = await me.ask("create_rule", rule="follow buying over 100 usd")
     assert (again["id"], "You follow no" in again["text"]) == (answer["id"], False)
 
 
@@ -279,7 +279,7 @@ NO_RULES: list[object] = [
 async def test_what_is_no_rule(me: Caller, name: str) -> None:
     for rule in NO_RULES:
         assert (await me.error(name, rule=rule)).startswith("bad_input: "), rule
-    assert (await me.told("list_rules"))["rules"] == []
+    assert (await me.ask("list_rules"))["rules"] == []
 
 
 async def test_numbers_that_are_none(me: Caller) -> None:
@@ -300,40 +300,40 @@ async def test_numbers_that_are_none(me: Caller) -> None:
 
 
 async def test_a_whole_number_may_have_a_point(me: Caller) -> None:
-    made = (await me.told("create_rule", rule="any buying"))["id"]
-    assert (await me.told("delete_rule", id=float(made)))["id"] == made
+    made = (await me.ask("create_rule", rule="any buying"))["id"]
+    assert (await me.ask("delete_rule", id=float(made)))["id"] == made
 
 
 async def test_nobody_reaches_the_rules_follows_and_alerts_of_another(me: Caller) -> None:
     other = await caller(me.ctx, me.url)
-    made = (await me.told("create_rule", rule="any buying"))["id"]
-    await me.told("follow_wallet", address=SNIPER, name="Mine")
+    made = (await me.ask("create_rule", rule="any buying"))["id"]
+    await me.ask("follow_wallet", address=SNIPER, name="Mine")
     await put(me, draft(me))
     assert (await other.came("delete_rule", id=made)).code == "bad_input"
-    assert (await other.told("unfollow_wallet", address=SNIPER))["wasFollowed"] is False
-    listed = await other.told("list_rules")
-    assert (listed["rules"], listed["follows"], (await other.told("inbox"))["total"]) == ([], [], 0)
-    assert (await other.told("create_rule", rule="any buying"))["id"] != made
-    mine = await me.told("list_rules")
+    assert (await other.ask("unfollow_wallet", address=SNIPER))["wasFollowed"] is False
+    listed = await other.ask("list_rules")
+    assert (listed["rules"], listed["follows"], (await other.ask("inbox"))["total"]) == ([], [], 0)
+    assert (await other.ask("create_rule", rule="any buying"))["id"] != made
+    mine = await me.ask("list_rules")
     assert ([one["id"] for one in mine["rules"]], len(mine["follows"])) == ([made], 1)
 
 
 async def test_of_many_rules_at_once_no_more_stand_than_may(me: Caller) -> None:
     for number in range(1, 48):
-        await me.told("create_rule", rule=f"any buying over {number} eth")
+        await me.ask("create_rule", rule=f"any buying over {number} eth")
     asked = [f"any selling over {number} eth" for number in range(1, 9)]
     came = await asyncio.gather(*(me.came("create_rule", rule=rule) for rule in asked))
     assert sorted(str(one.code) for one in came) == ["None"] * 3 + ["bad_input"] * 5
-    assert len((await me.told("list_rules"))["rules"]) == 50
+    assert len((await me.ask("list_rules"))["rules"]) == 50
     error = await me.error("create_rule", rule="any launching")
     assert error == "bad_input: You have 50 rules, the maximum: delete_rule one of them first."
     # One that stands is none more.
-    again = await me.told("create_rule", rule="any buying over 1 eth")
-    await me.told("delete_rule", id=again["id"])
-    assert (await me.told("create_rule", rule="any launching"))["hits"] == 0
+    again = await me.ask("create_rule", rule="any buying over 1 eth")
+    await me.ask("delete_rule", id=again["id"])
+    assert (await me.ask("create_rule", rule="any launching"))["hits"] == 0
 
 
 async def test_the_same_rule_at_once_stands_once(me: Caller) -> None:
-    answers = await asyncio.gather(*(me.told("create_rule", rule="any draining over 50 %") for _ in range(6)))
+    answers = await asyncio.gather(*(me.ask("create_rule", rule="any draining over 50 %") for _ in range(6)))
     assert len({one["id"] for one in answers}) == 1
-    assert len((await me.told("list_rules"))["rules"]) == 1
+    assert len((await me.ask("list_rules"))["rules"]) == 1

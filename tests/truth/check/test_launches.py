@@ -195,9 +195,9 @@ async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built
         assert isinstance(outcome, CompletedBuy)
         # The large buy follows the small one.
         before = after_small if size == "large" else state
-        told = curve.buy(before, outcome.offered_raw, 0)
-        assert (told.spent_raw, told.tokens_raw) == (outcome.paid_raw, outcome.received_raw), size
-        quote_raw, token_raw = curve.after_buy(state, told, 0)
+        result = curve.buy(before, outcome.offered_raw, 0)
+        assert (result.spent_raw, result.tokens_raw) == (outcome.paid_raw, outcome.received_raw), size
+        quote_raw, token_raw = curve.after_buy(state, result, 0)
         if size == "thousandth":
             after_small = replace(state, quote_raw=quote_raw, token_raw=token_raw)
     main_size, main = main_buy(venue)

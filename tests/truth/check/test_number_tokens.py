@@ -117,12 +117,12 @@ async def test_what_those_behind_a_share_can_do_is_named_and_stops_real_wallets(
         ("setPaused(bool)", True),
         ("setPaused(bool)", False),
     ):
-        maker.told(token, str(signature), *values)
+        maker.configure(token, str(signature), *values)
         met.append(sells())
     assert met == [True, False, True, False, True]
     steps = wallet.sell_steps(token, Place(pool.quote, pool.fee_pips, pool.version), wallet.tokens(token))
     if kind == "beacon":
-        maker.told(beacon, "upgradeTo(address)", hex40(maker.contract("hostile/not_a_token")))
+        maker.configure(beacon, "upgradeTo(address)", hex40(maker.contract("hostile/not_a_token")))
     *_, sold = [wallet.send(step.to, step.data, step.value_wei).ok for step in steps]
     assert sold is (kind != "beacon")
 

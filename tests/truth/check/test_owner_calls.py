@@ -198,15 +198,15 @@ def really_is(
     snapshot = rpc.call("evm_snapshot")
     fill = _sold_after(rpc, built, deployer, token, pool, call)
     assert rpc.call("evm_revert", snapshot)
-    said = lost_bps(call.outcome)
-    if said is None:
+    text = lost_bps(call.outcome)
+    if text is None:
         refused = isinstance(call.outcome, RefusedCall)
         assert fill.ok is not refused or fill.back_raw == 0, call
         return
-    assert isinstance(said, int)
+    assert isinstance(text, int)
     assert fill.ok, call
     met = round(10_000 * (PROBE_WEI - fill.back_raw) / PROBE_WEI)
-    assert abs(met - said) <= 1, (call, met, said)
+    assert abs(met - text) <= 1, (call, met, text)
 
 
 def _sold_after(
@@ -289,8 +289,8 @@ def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_noth
     """Contracts that upgrade themselves ask proxiableUUID() first (EIP-1822)."""
     at = "0x" + "5a" * 20
     rpc.call("anvil_setCode", at, STAND_IN_CODE)
-    told = rpc.call("eth_call", {"to": at, "data": calldata("proxiableUUID()")}, "latest")
-    assert told == IMPLEMENTATION_SLOT
+    answer = rpc.call("eth_call", {"to": at, "data": calldata("proxiableUUID()")}, "latest")
+    assert answer == IMPLEMENTATION_SLOT
     for asked in ("0x", calldata("balanceOf(address)", at), calldata("totalSupply()")):
         with pytest.raises(RpcFailure, match="revert"):
             rpc.call("eth_call", {"to": at, "data": asked}, "latest")

@@ -79,11 +79,11 @@ async def test_a_helper_with_code_is_let_through_where_one_without_is_not(
     ctx: Context, rpc: SyncRpc, built: Built, techniques: dict[str, Technique]
 ) -> None:
     case = bought_before(rpc, built, animal_case(rpc, built, Animal("whitelist_sell")))
-    told = [
+    answer = [
         (await techniques[name](ctx.node, ctx.contracts, case, Meter())).level
         for name in ("helper at its caller", "helper made in the call")
     ]
-    assert told == ["ok", "danger"]
+    assert answer == ["ok", "danger"]
     assert met(rpc, built, case).kind == "trap"
 
 
@@ -95,7 +95,7 @@ async def test_our_check_is_asked_as_the_others_are(ctx: Context, rpc: SyncRpc, 
 
 def test_a_wrong_answer_of_anybodys_is_counted_and_named() -> None:
     kinds: dict[str, Kind] = {"a": "trap", "b": "fair", "c": "snag", "d": "closed"}
-    said: list[tuple[str, Level]] = [
+    rows: list[tuple[str, Level]] = [
         ("a", "ok"),
         ("b", "danger"),
         ("c", "unknown"),
@@ -103,7 +103,7 @@ def test_a_wrong_answer_of_anybodys_is_counted_and_named() -> None:
         ("b", "ok"),
     ]
     truth, one = {name: Met(kind, "") for name, kind in kinds.items()}, Tried()
-    for name, level in said:
+    for name, level in rows:
         one.add(Case(name, Address("0x"), ()), Answer(level), 2.0, 1)
     assert row("x", one, truth) == [
         "x", "1 of 1", "0", "1 of 1", "0", "0 of 1", "0", "1", "1 of 4", "2.0", "2.0", "1",

@@ -62,8 +62,8 @@ async def test_a_token_in_a_v3_pool(holding: Holding) -> None:
         },
     )
     entries = {one["address"]: one["entryMarketCapUsd"] for one in found["top"]}
-    said = {one: expected.entry_cap_usd(held, one) for one in entries}
-    assert not expected.differences(entries, said)
+    text = {one: expected.entry_cap_usd(held, one) for one in entries}
+    assert not expected.differences(entries, text)
     for one in found["top"]:
         cap = one["entryMarketCapUsd"]
         assert not expected.differences(one["multiple"], cap and found["marketCapUsd"] / cap)
@@ -230,9 +230,9 @@ async def test_what_a_launchs_deployer_did(
     back = did(held, held.deployer, "got")
     deeds["movedBps"] = expected.bps(did(held, held.deployer, "moved") - back, held.supply())
     deeds["receivedBps"] = expected.bps(did(held, held.deployer, "bought"), held.supply())
-    said = {"launch": {"block": launched}, "deployer": deeds}
+    text = {"launch": {"block": launched}, "deployer": deeds}
     # The deployer is no sniper.
-    await holding.says(held, whole(held) | said | {"snipers": None, "bundle": None})
+    await holding.says(held, whole(held) | text | {"snipers": None, "bundle": None})
 
 
 async def test_a_deployer_who_never_had_any(holding: Holding) -> None:
@@ -247,11 +247,11 @@ async def test_a_dev_buy_for_somebody_else_is_not_the_deployers(holding: Holding
     friend = stage.wallet("friend")
     held = stage.launched(stage.wallet("deployer"), ETH // 2, friend)
     launched = stage.number()
-    said = {
+    text = {
         "deployer": expected.deployer(held, "launchpad", "never_held"),
         "snipers": expected.snipers(held, launched),
     }
-    found = await holding.says(held, whole(held) | said)
+    found = await holding.says(held, whole(held) | text)
     assert found["snipers"]["wallets"] == 1
 
 
@@ -271,14 +271,14 @@ async def test_a_token_without_any_pool(holding: Holding) -> None:
     deployer, other = holding.stage.wallets("deployer", 2)
     held = holding.stage.books(deployer)
     held.do(held.move(deployer, other, MILLION))
-    said = {
+    text = {
         "launch": None,
         "snipers": None,
         "bundle": None,
         "marketCapUsd": None,
         "deployer": expected.deployer(held, "deployment", "holds_all"),
     }
-    await holding.says(held, whole(held) | said)
+    await holding.says(held, whole(held) | text)
 
 
 async def test_a_token_that_a_contract_made(holding: Holding) -> None:
@@ -348,18 +348,18 @@ async def test_who_spoke_first_of_a_token_that_is_older_is_not_flattered(
     maker, minter, buyer = stage.wallet("maker"), stage.wallet("minter"), stage.wallet("buyer")
     held = an_older_token(stage, minter, monkeypatch)
     found = await holding.says(held, {"status": "complete", "deployer": None})
-    said = f"Its deployer is not certain: {minter} sent the transaction of its first transfer"
-    assert said in found["text"]
+    text = f"Its deployer is not certain: {minter} sent the transaction of its first transfer"
+    assert text in found["text"]
     # That he is out is told all the same.
     held.do(held.move(minter, buyer, SUPPLY))
     out = expected.deployer(held, "launch_tx", "moved_out")
     found = await holding.says(held, {"status": "complete", "deployer": out})
     assert "the token may be older than its first transfer" in found["text"]
     # A contract that says something when it is made is as old as that.
-    told = stage.made_by(stage.hands(maker), maker)
-    told.do(told.move(maker, buyer, MILLION))
-    known = expected.deployer(told, "launch_tx", "holds_all")
-    found = await holding.says(told, whole(told) | {"deployer": known})
+    result = stage.made_by(stage.hands(maker), maker)
+    result.do(result.move(maker, buyer, MILLION))
+    known = expected.deployer(result, "launch_tx", "holds_all")
+    found = await holding.says(result, whole(result) | {"deployer": known})
     assert "may be older" not in found["text"]
 
 

@@ -31,8 +31,8 @@ async def test_a_crowd_that_bought_the_same_deployers_other_launches(holding: Ho
     held.one_by_one(*(held.buy(one, ETH // 10) for one in (twice, once, gone, new)))
     held.do(held.sell(gone, held.balance(gone)))
     # Of its launches all are counted, as a check counts them.
-    said = {"wallets": 2, "ofTop": 3, "mostLaunches": 2, "deployerLaunches": 3}
-    await holding.says(held, whole(held) | {"repeatCrowd": said})
+    text = {"wallets": 2, "ofTop": 3, "mostLaunches": 2, "deployerLaunches": 3}
+    await holding.says(held, whole(held) | {"repeatCrowd": text})
 
 
 async def close(
@@ -72,12 +72,12 @@ async def test_winners_that_hold_it_and_a_winner_that_is_out(holding: Holding) -
     found = await holding.says(held, whole(held), follows=False)
     smart = found["smartMoney"]
     assert (smart["holding"], smart["soldOut"]) == (2, 1)
-    told = {one["address"]: one for one in smart["wallets"]}
-    assert set(told) == {best, good}
+    rows = {one["address"]: one for one in smart["wallets"]}
+    assert set(rows) == {best, good}
     won = {"token": another.token, "symbol": "HELD", "profitEth": 6.0, "spentEth": 2.0, "multiple": 4.0}
     supply = held.supply()
     assert not expected.differences(
-        told[best],
+        rows[best],
         {
             "rank": 3, "window": "7d", "profitEth": 5.0, "winRate": 0.75, "closed": 4,
             "supplyBps": expected.bps(held.balance(best), supply),
@@ -85,8 +85,8 @@ async def test_winners_that_hold_it_and_a_winner_that_is_out(holding: Holding) -
             "biggestWin": won,
         },
     )  # fmt: skip
-    said: dict[str, Any] = {"rank": 7, "window": "30d", "profitEth": 2.0, "winRate": 0.25, "closed": 4}
-    said["biggestWin"] = {"token": other.token, "profitEth": 1.0, "spentEth": 1.0, "multiple": 2.0}
-    assert not expected.differences(told[good], said)
+    answer: dict[str, Any] = {"rank": 7, "window": "30d", "profitEth": 2.0, "winRate": 0.25, "closed": 4}
+    answer["biggestWin"] = {"token": other.token, "profitEth": 1.0, "spentEth": 1.0, "multiple": 2.0}
+    assert not expected.differences(rows[good], answer)
     tags = tagged(found)
     assert ["winner" in tags[one] for one in (best, good, plain)] == [True, True, False]

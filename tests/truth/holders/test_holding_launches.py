@@ -37,13 +37,13 @@ async def test_who_bought_in_the_window_is_a_sniper_and_a_block_later_nobody_is(
     held.do(held.buy(late, ETH // 10))
     assert stage.number() == launched + 31
     assert list(expected.launch_buys(held, launched)) == [at_once, second, deployer, last]
-    said = {
+    text = {
         "launch": {"block": launched, "windowBlocks": 30},
         "snipers": expected.snipers(held, launched, sold_out=1),
         "bundle": None,
         "deployer": expected.deployer(held, "launchpad", "holds_all"),
     }
-    found = await holding.says(held, whole(held) | said)
+    found = await holding.says(held, whole(held) | text)
     assert found["snipers"]["wallets"] == 3
     tags = tagged(found)
     assert ("sniper" in tags[at_once], "sniper" in tags[last], "sniper" in tags[late]) == (True, True, False)
@@ -91,8 +91,8 @@ async def test_a_large_buyer_of_a_token_that_traded_quietly_is_no_sniper(holding
     assert (
         expected.did(held, late, "bought") * 100 > held.supply() > expected.did(held, early, "bought") * 1000
     )
-    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched), "bundle": None}
-    found = await holding.says(held, whole(held) | said)
+    text = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched), "bundle": None}
+    found = await holding.says(held, whole(held) | text)
     tags = tagged(found)
     assert ["sniper" in tags[one] for one in (early, late)] == [True, False]
     assert f"The first large buy came later, in block {first_large:,}: 1 wallet bought" in found["text"]
@@ -100,7 +100,7 @@ async def test_a_large_buyer_of_a_token_that_traded_quietly_is_no_sniper(holding
     crowd = stage.wallets("crowd", 3)
     stage.pass_blocks(31)
     held.do(*(held.buy(one, ETH) for one in crowd))
-    await holding.says(held, whole(held) | said)
+    await holding.says(held, whole(held) | text)
 
 
 async def test_a_crowd_that_buys_at_once_is_the_launch_whoever_bought_a_little_before(
@@ -111,8 +111,8 @@ async def test_a_crowd_that_buys_at_once_is_the_launch_whoever_bought_a_little_b
     held, _ = traded_before(stage, early)
     held.one_by_one(*(held.buy(one, ETH // 2) for one in crowd))
     launched = stage.number() - 2
-    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
-    found = await holding.says(held, whole(held) | said)
+    text = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
+    found = await holding.says(held, whole(held) | text)
     assert found["snipers"]["wallets"] == 3
     assert "large buy" not in found["text"]
 
@@ -129,8 +129,8 @@ async def test_who_the_deployer_paid_or_gave_tokens_cannot_open_trading_for_a_sn
     stage.pass_blocks(31)
     held.do(held.buy(sniper, ETH // 2))
     launched = stage.number()
-    said = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
-    found = await holding.says(held, whole(held) | said)
+    text = {"launch": {"block": launched}, "snipers": expected.snipers(held, launched)}
+    found = await holding.says(held, whole(held) | text)
     tags = tagged(found)
     assert ["sniper" in tags[one] for one in (sniper, paid, given)] == [True, False, False]
     assert "funded_by_deployer" in tags[paid]
@@ -160,11 +160,11 @@ async def test_three_buyers_of_one_funder_are_a_bundle(holding: Holding) -> None
     other = stage.funded("other", stage.wallet("other funder"))
     held, launched = launched_for(stage, [*kin, other])
     held.do(held.sell(kin[0], held.balance(kin[0]) // 2))
-    said = {
+    text = {
         "snipers": expected.snipers(held, launched),
         "bundle": expected.bundle(held, launched, kin, funder, same_transaction=False),
     }
-    found = await holding.says(held, whole(held) | said)
+    found = await holding.says(held, whole(held) | text)
     tags = tagged(found)
     assert [("bundle" in tags[one]) for one in (*kin, other)] == [True, True, True, False]
     links = {
@@ -180,14 +180,14 @@ async def test_three_filled_in_one_transaction_are_a_bundle(holding: Holding) ->
     launched = stage.number()
     held.do(held.buy_for(stage.hands(sender), sender, buyers, ETH // 10))
     tx_hash = held.deeds[-1].tx_hash
-    said = {
+    text = {
         "snipers": expected.snipers(held, launched),
         "bundle": expected.bundle(held, launched, buyers, None, same_transaction=True),
     }
-    found = await holding.says(held, whole(held) | said)
-    told = {one["wallet"]: one for one in found["forensics"]["links"] if one["kind"] == "same_transaction"}
-    assert set(told) == set(buyers)
-    assert {one["transaction"] for one in told.values()} == {tx_hash}
+    found = await holding.says(held, whole(held) | text)
+    answer = {one["wallet"]: one for one in found["forensics"]["links"] if one["kind"] == "same_transaction"}
+    assert set(answer) == set(buyers)
+    assert {one["transaction"] for one in answer.values()} == {tx_hash}
 
 
 async def test_three_filled_on_a_router_in_one_transaction_are_a_bundle(holding: Holding) -> None:
@@ -198,12 +198,12 @@ async def test_three_filled_on_a_router_in_one_transaction_are_a_bundle(holding:
     held.pool(deployer, 500 * MILLION, 10 * ETH)
     launched = stage.number()
     held.do(held.buy_for(hands, sender, buyers, ETH // 10))
-    said = {
+    text = {
         "launch": {"block": launched},
         "snipers": expected.snipers(held, launched),
         "bundle": expected.bundle(held, launched, buyers, None, same_transaction=True),
     }
-    await holding.says(held, whole(held) | said)
+    await holding.says(held, whole(held) | text)
 
 
 async def test_two_are_no_bundle(holding: Holding) -> None:
@@ -232,9 +232,9 @@ async def test_two_links_make_one_bundle_where_they_share_a_wallet(holding: Hold
     )
     found = await holding.says(held, whole(held))
     every = [*kin, *filled]
-    told = expected.bundle(held, launched, every, funder, same_transaction=True)
+    rows = expected.bundle(held, launched, every, funder, same_transaction=True)
     for name in ("wallets", "boughtBps", "heldBps"):
-        assert found["bundle"][name] == told[name]
+        assert found["bundle"][name] == rows[name]
 
 
 async def test_the_bundle_that_bought_most_is_told_of(holding: Holding) -> None:
@@ -246,8 +246,8 @@ async def test_the_bundle_that_bought_most_is_told_of(holding: Holding) -> None:
     launched = stage.number()
     hands = stage.hands(sender)
     held.do(*(held.buy(one, ETH // 100) for one in kin), held.buy_for(hands, sender, filled, ETH // 2))
-    said = expected.bundle(held, launched, filled, None, same_transaction=True)
-    await holding.says(held, whole(held) | {"bundle": said})
+    text = expected.bundle(held, launched, filled, None, same_transaction=True)
+    await holding.says(held, whole(held) | {"bundle": text})
 
 
 async def test_a_funder_of_very_many_groups_nobody(holding: Holding) -> None:
@@ -265,8 +265,8 @@ async def test_a_funder_of_as_many_as_may_be_still_groups(holding: Holding) -> N
     kin = [stage.funded(f"kin {n}", funder) for n in range(3)]
     stage.crowd(funder, MOST_FUNDED - len(kin))
     held, launched = launched_for(stage, kin)
-    said = expected.bundle(held, launched, kin, funder, same_transaction=False)
-    await holding.says(held, whole(held) | {"bundle": said})
+    text = expected.bundle(held, launched, kin, funder, same_transaction=False)
+    await holding.says(held, whole(held) | {"bundle": text})
 
 
 async def test_operations_of_an_entry_point_group_nobody(holding: Holding) -> None:
@@ -306,12 +306,12 @@ async def test_a_graduated_token_and_those_who_traded_it_on_both_venues(holding:
     # Tokens that the launchpad keeps for somebody.
     escrow = contracts["launchpadEscrow"]
     held.do(Act(late, held.move(late, escrow, MILLION).step, ((late, "moved"),)))
-    said = {
+    text = {
         "launch": {"block": launched},
         "snipers": None,
         "deployer": expected.deployer(held, "launchpad", "holds_all"),
     }
-    found = await holding.says(held, whole(held) | said)
+    found = await holding.says(held, whole(held) | text)
     assert {one["address"] for one in found["top"]} == {held.deployer, early, big, late}
     locked = held.balance(contracts["launchpadLocker"]) + held.balance(escrow)
     assert found["forensics"]["lockedBps"] == expected.bps(locked, held.supply())
@@ -325,12 +325,12 @@ async def test_a_launch_of_the_first_generation(holding: Holding) -> None:
     one, two = stage.wallets("buyer", 2)
     held.one_by_one(held.buy(one, ETH // 10), held.buy(two, ETH // 10))
     held.do(held.sell(held.deployer, held.balance(held.deployer)))
-    said = {
+    text = {
         "launch": {"block": launched},
         "snipers": expected.snipers(held, launched),
         "deployer": expected.deployer(held, "launchpad", "sold_out"),
     }
-    await holding.says(held, whole(held) | said)
+    await holding.says(held, whole(held) | text)
 
 
 # --- tags -------------------------------------------------------------------------------------------

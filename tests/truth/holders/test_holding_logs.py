@@ -114,12 +114,12 @@ async def test_where_the_log_lies_balances_count(
     held.one_by_one(held.buy(buyer, ETH), held.buy(other, ETH))
     held.do(held.move(buyer, other, held.balance(buyer) // 3))
     lies(held, buyer)
-    said = whole(held, is_honest=False)
+    answer = whole(held, is_honest=False)
     # What a wallet sold of what came to it is told by logs, which lie.
-    for one in said["top"]:
+    for one in answer["top"]:
         del one["soldBps"]
-    said["holders"]["countIsFloor"] = True
-    found = await holding.says(held, said | {"status": "partial"})
+    answer["holders"]["countIsFloor"] = True
+    found = await holding.says(held, answer | {"status": "partial"})
     drift = found["forensics"]["drift"]
     assert drift["walletsAsked"] >= drift["walletsOff"]
     # Of a secret mint for somebody whom no log names the supply alone tells.
@@ -157,9 +157,9 @@ async def test_a_mint_of_five_supplies_that_the_supply_does_not_count_is_said(ho
     held.do(held.move(held.deployer, rich, SUPPLY // 100))
     held.do(held.says(rich, "grow(address,uint256)", rich, 5 * SUPPLY))
     found = await holding.says(held, {"status": "partial"})
-    said = "Balances add up to 6.0 times the supply that the token reports."
-    assert found["why"][0] == said
-    assert said in found["text"]
+    text = "Balances add up to 6.0 times the supply that the token reports."
+    assert found["why"][0] == text
+    assert text in found["text"]
 
 
 # --- another history ----------------------------------------------------------------------------------

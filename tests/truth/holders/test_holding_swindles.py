@@ -250,9 +250,9 @@ async def test_liquidity_that_was_taken_out_is_told_of(holding: Holding) -> None
     held.do(held.buy(buyer, 20 * ETH))
     manager = stage.contracts["v3PositionManager"]
     nft = stage.view(manager, "tokenOfOwnerByIndex(address,uint256)", deployer, 0)
-    told = stage.rpc.call("eth_call", {"to": manager, "data": calldata("positions(uint256)", nft)}, "latest")
+    rows = stage.rpc.call("eth_call", {"to": manager, "data": calldata("positions(uint256)", nft)}, "latest")
     less = "decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))"
-    taken = nft, int(told[2 + 64 * 7 : 2 + 64 * 8], 16), 0, 0, 2**40
+    taken = nft, int(rows[2 + 64 * 7 : 2 + 64 * 8], 16), 0, 0, 2**40
     stage.send(deployer, manager, calldata(less, taken))
     collect = "collect((uint256,address,uint128,uint128))"
     stage.send(deployer, manager, calldata(collect, (nft, deployer, 2**127, 2**127)))
@@ -310,13 +310,13 @@ async def test_own_tokens_that_become_claims_are_put_there_and_neither_sold_nor_
     stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 2, rest))
     held.do(held.buy(buyer, ETH))
     found = await holding.asked(held.token)
-    told = found["deployer"]
-    assert (told["status"], told["pooledBps"], told["heldBps"]) == ("moved_out", 10_000, 0)
-    assert (told["soldBps"], told["burnedBps"], found["holders"]["burnedBps"]) == (0, 0, 0)
+    answer = found["deployer"]
+    assert (answer["status"], answer["pooledBps"], answer["heldBps"]) == ("moved_out", 10_000, 0)
+    assert (answer["soldBps"], answer["burnedBps"], found["holders"]["burnedBps"]) == (0, 0, 0)
     assert "100.00 % put into pools. What was put into pools may be taken out again." in found["text"]
     stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 3, rest // 4))
-    told = (await holding.asked(held.token))["deployer"]
-    assert (told["status"], told["receivedBps"], told["heldBps"]) == ("holds_some", 10_000, 2250)
+    answer = (await holding.asked(held.token))["deployer"]
+    assert (answer["status"], answer["receivedBps"], answer["heldBps"]) == ("holds_some", 10_000, 2250)
 
 
 async def test_what_is_minted_into_pools_is_told_of(holding: Holding) -> None:

@@ -101,13 +101,13 @@ def told_of(answer: Liquidity, position: PutPosition) -> LiquidityPosition:
     """What the answer says of a position."""
     number = str(position.number) if position.number else None
     wanted = (position.owner, number, position.tick_lower, position.tick_upper)
-    (told,) = (
+    (reply,) = (
         one
         for venue in answer.venues
         for one in venue.positions
         if (one.manager, one.number, one.tick_lower, one.tick_upper) == wanted
     )
-    return told
+    return reply
 
 
 def second(told: datetime) -> int:
@@ -119,13 +119,13 @@ def second(told: datetime) -> int:
 async def test_who_can_withdraw_is_who_really_can(stood: Stood, name: str) -> None:
     put, answer = stood.worlds[name], await stood.asked(name)
     for position, expected in zip(put.positions, EXPECTED[name], strict=False):
-        told = told_of(answer, position)
-        by = None if told.withdrawn_by is None else told.withdrawn_by.address
-        assert (told.held_by, by) == (
+        result = told_of(answer, position)
+        by = None if result.withdrawn_by is None else result.withdrawn_by.address
+        assert (result.held_by, by) == (
             expected.held_by,
             next((put.roles[role] for role in expected.can_withdraw_now), None),
         ), answer.text
-        until = None if told.unlock is None else (second(told.unlock.at), told.unlock.exact)
+        until = None if result.unlock is None else (second(result.unlock.at), result.unlock.exact)
         ends = [(way.at_s, True) for way in position.exits if way.at_s] if expected.until_s else [None]
         assert until == ends[0], answer.text
 
@@ -145,8 +145,8 @@ async def test_where_there_is_no_pool_nothing_is_claimed(stood: Stood) -> None:
     await stood.ctx.heads.refresh()
     for address, text in texts.items():
         answer = (await read_liquidity(stood.ctx, LiquidityParams(address))).answer
-        told = (answer.text, answer.totals, answer.if_it_left, answer.venues, answer.tags_complete)
-        assert told == (text, None, None, [], True)
+        reply = (answer.text, answer.totals, answer.if_it_left, answer.venues, answer.tags_complete)
+        assert reply == (text, None, None, [], True)
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,13 @@ async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: 
 @pytest.mark.parametrize("name", WORLDS)
 async def test_shares_are_those_of_the_pool(stood: Stood, name: str) -> None:
     put, answer = stood.worlds[name], await stood.asked(name)
-    told = {position: told_of(answer, position) for position in put.positions}
+    reply = {position: told_of(answer, position) for position in put.positions}
     active = active_liquidity(stood.ground, put.pool) if put.positions else 0
-    for position, found in told.items():
+    for position, found in reply.items():
         assert found.in_range == in_range(stood.ground, position)
         share_bps = BPS * position.liquidity / active if found.in_range else 0
         assert found.share_bps == pytest.approx(share_bps, abs=SHARE_BPS)
-    assert sum(int(found.liquidity) for found in told.values() if found.in_range) == active
+    assert sum(int(found.liquidity) for found in reply.values() if found.in_range) == active
     assert answer.totals is not None
     # A curve is the launchpad's.
     curves_bps = sum(venue.share_bps or 0 for venue in answer.venues if not venue.positions)
@@ -217,9 +217,9 @@ async def test_shares_are_those_of_the_pool(stood: Stood, name: str) -> None:
         for one in venue.positions:
             part_bps = one.share_bps * (venue.share_bps or 0) / BPS
             whole[one.held_by] = whole.get(one.held_by, 0) + part_bps
-    assert sum(whole.values()) == pytest.approx(BPS, abs=len(told) + 2)
+    assert sum(whole.values()) == pytest.approx(BPS, abs=len(reply) + 2)
     for status, bps in whole.items():
-        assert getattr(answer.totals, f"{status}_bps") == pytest.approx(bps, abs=len(told) + 2)
+        assert getattr(answer.totals, f"{status}_bps") == pytest.approx(bps, abs=len(reply) + 2)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -240,8 +240,8 @@ async def test_the_loss_if_it_left_is_the_real_one(stood: Stood, name: str) -> N
         return
     now_bps, left_bps = (loss_if_it_left(ground, put.pool, gone) for gone in ((), taken))
     # Where no sale succeeds, nothing comes back.
-    told = answer.if_it_left
-    assert [BPS if bps is None else bps for bps in (told.now_loss_bps, told.loss_bps)] == [
+    result = answer.if_it_left
+    assert [BPS if bps is None else bps for bps in (result.now_loss_bps, result.loss_bps)] == [
         pytest.approx(now_bps, abs=LOSS_BPS),
         pytest.approx(left_bps, abs=LOSS_BPS),
     ]

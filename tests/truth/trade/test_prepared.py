@@ -62,11 +62,11 @@ LATER = {"max_transaction": (5000, 13), "cooldown": (10_000, 3600)}
 
 
 def test_every_story_has_its_outcome(built: Built) -> None:
-    told = [*BOUGHT, *REFUSED, *FAILS]
-    assert len(told) == len(set(told))
+    answer = [*BOUGHT, *REFUSED, *FAILS]
+    assert len(answer) == len(set(answer))
     stories = {story.key for story in (*STORIES, *HOOKED)} | {launch.key for launch in LAUNCHES}
     stories |= {launch.key for launch in FIRST}
-    assert set(told) == stories == built.tokens.keys()
+    assert set(answer) == stories == built.tokens.keys()
 
 
 def signer(rpc: SyncRpc, built: Built, seed: str, usdg: int = 0, eth: int = 10) -> Signer:
@@ -150,8 +150,8 @@ async def test_a_trade_brings_exactly_what_was_told(
     if key in (*NOT_WHOLE_AT_ONCE, *SOLD_OUT):
         assert buy.answer["verdict"]["level"] == "warn"
     if key in NOT_WHOLE_AT_ONCE:
-        told = buy.answer["sellBack"]
-        assert (told["shareBps"], told["afterS"]) == LATER[key]
+        answer = buy.answer["sellBack"]
+        assert (answer["shareBps"], answer["afterS"]) == LATER[key]
         with pytest.raises(CallerFault, match="would_fail"):
             await prepared(ctx, "sell", token, wallet.address, amount="all")
         return
@@ -168,13 +168,13 @@ async def test_a_trade_brings_exactly_what_was_told(
     back = wallet.trade(sell, at_s + 13)
     assert_exact(wallet, built, sell, back)
     assert wallet.tokens(token) == 0
-    told = buy.answer["sellBack"]
-    assert (told["shareBps"], told["afterS"]) == (10_000, 13)
-    assert int(told["back"]["raw"]) == back.money_raw
-    assert (told["token"], told["reverts"], told["back"]["asset"]) == (token, None, quote_of(key))
+    answer = buy.answer["sellBack"]
+    assert (answer["shareBps"], answer["afterS"]) == (10_000, 13)
+    assert int(answer["back"]["raw"]) == back.money_raw
+    assert (answer["token"], answer["reverts"], answer["back"]["asset"]) == (token, None, quote_of(key))
     loss_bps = -((back.money_raw - buy.spend_raw) * 10_000 // buy.spend_raw)
-    assert told["roundTripLossBps"] == loss_bps
-    assert (told["venue"], told["at"]) == (sell.answer["venue"]["kind"], sell.answer["venue"]["at"])
+    assert answer["roundTripLossBps"] == loss_bps
+    assert (answer["venue"], answer["at"]) == (sell.answer["venue"]["kind"], sell.answer["venue"]["at"])
 
 
 @pytest.mark.parametrize("key", REFUSED)

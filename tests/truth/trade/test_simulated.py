@@ -33,21 +33,21 @@ def places(ctx: Context, built: Built, token: str) -> list[Spot]:
 
 def assert_told(made: Trip, token: str) -> None:
     """Spent, received and gas are what they really are; what is sold back is what a real sell brings."""
-    said = made.said
-    assert [call["ok"] for call in said.answer["calls"]] == made.oks
+    result = made.said
+    assert [call["ok"] for call in result.answer["calls"]] == made.oks
     if not all(made.oks):
-        assert said.code == "tx_reverts", said.text
+        assert result.code == "tx_reverts", result.text
         return
-    assert (said.spent(), said.received()) == (made.spent, made.received)
-    assert said.gas() == made.gas
+    assert (result.spent(), result.received()) == (made.spent, made.received)
+    assert result.gas() == made.gas
     if token not in made.received:
-        assert said.code == "nothing_received"
+        assert result.code == "nothing_received"
         return
-    assert (said.code == "cannot_sell") == (not made.sells_within_a_day()), said.text
-    assert said.code in ("ok", "high_loss", "heavy_loss", "cannot_sell"), said.text
+    assert (result.code == "cannot_sell") == (not made.sells_within_a_day()), result.text
+    assert result.code in ("ok", "high_loss", "heavy_loss", "cannot_sell"), result.text
     real = [fill for fill in made.fills() if fill.ok and fill.sold_raw]
-    back = said.answer["sellBack"]["back"]
-    if said.code != "cannot_sell" and real:
+    back = result.answer["sellBack"]["back"]
+    if result.code != "cannot_sell" and real:
         assert int(back["raw"]) in {fill.back_raw for fill in real}
 
 

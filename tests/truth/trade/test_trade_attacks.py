@@ -65,8 +65,8 @@ async def test_asking_for_balances_changes_nothing(
     swindler = swindles.swindler()
     usdg = robbed(built, wallet, swindler)
     step = Step(swindler, calldata("take_unless_asked(address,uint256)", usdg, DOLLARS))
-    said = await said_of(ctx, wallet, step)
-    assert (said.code, said.spent()) == ("nothing_received", {"usdg": DOLLARS}), said.text
+    result = await said_of(ctx, wallet, step)
+    assert (result.code, result.spent()) == ("nothing_received", {"usdg": DOLLARS}), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         assert wallet.tokens(usdg) == 2 * DOLLARS
@@ -80,9 +80,9 @@ async def test_a_buy_that_takes_more_unless_it_is_asked(
     usdg = robbed(built, wallet, swindler)
     signature = "trade_unless_asked(address,uint256,address,uint256)"
     step = Step(swindler, calldata(signature, token, 34 * 10**23, usdg, DOLLARS), ETH // 10)
-    said = await said_of(ctx, wallet, step)
-    assert said.spent() == {"eth": ETH // 10, "usdg": DOLLARS}
-    assert said.code == "heavy_loss", said.text
+    result = await said_of(ctx, wallet, step)
+    assert result.spent() == {"eth": ETH // 10, "usdg": DOLLARS}
+    assert result.code == "heavy_loss", result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data, step.value_wei).ok
         assert wallet.tokens(usdg) == 2 * DOLLARS
@@ -113,8 +113,8 @@ async def test_what_is_taken_at_some_gas_limit_is_no_pass(
             used = sent_with(rpc, wallet, never, MUCH).gas_used
         least, most = used * least // 100, used * most // 100
     step = Step(swindler, calldata(signature, usdg, DOLLARS, least, most, work))
-    said = await said_of(ctx, wallet, step)
-    assert said.level != "ok", said.text
+    result = await said_of(ctx, wallet, step)
+    assert result.level != "ok", result.text
     with for_real(rpc):
         assert sent_with(rpc, wallet, step, max(100_000, (least + most) // 2)).ok
         assert wallet.tokens(usdg) == 2 * DOLLARS
@@ -128,8 +128,8 @@ async def test_calls_that_must_leave_gas_are_no_trap(
     token, relayer = parties.honest(FAIR), swindles.swindler()
     parties.give(token, relayer, 10**25)
     data = calldata("relay(address,uint256,uint256)", token, 34 * 10**23, left)
-    said = await said_of(ctx, wallet, Step(relayer, data, ETH // 10))
-    assert (said.code, said.received()) == ("ok", {token: 34 * 10**23}), said.text
+    result = await said_of(ctx, wallet, Step(relayer, data, ETH // 10))
+    assert (result.code, result.received()) == ("ok", {token: 34 * 10**23}), result.text
     with for_real(rpc):
         assert wallet.send(relayer, data, ETH // 10).ok
         assert wallet.tokens(token) == 34 * 10**23
@@ -142,9 +142,9 @@ async def test_megabytes_of_events_count(
     token, ranter = parties.honest(FAIR), swindles.swindler()
     parties.give(token, ranter, 10**25)
     step = Step(ranter, calldata("rant(address,uint256,uint256)", token, 10**22, 50))
-    said = await said_of(ctx, wallet, *[step] * 6)
-    assert (said.code, said.level) == ("unproven", "unknown"), said.text
-    assert said.counted is True
+    result = await said_of(ctx, wallet, *[step] * 6)
+    assert (result.code, result.level) == ("unproven", "unknown"), result.text
+    assert result.counted is True
     with for_real(rpc):
         assert sent_with(rpc, wallet, step, MUCH).ok
 
@@ -265,9 +265,9 @@ async def test_a_price_pushed_up_within_the_call_is_no_price(
         "bid_up(address,bytes,uint256,address,uint256)",
     )
     step = Step(swindler, calldata(signature, router, order, 60 * ETH, token, raw), 5 * ETH)
-    said = await said_of(ctx, wallet, step)
-    assert (said.code == "heavy_loss") or (closed and said.level == "unknown"), said.text
-    assert said.received() == {token: raw}
+    result = await said_of(ctx, wallet, step)
+    assert (result.code == "heavy_loss") or (closed and result.level == "unknown"), result.text
+    assert result.received() == {token: raw}
     with for_real(rpc):
         assert wallet.send(step.to, step.data, step.value_wei).ok
         all_of_it = asked_uint(rpc, token, "balanceOf(address)", swindler)
@@ -289,10 +289,10 @@ async def test_weth_left_in_the_router_hides_no_loss(
     (buy,) = wallet.buy_steps(token, V3, ETH // 10)
     losses = []
     for _ in ("without it", "with it"):
-        said = await said_of(ctx, wallet, buy)
-        assert said.code == "heavy_loss", said.text
+        result = await said_of(ctx, wallet, buy)
+        assert result.code == "heavy_loss", result.text
         assert (await prepared(ctx, "buy", token, wallet.address, amount="0.1")).answer["refused"]
-        losses.append(said.answer["sellBack"]["roundTripLossBps"])
+        losses.append(result.answer["sellBack"]["roundTripLossBps"])
         swindles.do(weth, "deposit()", wei=ETH)
         swindles.do(weth, "transfer(address,uint256)", router, 6 * ETH // 100)
     assert losses[0] == losses[1]
@@ -313,10 +313,10 @@ async def test_tokens_for_an_item_are_not_for_nothing(
     parties.give(token, swindler, 10**25)
     swindles.do(swindler, "hand_item(address)", wallet.address)
     step = Step(swindler, calldata("give_for_item(address,uint256)", token, 10**20))
-    said = await said_of(ctx, wallet, step)
-    assert said.level != "ok", said.text
-    assert "for nothing" not in said.text
-    assert said.text.startswith(f"Items of the collection {swindler} leave the wallet."), said.text
+    result = await said_of(ctx, wallet, step)
+    assert result.level != "ok", result.text
+    assert "for nothing" not in result.text
+    assert result.text.startswith(f"Items of the collection {swindler} leave the wallet."), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         assert asked_uint(rpc, swindler, "items(address)", wallet.address) == 0
@@ -329,13 +329,13 @@ async def test_claims_on_the_pool_manager_are_told(
     swindles.claims(wallet.address, 5, raw)
     assert asked_uint(rpc, manager, "balanceOf(address,uint256)", wallet.address, 5) == raw
     lent = Step(manager, calldata("approve(address,uint256,uint256)", thief, 5, raw))
-    said = await said_of(ctx, wallet, lent)
-    assert {(token, spender) for token, spender, _ in said.approvals()} == {(manager, thief)}
-    assert said.text.startswith(f"It lets {thief}"), said.text
+    outcome = await said_of(ctx, wallet, lent)
+    assert {(token, spender) for token, spender, _ in outcome.approvals()} == {(manager, thief)}
+    assert outcome.text.startswith(f"It lets {thief}"), outcome.text
     gone = Step(manager, calldata("transfer(address,uint256,uint256)", thief, 5, raw))
-    told = await said_of(ctx, wallet, gone)
-    assert told.code == "nothing_received", told.text
-    assert manager in told.text
+    result = await said_of(ctx, wallet, gone)
+    assert result.code == "nothing_received", result.text
+    assert manager in result.text
     with for_real(rpc):
         assert wallet.send(lent.to, lent.data).ok
         taken = "transferFrom(address,address,uint256,uint256)"
@@ -351,9 +351,9 @@ async def test_an_approval_of_one_position_is_told(
     moved = "transferFrom(address,address,uint256)"
     owner.receipt(owner.send(manager, calldata(moved, owner.account, wallet.address, number)))
     step = Step(manager, calldata("approve(address,uint256)", thief, number))
-    said = await said_of(ctx, wallet, step)
-    assert {(token, spender) for token, spender, _ in said.approvals()} == {(manager, thief)}
-    assert said.text.startswith(f"It lets {thief} take an item of the collection {manager}"), said.text
+    result = await said_of(ctx, wallet, step)
+    assert {(token, spender) for token, spender, _ in result.approvals()} == {(manager, thief)}
+    assert result.text.startswith(f"It lets {thief} take an item of the collection {manager}"), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         swindles.do(manager, moved, wallet.address, thief, number)
@@ -366,9 +366,9 @@ async def test_what_multicall_may_take_anybody_may(
     usdg, multicall = built.contracts["usdg"], built.contracts["multicall3"].lower()
     wallet.get_usdg(DOLLARS)
     step = approve(usdg, multicall, DOLLARS)
-    said = await said_of(ctx, wallet, step)
-    assert said.approvals() == {(usdg, multicall, False)}
-    assert said.text.startswith(f"It lets {multicall}, an address that we do not know"), said.text
+    result = await said_of(ctx, wallet, step)
+    assert result.approvals() == {(usdg, multicall, False)}
+    assert result.text.startswith(f"It lets {multicall}, an address that we do not know"), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         moved = "transferFrom(address,address,uint256)"

@@ -347,8 +347,8 @@ async def test_a_balance_that_the_token_does_not_confirm_is_no_balance(ctx: Cont
     assert "confirm" in found.why
     lying = Address(built.tokens["lying_balance"])
     assert await slot_of(ctx, await ctx.heads.refresh(), lying, Meter()) is None
-    (told,) = await valued(ctx, HoldingToSell(lying, ETH, slot=replace(slot, asset=lying)))
-    assert isinstance(told, Missing)
+    (answer,) = await valued(ctx, HoldingToSell(lying, ETH, slot=replace(slot, asset=lying)))
+    assert isinstance(answer, Missing)
 
 
 async def test_a_seller_who_has_less_shows_nothing(ctx: Context, rpc: SyncRpc, built: Built) -> None:

@@ -109,14 +109,14 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
             await migrate(connection)
         await follow(rpc.url, built, url, since, at(newest))
         async with asyncpg.create_pool(url, min_size=1, max_size=2) as known:
-            told = replace(ctx, pool=known)
+            answer = replace(ctx, pool=known)
             half, more = await valued(
-                told,
+                answer,
                 HoldingToSell(Address(token), held_raw // 2),
                 HoldingToSell(Address(token), held_raw * 2),
             )
             rpc.call("anvil_setCode", wallet.address, "0xef0100" + "11" * 20)
-            (delegated,) = await valued(told, HoldingToSell(Address(token), held_raw // 2))
+            (delegated,) = await valued(answer, HoldingToSell(Address(token), held_raw // 2))
             rpc.call("anvil_setCode", wallet.address, "0x")
     assert isinstance(more, Missing)
     assert isinstance(delegated, Missing)
@@ -165,8 +165,8 @@ class Losing:
 
     async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> list[Any]:
         self.rounds.append(len(groups))
-        told = await self.node.batches(groups, meter)
-        return [self.loses(group) or answer for group, answer in zip(groups, told, strict=True)]
+        reply = await self.node.batches(groups, meter)
+        return [self.loses(group) or answer for group, answer in zip(groups, reply, strict=True)]
 
 
 MANY = ("plain", "six_decimals", "v4_eth", "usdg_pool", "fee_on_buy", "graduated", "curve", "both_versions")

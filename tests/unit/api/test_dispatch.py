@@ -234,17 +234,17 @@ async def test_an_error_of_ours_keeps_its_code_and_its_words(
     with capture_logs() as logged:
         reply = await house.fails(error, operation)
     assert reply.status == STATUS_BY_CODE[error.code]
-    said = error.message
+    text = error.message
     if error.status < 500:
         assert reply.error is error
         assert logged == []
     else:
         (event,) = logged
-        said += f" Request {event['request']}."
+        text += f" Request {event['request']}."
         assert (event["event"], event["log_level"]) == ("a request failed", "warning")
         assert (event["code"], event["said"]) == (error.code, error.message)
         assert (event["operation"], event["door"]) == ("double", "http")
-    assert error_in(reply.body) == (error.code, said)
+    assert error_in(reply.body) == (error.code, text)
     wait_s = error.retry_after_s or (NODE_RETRY_S if error.code == "upstream" else None)
     assert reply.headers.get("retry-after") == (None if wait_s is None else str(wait_s))
     assert "x-cache" not in reply.headers
@@ -288,11 +288,11 @@ async def test_failures_by_the_thousand_do_not_fill_the_log(house: House) -> Non
     house.dispatch = replace(house.dispatch, clock=house.clock)
     busy = ServiceFull("busy", "Later.", 1)
     with capture_logs() as logged:
-        told = {(await house.fails(busy)).body for _ in range(MOST_A_SECOND + 5)}
+        answer = {(await house.fails(busy)).body for _ in range(MOST_A_SECOND + 5)}
         house.clock.now += 1
         await house.fails(busy)
         await house.fails(busy)
-    assert len(told) == MOST_A_SECOND + 5
+    assert len(answer) == MOST_A_SECOND + 5
     assert [event.get("left_out") for event in logged] == [*([None] * MOST_A_SECOND), 5, None]
 
 

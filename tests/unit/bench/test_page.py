@@ -37,7 +37,7 @@ def test_tables_of_the_same_columns_become_one_with_machine_and_date_above(tmp_p
 
 
 def test_the_machine_is_told_by_what_it_can_do_and_by_nothing_that_names_it() -> None:
-    told = machine()
-    assert " cores of " in told
-    assert " GiB, Linux, Python 3." in told
-    assert socket.gethostname() not in told
+    text = machine()
+    assert " cores of " in text
+    assert " GiB, Linux, Python 3." in text
+    assert socket.gethostname() not in text

@@ -15,7 +15,7 @@ RECORD = (
 
 
 def record(phase: int = 0, token: Address = TOKEN, exists: bool = True) -> bytes:
-    said = (
+    text = (
         token,
         CURVE,
         DEPLOYER,
@@ -32,4 +32,4 @@ def record(phase: int = 0, token: Address = TOKEN, exists: bool = True) -> bytes
         5,
         exists,
     )
-    return encode(RECORD, said)
+    return encode(RECORD, text)

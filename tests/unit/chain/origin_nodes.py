@@ -117,7 +117,7 @@ class Scripted:
     """Asked, it answers as the chain does, but for what ``said`` says otherwise."""
 
     chain: Chain
-    said: Callable[[RpcCall, int], Answer | None] = lambda call, trip: None
+    answer_of: Callable[[RpcCall, int], Answer | None] = lambda call, trip: None
     trips: list[list[RpcCall]] = field(default_factory=list)
 
     async def batch(
@@ -130,8 +130,8 @@ class Scripted:
         self.trips.append(list(calls))
         found = []
         for call in calls:
-            said = self.said(call, len(self.trips))
-            found.append(self.chain.answer(call) if said is None else said)
+            text = self.answer_of(call, len(self.trips))
+            found.append(self.chain.answer(call) if text is None else text)
         return found
 
     async def batches(

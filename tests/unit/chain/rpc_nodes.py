@@ -47,7 +47,7 @@ class Session:
     def __init__(self, body: Any, status: int = 200, fault: Exception | None = None, **headers: str) -> None:
         encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
         self.response = Response(
-            encoded, status, {name.replace("_", "-"): told for name, told in headers.items()}
+            encoded, status, {name.replace("_", "-"): reply for name, reply in headers.items()}
         )
         self.fault = fault
         self.asked: list[Any] = []

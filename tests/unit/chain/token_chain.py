@@ -102,7 +102,9 @@ def silent(calls: Sequence[RpcCall], answers: Answers) -> None:
             del log["blockTimestamp"]
 
 
-async def told(made: ScriptedChain, first: int, last: BlockRef, parent: str | None = None) -> list[TokenSpan]:
+async def read_spans(
+    made: ScriptedChain, first: int, last: BlockRef, parent: str | None = None
+) -> list[TokenSpan]:
     stream = token_spans(made, SOURCES, first, last, new_width(), parent_hash=parent)
     async with contextlib.aclosing(stream):
         return [span async for span in stream]

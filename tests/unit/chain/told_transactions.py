@@ -34,18 +34,18 @@ def a_log(index: int, **more: Any) -> Json:
 
 
 def a_tx(**more: Any) -> Json:
-    told = {
+    answer = {
         "hash": TX, "from": ALICE, "to": BOB, "value": "0x5", "input": "0x1234", "gas": "0x5208",
         "nonce": "0x0", "blockHash": BLOCK, "blockNumber": "0x9", "transactionIndex": "0x1", "type": "0x2",
         "chainId": hex(CHAIN),
     }  # fmt: skip
-    return told | more
+    return answer | more
 
 
 def a_receipt(*logs: Json, **more: Any) -> Json:
-    told = {
+    answer = {
         "transactionHash": TX, "blockHash": BLOCK, "blockNumber": "0x9", "transactionIndex": "0x1",
         "from": ALICE, "to": BOB, "status": "0x1", "gasUsed": "0x5208", "effectiveGasPrice": "0x2",
         "logs": list(logs), "logsBloom": bloom(*logs), "contractAddress": None,
     }  # fmt: skip
-    return told | more
+    return answer | more

@@ -15,9 +15,9 @@ def utf16(text: str) -> int:
 
 @given(Texts, st.integers(1, 10), st.integers(400, 4096))
 def test_whatever_the_rows_they_fit(texts: list[str], most_rows: int, most: int) -> None:
-    said = format_lines(texts, most_rows, most)
-    assert utf16(said) == utf16_length(said) <= most
-    assert said.count("\n") == min(len(texts), most_rows) - 1 + (len(texts) > most_rows)
+    lines = format_lines(texts, most_rows, most)
+    assert utf16(lines) == utf16_length(lines) <= most
+    assert lines.count("\n") == min(len(texts), most_rows) - 1 + (len(texts) > most_rows)
 
 
 def test_a_row_is_a_line() -> None:

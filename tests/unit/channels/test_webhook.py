@@ -32,12 +32,12 @@ def test_a_secret_is_24_random_bytes() -> None:
 
 def test_a_message_by_hand() -> None:
     body, headers = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "rule", ROWS)
-    told = json.loads(body)
-    assert list(told) == ["mite", "kind", "rows", "ts", "sig"]
-    assert (told["mite"], told["kind"], told["ts"]) == ("mite-ab12", "rule", 1_700_000_000)
-    assert told["rows"] == ROWS
+    answer = json.loads(body)
+    assert list(answer) == ["mite", "kind", "rows", "ts", "sig"]
+    assert (answer["mite"], answer["kind"], answer["ts"]) == ("mite-ab12", "rule", 1_700_000_000)
+    assert answer["rows"] == ROWS
     key = SECRET.encode()
-    assert told["sig"] == hmac.new(key, b"1700000000.msg_9", hashlib.sha256).hexdigest()
+    assert answer["sig"] == hmac.new(key, b"1700000000.msg_9", hashlib.sha256).hexdigest()
     assert headers["x-service-sig"] == "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
     assert set(headers) == {
         "content-type",

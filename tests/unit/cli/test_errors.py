@@ -9,7 +9,7 @@ from roundtrip.config.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         ({"RPC_URLS": "[secret"}, "ROUNDTRIP_RPC_URLS must be valid JSON"),
         ({"RPC_URLS": '["ftp://secret"]'}, "rpc_urls (ROUNDTRIP_RPC_URLS): String should match pattern"),
@@ -23,7 +23,7 @@ from roundtrip.config.settings import Settings
     ],
 )
 def test_a_wrong_setting_is_named(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], said: str
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], expected: str
 ) -> None:
     for name, value in settings.items():
         monkeypatch.setenv(f"ROUNDTRIP_{name}", value)
@@ -31,8 +31,8 @@ def test_a_wrong_setting_is_named(
         Settings()
     line = describe_error(wrong.value)
     assert line is not None
-    assert line.startswith(said)
-    assert "secret" not in line.removeprefix(said)
+    assert line.startswith(expected)
+    assert "secret" not in line.removeprefix(expected)
     assert "\n" not in line
 
 

@@ -21,13 +21,13 @@ class Clock:
 
 def test_a_line_every_ten_seconds_tells_how_far_how_fast_and_how_long() -> None:
     clock = Clock()
-    with capture_logs() as told:
+    with capture_logs() as answer:
         lines = Lines(clock)
         for passed_s in range(21):
             clock.now_s = 100.0 + passed_s
             lines(Step(number=10 * passed_s, head=500, rows=1000 * passed_s))
     line = {"event": "followed", "log_level": "info", "head": 500}
-    assert told == [
+    assert answer == [
         {**line, "block": 0, "rows": 0, "rows_per_s": 0, "eta_s": None},
         {**line, "block": 100, "rows": 10_000, "rows_per_s": 1000, "eta_s": 40},
         {**line, "block": 200, "rows": 20_000, "rows_per_s": 1000, "eta_s": 30},
@@ -63,6 +63,6 @@ def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> Non
 
 
 def test_without_a_terminal_it_is_lines() -> None:
-    with capture_logs() as told, show_progress(Console(file=io.StringIO())) as tell:
+    with capture_logs() as rows, show_progress(Console(file=io.StringIO())) as tell:
         tell(Step(1, 2, 3, older=True))
-    assert [line["event"] for line in told] == ["read older blocks"]
+    assert [line["event"] for line in rows] == ["read older blocks"]

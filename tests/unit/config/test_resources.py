@@ -34,16 +34,16 @@ def test_it_is_laid_out_once_and_again_for_another_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm(tmp_path / "bin", monkeypatch, 'mkdir node_modules && echo "$@" >> ../asked')
-    given, folder, said = carried(tmp_path / "carried"), tmp_path / "project", list[str]()
+    given, folder, messages = carried(tmp_path / "carried"), tmp_path / "project", list[str]()
     for _ in range(2):
-        assert lay_out_project(given, folder, said.append) == folder
+        assert lay_out_project(given, folder, messages.append) == folder
     assert (tmp_path / "asked").read_text().splitlines() == [" ".join(NPM[1:])]
-    assert said == ["installing the local chain's node"]
+    assert messages == ["installing the local chain's node"]
     assert (folder / "contracts" / "token.vy").read_text() == "# a token"
     (given / "contracts" / "token.vy").write_text("# another")
-    lay_out_project(given, folder, said.append)
+    lay_out_project(given, folder, messages.append)
     assert (folder / "contracts" / "token.vy").read_text() == "# another"
-    assert len(said) == 2
+    assert len(messages) == 2
 
 
 def test_what_npm_could_not_install_is_told_and_tried_again(

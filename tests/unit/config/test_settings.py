@@ -21,8 +21,8 @@ ONE, OTHER = f"https://one.test/{SECRET}", f"https://other.test/{SECRET}"
 
 def read(monkeypatch: pytest.MonkeyPatch, **given: Any) -> Settings:
     for name, value in given.items():
-        told = value if isinstance(value, str) else json.dumps(value)
-        monkeypatch.setenv(f"ROUNDTRIP_{name.upper()}", told)
+        answer = value if isinstance(value, str) else json.dumps(value)
+        monkeypatch.setenv(f"ROUNDTRIP_{name.upper()}", answer)
     return Settings()
 
 
@@ -85,7 +85,7 @@ _BAD_PORT = "its port must be a number from 1 to 65535"
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"telegram_url": f"http://{SECRET}.test"}, "it must begin with https://"),
         ({"telegram_url": f"https://[{SECRET}"}, "its brackets must contain an IPv6 address"),
@@ -98,13 +98,13 @@ _BAD_PORT = "its port must be a number from 1 to 65535"
     ],
 )  # fmt: skip
 async def test_where_nothing_can_be_sent_is_said_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(CannotRun) as refused:
         async with notifiers.open_notifiers(read(monkeypatch, **given)):
             raise AssertionError("it was taken")
     (name,) = given
-    assert str(refused.value) == f"ROUNDTRIP_{name.upper()} is not allowed: {told}"
+    assert str(refused.value) == f"ROUNDTRIP_{name.upper()} is not allowed: {expected}"
 
 
 @pytest.mark.parametrize(

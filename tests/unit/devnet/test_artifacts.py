@@ -53,12 +53,12 @@ def quiet(line: str) -> None:
 
 def test_bytecode_is_taken_from_the_pinned_package_and_kept(publish: Publish, tmp_path: Path) -> None:
     publish({CODE: json.dumps({"bytecode": "0x6001"})})
-    said: list[str] = []
-    assert fetch(tmp_path / "kept", said.append) == {"Thing": "0x6001"}
-    assert said == ["fetching contracts 1/1: thing 1.0.0"]
+    messages: list[str] = []
+    assert fetch(tmp_path / "kept", messages.append) == {"Thing": "0x6001"}
+    assert messages == ["fetching contracts 1/1: thing 1.0.0"]
     (tmp_path / "bin" / "npm").unlink()
-    assert fetch(tmp_path / "kept", said.append) == {"Thing": "0x6001"}
-    assert len(said) == 1
+    assert fetch(tmp_path / "kept", messages.append) == {"Thing": "0x6001"}
+    assert len(messages) == 1
     assert [path.name for path in (tmp_path / "kept").iterdir()] == [f"bytecode-{pins_digest()}.json"]
 
 

@@ -46,7 +46,7 @@ class FilledBook(HolderBook):
         return self.is_over
 
     def holders(self) -> int:
-        skipped = self.beginning.places.pools | self.beginning.places.beside | outside(told(self))
+        skipped = self.beginning.places.pools | self.beginning.places.beside | outside(find_holders(self))
         return sum(
             1 for wallet, held in self.wallets.items() if held.balance_raw > 0 and wallet not in skipped
         )
@@ -69,7 +69,7 @@ def book(
     return FilledBook(beginning, wallets=held, ledgers=dict(ledgers or {}), launched=launched)
 
 
-def told(
+def find_holders(
     of: HolderBook,
     supply_raw: int = 10_000,
     balances: Mapping[Address, int] | None = None,
@@ -117,7 +117,7 @@ def deeds(
 ) -> HolderInputs:
     """A deployer who did so much of each, and has so much."""
     ledger = InsiderLedger(received, 0, sold, moved, pooled, burned)
-    return told(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}))
+    return find_holders(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}))
 
 
 A, B, C, D, E = (address(number) for number in range(0xA1, 0xA6))

@@ -108,8 +108,8 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 
 def test_of_a_url_the_host_stays() -> None:
-    said = logs.without_secrets("no answer of https://user:pass@node.example:8545/v2/key?x=1, again")
-    assert said == "no answer of https://node.example:8545 again"
+    text = logs.without_secrets("no answer of https://user:pass@node.example:8545/v2/key?x=1, again")
+    assert text == "no answer of https://node.example:8545 again"
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from unit.domain.holding import (
     FilledBook,
     address,
     book,
+    find_holders,
     launch,
     paid_by,
-    told,
 )
 
 A, B, C, D, E = (address(number) for number in range(0xA1, 0xA6))
@@ -57,7 +57,7 @@ def the_told(**changes: Any) -> HolderInputs:
     wallets[A] = replace(wallets[A], first_s=AT_S - DAY_S)
     wallets[D] = KnownWallet(first_s=NOW_S - 100 * DAY_S, is_contract=True)
     return replace(
-        told(the_book(), SUPPLY_RAW, wallets=wallets, families={FUNDER: 3}, winners=(A,)), **changes
+        find_holders(the_book(), SUPPLY_RAW, wallets=wallets, families={FUNDER: 3}, winners=(A,)), **changes
     )
 
 

@@ -36,13 +36,13 @@ class Story:
 
     def read(self, blocks: list[BlockRead], transfers_from_s: int = 0) -> Batch:
         """What these add."""
-        told = decode_blocks(blocks, Decoder(self.contracts))
-        want = list_missing(told, self.known)
+        answer = decode_blocks(blocks, Decoder(self.contracts))
+        want = list_missing(answer, self.known)
         self.known.pools |= dict.fromkeys(want.pools)
         self.known.launched |= dict.fromkeys(want.tokens, False)
         parent_hash = blocks[0].parent_hash
         return BatchFold(self.known, self.contracts, parent_hash, transfers_from_s, self.eth_usd_pool).fold(
-            told
+            answer
         )
 
 

@@ -148,9 +148,9 @@ class Told(Headers):
 
 async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
     """A node that lied of block 0 once would make the true chain another one for good."""
-    told = chain(3)
-    node = Told(told)
-    assert await read_first_hash(node, 4663) == told.blocks[0].ref.hash
+    result = chain(3)
+    node = Told(result)
+    assert await read_first_hash(node, 4663) == result.blocks[0].ref.hash
     node.lies = 0
     with pytest.raises(NodeLied, match="does not follow its block 0"):
         await read_first_hash(node, 4663)

@@ -39,7 +39,7 @@ NFT = nft_moved(V3_POSITIONS, 7, ZERO_ADDRESS, ALICE)
 FEES = v3_burnt(AT, V3_POSITIONS, 0, 0, 0)
 
 
-def told(*logs: Log, story: Story | None = None) -> list[LiquidityChange]:
+def fold_logs(*logs: Log, story: Story | None = None) -> list[LiquidityChange]:
     """The changes that one transaction with these logs makes."""
     story = story or Story()
     story.block(sent(v3_opened(HIGH, WETH), v3_opened(LOW, WETH), v4_opened(LOW, WETH)))
@@ -70,7 +70,7 @@ def told(*logs: Log, story: Story | None = None) -> list[LiquidityChange]:
     ],
 )  # fmt: skip
 def test_the_v3_manager_numbers_what_it_has_just_moved(logs: tuple[Log, ...], numbers: list[int]) -> None:
-    assert [change.number for change in told(*logs)] == numbers
+    assert [change.number for change in fold_logs(*logs)] == numbers
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,21 @@ def test_the_v3_manager_numbers_what_it_has_just_moved(logs: tuple[Log, ...], nu
     ],
 )
 def test_no_other_log_numbers_it(logs: tuple[Log, ...]) -> None:
-    assert [change.number for change in told(*logs)] == [0]
+    assert [change.number for change in fold_logs(*logs)] == [0]
 
 
 def test_a_number_of_another_transaction_or_block_is_not_its() -> None:
     story = Story()
-    assert told(MINT, story=story)[0].number == 0
+    assert fold_logs(MINT, story=story)[0].number == 0
     story.block(sent(v3_numbered(7, 9, 1, 2)))
     batch = story.block(sent(MINT), sent(v3_numbered(7, 9, 1, 2)))
     assert [change.number for change in batch.liquidity] == [0]
 
 
 def test_a_v4_salt_is_the_number() -> None:
-    changes = told(v4_moved(V4, V4_POSITIONS, 5, 3), v4_moved(V4, DEV, 5, 2**256 - 1), v4_moved(V4, DEV, 5))
+    changes = fold_logs(
+        v4_moved(V4, V4_POSITIONS, 5, 3), v4_moved(V4, DEV, 5, 2**256 - 1), v4_moved(V4, DEV, 5)
+    )
     assert [change.number for change in changes] == [3, 2**256 - 1, 0]
 
 
@@ -108,7 +110,7 @@ def test_a_v4_salt_is_the_number() -> None:
 
 
 def depths(*logs: Log) -> list[int | None]:
-    return [change.active_raw for change in told(*logs)]
+    return [change.active_raw for change in fold_logs(*logs)]
 
 
 def test_a_pool_begins_with_nothing_and_has_what_is_added_in_range() -> None:

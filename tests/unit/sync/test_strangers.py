@@ -41,7 +41,7 @@ POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 MORE, MORE_CURVE = Address("0x" + "0f" * 20), Address("0x" + "0e" * 20)
 
 
-def told() -> Story:
+def build_story() -> Story:
     """A launched token with a curve and a pool, a v3 pool, and a price of eth."""
     story = Story()
     at = v3_at(WETH, USDG)
@@ -91,35 +91,35 @@ def by(emitter: Address, log: Log) -> Log:
     ],
 )
 def test_a_strangers_log_is_no_fact(log: Log) -> None:
-    assert says_nothing(told().block(sent(log)))
+    assert says_nothing(build_story().block(sent(log)))
 
 
 def test_a_strangers_fee_takes_nothing_off_a_trade() -> None:
     fee = by(STRANGER, hook_fee(POOL, HIGH, 3))
-    (trade,) = told().block(sent(v4_swap(POOL, -7, 5), fee)).trades
+    (trade,) = build_story().block(sent(v4_swap(POOL, -7, 5), fee)).trades
     assert trade.token_raw == 5
 
 
 def test_a_strangers_operation_is_nobodys() -> None:
     swap, fake = v4_swap(POOL, -7, 5), operated(BOB, by=STRANGER)
     own = executing(by=STRANGER), swap, fake
-    assert traders(told().block(sent(*own, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
+    assert traders(build_story().block(sent(*own, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
     real = executing(), *own, operated(DEV)
-    assert traders(told().block(sent(*real, sender=ALICE, to=ENTRY_POINT))) == [DEV]
+    assert traders(build_story().block(sent(*real, sender=ALICE, to=ENTRY_POINT))) == [DEV]
     # Nor does it begin one.
     late = executing(by=STRANGER), swap, operated(DEV)
-    assert traders(told().block(sent(*late, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
+    assert traders(build_story().block(sent(*late, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
 
 
 def test_a_strangers_contract_that_a_wallet_calls_trades_for_that_wallet_only() -> None:
     """Buyer and recipient of a curve's log are whoever the caller says; the sender is not."""
     buy = bought(CURVE, BOB, BOB, 7, 5)
-    assert traders(told().block(sent(buy, sender=ALICE, to=STRANGER))) == [ALICE]
+    assert traders(build_story().block(sent(buy, sender=ALICE, to=STRANGER))) == [ALICE]
 
 
 def test_a_curve_that_is_to_be_counts_from_its_launch_on() -> None:
     """Somebody knows where a curve will be and has logs sent in its name before: they are not remembered."""
-    story = told()
+    story = build_story()
     buy = bought(MORE_CURVE, ALICE, ALICE, 7, 5)
     assert says_nothing(story.block(sent(buy)))
     batch = story.block(sent(buy, launched(MORE, MORE_CURVE, DEV), buy))
@@ -127,7 +127,7 @@ def test_a_curve_that_is_to_be_counts_from_its_launch_on() -> None:
 
 
 def test_a_pool_that_is_to_be_counts_from_its_opening_on() -> None:
-    story = told()
+    story = build_story()
     swap = v3_swap(v3_at(MORE, WETH), -5, 7)
     assert says_nothing(story.block(sent(swap)))
     batch = story.block(sent(v3_opened(MORE, WETH), swap))

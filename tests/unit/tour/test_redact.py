@@ -56,8 +56,8 @@ def test_a_text_says_words_for_it_too() -> None:
     text = (
         f"Up to block 1292, 9 seconds ago, at 2026-11-23 00:28:44 UTC, in {NEW}; block 1291, {OLD}, 9 days."
     )
-    said = f"Up to block <block>, <time> ago, at <time>, in <hash>; block 1291, {OLD}, 9 days."
-    assert mask_text(text, KNOWN) == said
+    message = f"Up to block <block>, <time> ago, at <time>, in <hash>; block 1291, {OLD}, 9 days."
+    assert mask_text(text, KNOWN) == message
     assert mask_fields("8.7 a minute, 18.7, 8.75", {"a": 8.7}, ("a", "b")) == "<a> a minute, 18.7, 8.75"
 
 
@@ -74,11 +74,11 @@ def test_lines_are_json_in_few_lines() -> None:
         "rows": [{"wallet": WALLET, "n": n, "of": {"a": WALLET, "b": WALLET}} for n in range(3)],
         "x": [],
     }
-    told = format_json(given)
-    assert msgspec.json.decode(told) == given
+    json = format_json(given)
+    assert msgspec.json.decode(json) == given
     # A field alone may be longer than a line; nothing here is.
-    assert max(len(line) for line in told.splitlines()) <= WIDTH
-    assert len(told.splitlines()) < 20
+    assert max(len(line) for line in json.splitlines()) <= WIDTH
+    assert len(json.splitlines()) < 20
     assert format_json({"a": 1, "b": [1, 2]}) == '{"a": 1, "b": [1, 2]}'
 
 

@@ -322,7 +322,7 @@ def test_a_log_without_topics_or_with_a_strangers_is_nobodys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "fee", "told"),
+    ("low", "high", "fee", "expected"),
     [
         (USDC, WETH, 500, Address("0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5641")),
         (USDC, WETH, 501, USDC_WETH),
@@ -330,8 +330,10 @@ def test_a_log_without_topics_or_with_a_strangers_is_nobodys() -> None:
         (USDC, USDC, 500, logs.v3_pool(ETHEREUM_FACTORY, USDC, USDC, 500)),
     ],
 )
-def test_a_v3_pool_that_is_not_its_keys_is_none(low: Address, high: Address, fee: int, told: Address) -> None:
-    log = logs.V3_CREATED.log(ETHEREUM_FACTORY, low, high, fee, 10, told)
+def test_a_v3_pool_that_is_not_its_keys_is_none(
+    low: Address, high: Address, fee: int, expected: Address
+) -> None:
+    log = logs.V3_CREATED.log(ETHEREUM_FACTORY, low, high, fee, 10, expected)
     assert Decoder(CONTRACTS)(log) is None
 
 
@@ -339,8 +341,8 @@ def test_a_v3_pool_of_another_factory_is_none_even_from_the_known_one() -> None:
     log = logs.V3_CREATED.log(NETWORK.v3_factory, USDC, WETH, 500, 10, USDC_WETH)
     assert Decoder(NETWORK)(log) is None
     own = logs.v3_pool(NETWORK.v3_factory, USDC, WETH, 500)
-    told = logs.V3_CREATED.log(NETWORK.v3_factory, USDC, WETH, 500, 10, own)
-    assert Decoder(NETWORK)(told) == PoolOpened(own, "amm_v3", USDC, WETH, 500, 10, None)
+    answer = logs.V3_CREATED.log(NETWORK.v3_factory, USDC, WETH, 500, 10, own)
+    assert Decoder(NETWORK)(answer) == PoolOpened(own, "amm_v3", USDC, WETH, 500, 10, None)
 
 
 @pytest.mark.parametrize("changed", range(5))

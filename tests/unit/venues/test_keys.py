@@ -16,13 +16,13 @@ def words(*values: int | str) -> bytes:
 
 def test_a_v3_pool_lies_where_its_key_puts_it() -> None:
     at = amm_v3.pool_address(NETWORK.v3_factory, LOW, HIGH, 500)
-    told = (words(LOW), words(HIGH), words(500))
-    assert amm_v3.read_key(at, told, NETWORK) == (LOW, HIGH)
-    assert amm_v3.read_key(address(0x99), told, NETWORK) is None
-    assert amm_v3.read_key(at, (told[1], told[0], told[2]), NETWORK) is None
-    assert amm_v3.read_key(at, (*told[:2], words(3000)), NETWORK) is None
+    rows = (words(LOW), words(HIGH), words(500))
+    assert amm_v3.read_key(at, rows, NETWORK) == (LOW, HIGH)
+    assert amm_v3.read_key(address(0x99), rows, NETWORK) is None
+    assert amm_v3.read_key(at, (rows[1], rows[0], rows[2]), NETWORK) is None
+    assert amm_v3.read_key(at, (*rows[:2], words(3000)), NETWORK) is None
     for silent in range(3):
-        some = tuple(None if place == silent else one for place, one in enumerate(told))
+        some = tuple(None if place == silent else one for place, one in enumerate(rows))
         assert amm_v3.read_key(at, some, NETWORK) is None
 
 

@@ -56,8 +56,8 @@ RECORD = FactoryRecord(
 
 
 def answer(**changes: Any) -> bytes:
-    said = SAID | changes
-    return encode(list(FIELDS.values()), [said[name] for name in FIELDS])
+    rows = SAID | changes
+    return encode(list(FIELDS.values()), [rows[name] for name in FIELDS])
 
 
 def with_word(index: int, value: int) -> bytes:

@@ -105,9 +105,9 @@ QUOTE, TOKENS = 3_680_000_000_000_000_000, 456_521_739_130_434_782_608_695_652
 STATE = Curve(QUOTE, TOKENS, 2 * 10**18, 10**26, 100, 250, False, 4200, 1_760_000_000, 30)
 
 
-def told(**changes: bytes | int | None) -> tuple[bytes | None, ...]:
+def curve_answers(**changes: bytes | int | None) -> tuple[bytes | None, ...]:
     """What a curve answers to each of its views."""
-    said: dict[str, bytes | int | None] = {
+    answer: dict[str, bytes | int | None] = {
         "getReserves": encode(["uint256", "uint256"], [QUOTE, TOKENS]),
         "realQuoteReserve": 2 * 10**18,
         "reservedTokens": 10**26,
@@ -118,8 +118,8 @@ def told(**changes: bytes | int | None) -> tuple[bytes | None, ...]:
         "launchedAt": 1_760_000_000,
         "snipeTaxSeconds": 30,
     }
-    said.update(changes)
-    answers = (said[view] for view in VIEWS)
+    answer.update(changes)
+    answers = (answer[view] for view in VIEWS)
     return tuple(encode(["uint256"], [one]) if isinstance(one, int) else one for one in answers)
 
 
@@ -133,7 +133,7 @@ def test_a_curve_is_asked_for_each_view_that_is_read() -> None:
 
 
 def test_a_curves_state_is_read_view_by_view() -> None:
-    assert launchpad_curve.read_curve(told(), 4200) == STATE
+    assert launchpad_curve.read_curve(curve_answers(), 4200) == STATE
 
 
 @pytest.mark.parametrize(
@@ -154,19 +154,21 @@ def test_a_curves_state_is_read_view_by_view() -> None:
 def test_a_curve_of_another_make_or_another_day(
     changes: dict[str, bytes | int | None], expected: dict[str, Any]
 ) -> None:
-    assert launchpad_curve.read_curve(told(**changes), 4200) == replace(STATE, **expected)
+    assert launchpad_curve.read_curve(curve_answers(**changes), 4200) == replace(STATE, **expected)
 
 
 @pytest.mark.parametrize("view", ["getReserves", "feeBps", "creatorTaxBps", "graduated"])
 @pytest.mark.parametrize("answer", [None, b"", bytes(31)], ids=["reverted", "nothing", "short"])
 def test_what_does_not_answer_like_a_curve_is_none(view: str, answer: bytes | None) -> None:
-    assert launchpad_curve.read_curve(told(**{view: answer}), 0) is None
-    assert launchpad_curve.read_facts(ETH, BELOW, told(**{view: answer})) == NOWHERE
+    assert launchpad_curve.read_curve(curve_answers(**{view: answer}), 0) is None
+    assert launchpad_curve.read_facts(ETH, BELOW, curve_answers(**{view: answer})) == NOWHERE
 
 
 def test_reserves_of_one_word_are_no_reserves() -> None:
     for size in range(64):
-        assert launchpad_curve.read_curve(told(getReserves=reserves(QUOTE, TOKENS)[:size]), 0) is None
+        assert (
+            launchpad_curve.read_curve(curve_answers(getReserves=reserves(QUOTE, TOKENS)[:size]), 0) is None
+        )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_reserves_of_one_word_are_no_reserves() -> None:
     ],
 )
 def test_a_closed_curve_is_no_place_to_trade(changes: dict[str, bytes | int | None]) -> None:
-    assert launchpad_curve.read_facts(ETH, BELOW, told(**changes)) == NOWHERE
+    assert launchpad_curve.read_facts(ETH, BELOW, curve_answers(**changes)) == NOWHERE
 
 
 # --- its price -------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def test_the_price_points_as_in_a_pool_of_the_two(token: Address, quote: Address
     if quote == token:
         token = Address("0xaa" + token[4:])
     assert (token < quote) is token_is_low
-    facts = launchpad_curve.read_facts(launchpad_curve.curve(quote, CURVE, CONTRACTS), token, told())
+    facts = launchpad_curve.read_facts(launchpad_curve.curve(quote, CURVE, CONTRACTS), token, curve_answers())
     assert (facts.exists, facts.quote_reserve_raw) == (True, 2 * 10**18)
     exact = Fraction(QUOTE, TOKENS) if token_is_low else Fraction(TOKENS, QUOTE)
     root = facts.sqrt_price_x96
@@ -205,7 +207,7 @@ def test_the_price_points_as_in_a_pool_of_the_two(token: Address, quote: Address
 
 @given(st.integers(1, 2**160), st.integers(1, 2**160), st.booleans())
 def test_whatever_lies_in_a_curve_has_a_price(quote: int, tokens: int, above: bool) -> None:
-    answers = told(getReserves=reserves(quote, tokens))
+    answers = curve_answers(getReserves=reserves(quote, tokens))
     facts = launchpad_curve.read_facts(STRANGE, ABOVE if above else BELOW, answers)
     one_for_zero = Fraction(tokens, quote) if above else Fraction(quote, tokens)
     root = facts.sqrt_price_x96

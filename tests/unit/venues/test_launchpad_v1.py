@@ -53,8 +53,8 @@ LAUNCH = PoolLaunch(DEPLOYER, CONTRACTS.weth, 10_000, ETH, 42 * ETH // 10, False
 
 
 def record(**changes: Any) -> bytes:
-    said = SAID | changes
-    return encode(list(RECORD.values()), [said[name] for name in RECORD])
+    rows = SAID | changes
+    return encode(list(RECORD.values()), [rows[name] for name in RECORD])
 
 
 def status(principal: int = ETH, threshold: int = 42 * ETH // 10, graduated: int = 0) -> bytes:
@@ -142,8 +142,8 @@ def read_into_book(log: Log) -> tuple[Venue, ...]:
     assert isinstance(wanted, dict)
     assert {FIRST, SECOND} <= set(wanted["address"])
     assert TOPIC in wanted["topics"][0]
-    told = {"address": log.address, "topics": log.topics, "data": "0x" + log.data.hex()}
-    assert book.read(msgspec.Raw(msgspec.json.encode([told])), 9)
+    answer = {"address": log.address, "topics": log.topics, "data": "0x" + log.data.hex()}
+    assert book.read(msgspec.Raw(msgspec.json.encode([answer])), 9)
     return book.venues_of(TOKEN)
 
 
@@ -222,9 +222,9 @@ def test_what_has_no_record_was_not_launched(data: bytes | None) -> None:
     assert read(data, status()) is None
 
 
-@pytest.mark.parametrize("told", [None, b"", status()[:-1], status(graduated=2), status(graduated=2**255)])
-def test_a_launch_whose_status_is_not_told_is_a_launch_all_the_same(told: bytes | None) -> None:
-    assert read(record(), told) == replace(LAUNCH, principal_raw=None, threshold_raw=None)
+@pytest.mark.parametrize("answer", [None, b"", status()[:-1], status(graduated=2), status(graduated=2**255)])
+def test_a_launch_whose_status_is_not_told_is_a_launch_all_the_same(answer: bytes | None) -> None:
+    assert read(record(), answer) == replace(LAUNCH, principal_raw=None, threshold_raw=None)
 
 
 @given(st.binary(max_size=500), st.binary(max_size=120))
@@ -238,7 +238,7 @@ def test_garbage_is_no_launch(one: bytes, two: bytes) -> None:
 # --- among the facts ------------------------------------------------------------------------------
 
 
-def told(*of_first: Any, v2: Any = None) -> Results:
+def launch_results(*of_first: Any, v2: Any = None) -> Results:
     answers = [*of_first, did(NOT_THERE), refused()]
     found: Results = {f"launch-1-{n}": answer for n, answer in enumerate(answers)}
     return found | {"launch-0-0": v2 or did(record_of_v2(exists=False)), "launch-0-1": did(100)}
@@ -251,10 +251,10 @@ def test_it_is_asked_in_the_first_trip() -> None:
 
 
 def test_the_facts_tell_of_the_launch() -> None:
-    assert read_launch(told(did(record()), did(status())), TOKEN, (), None, CONTRACTS) == LAUNCH
-    lost = read_launch(told(did(record()), refused(status())), TOKEN, (), None, CONTRACTS)
+    assert read_launch(launch_results(did(record()), did(status())), TOKEN, (), None, CONTRACTS) == LAUNCH
+    lost = read_launch(launch_results(did(record()), refused(status())), TOKEN, (), None, CONTRACTS)
     assert lost == replace(LAUNCH, principal_raw=None, threshold_raw=None)
-    assert read_launch(told(refused(record()), refused()), TOKEN, (), None, CONTRACTS) is None
+    assert read_launch(launch_results(refused(record()), refused()), TOKEN, (), None, CONTRACTS) is None
 
 
 def test_where_it_is_the_only_launchpad_a_lost_simulation_is_a_gap() -> None:
@@ -268,6 +268,6 @@ def test_where_it_is_the_only_launchpad_a_lost_simulation_is_a_gap() -> None:
 
 def test_a_launch_of_the_second_generation_comes_first() -> None:
     found = read_launch(
-        told(did(record()), did(status()), v2=did(record_of_v2())), TOKEN, (), None, CONTRACTS
+        launch_results(did(record()), did(status()), v2=did(record_of_v2())), TOKEN, (), None, CONTRACTS
     )
     assert isinstance(found, LaunchRecord)

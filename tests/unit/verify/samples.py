@@ -268,13 +268,13 @@ def body_of(case: Case, calls: Sequence[tuple[str, bytes]]) -> Json:
     spend = amount(case.paid_raw, case.money if buys else case.token)
     expect = amount(case.expected_raw, case.token if buys else case.money)
     least = amount(case.min_raw, expect["asset"])
-    told = amount(case.router_min_raw, expect["asset"])
+    answer = amount(case.router_min_raw, expect["asset"])
     value = case.paid_raw if buys and case.money == "eth" else 0
     steps = [
         {"n": n, "does": "approves", "to": to, "data": "0x" + data.hex(), "value": "0", "gas": 90_000}
         for n, (to, data) in enumerate(calls, 1)
     ]
-    steps[-1]["does"] = f"Trades for at least {told['amount']} ({told['raw']} base units)."
+    steps[-1]["does"] = f"Trades for at least {answer['amount']} ({answer['raw']} base units)."
     steps[-1]["value"] = str(value)
     return {
         "chainId": 4663,

@@ -62,7 +62,7 @@ def more(what: str, asset: str, by: int) -> Change:
     return change
 
 
-def told(by: int) -> Change:
+def change_amount(by: int) -> Change:
     """Another minimum in the words of the last step."""
 
     def change(answer: Json, case: Case) -> None:
@@ -175,8 +175,8 @@ CHANGES: dict[str, Change] = {
     "less slippage": put("slippageBps", 50),
     "no slippage": put("slippageBps", 0),
     "all slippage": put("slippageBps", 10_000),
-    "a lower minimum in words": told(-1),
-    "a higher minimum in words": told(1),
+    "a lower minimum in words": change_amount(-1),
+    "a higher minimum in words": change_amount(1),
     "no minimum in words": lambda answer, case: answer["steps"][-1].update(does="Trades."),
     "two minimums in words": lambda answer, case: answer["steps"][-1].update(
         does=answer["steps"][-1]["does"] + " At least 1 (1 base units)."

@@ -51,10 +51,10 @@ def test_every_step_is_spoken_of(case: Case) -> None:
     report = verify(body(case), NETWORK)
     for n in range(1, len(body(case)["steps"]) + 1):
         assert any(text.startswith(f"step {n} ") for text in report.proven)
-    said = " ".join(report.proven)
-    assert WALLET in said
-    assert f"({case.paid_raw} base units)" in said
-    assert f"({case.router_min_raw} base units)" in said
+    message = " ".join(report.proven)
+    assert WALLET in message
+    assert f"({case.paid_raw} base units)" in message
+    assert f"({case.router_min_raw} base units)" in message
 
 
 @every_case
@@ -149,13 +149,13 @@ def test_a_refused_trade_has_nothing_to_sign() -> None:
 
 def test_the_lines_for_a_terminal() -> None:
     answer = body(first("amm_v3", "sell", "weth"))
-    said = lines(verify(answer, NETWORK))
-    assert said[0] == "OK: the steps do what the answer says and nothing else."
+    rows = lines(verify(answer, NETWORK))
+    assert rows[0] == "OK: the steps do what the answer says and nothing else."
     answer["token"]["address"] = ABOVE
     wrong = lines(verify(answer, NETWORK))
     assert wrong[0].startswith("DO NOT SIGN")
     assert any(text.startswith("WRONG:") for text in wrong)
-    assert "\n".join(said + wrong).isascii()
+    assert "\n".join(rows + wrong).isascii()
 
 
 def test_the_network_file_may_say_more() -> None:

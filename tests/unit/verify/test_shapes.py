@@ -196,15 +196,15 @@ def test_a_strange_request_is_refused_or_a_finding(asked: Request) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         ({"code": "rate_limited", "message": "Wait 20 s."}, "rate_limited, 'Wait 20 s.'."),
         ({"code": "<b>", "message": "\x1b[1m\U0001d598" * 60}, "without a code, '"),
         ({}, "without a code, null."),
     ],
 )
-def test_an_error_that_was_saved_is_told_as_that(error: Json, told: str) -> None:
+def test_an_error_that_was_saved_is_told_as_that(error: Json, expected: str) -> None:
     with pytest.raises(Unreadable) as raised:
         verify({"error": error}, NETWORK)
-    assert str(raised.value).startswith(f"The file is an error, not a prepared trade: {told}")
+    assert str(raised.value).startswith(f"The file is an error, not a prepared trade: {expected}")
     one_sentence(raised.value)

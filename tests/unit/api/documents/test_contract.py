@@ -137,10 +137,10 @@ def texts(part: object) -> Iterator[str]:
 @ROWS
 def test_no_answer_has_a_sentence_three_times(row: AnyOperation) -> None:
     """Rows of different wallets may say the same: equal texts count once."""
-    said = set(texts(EXAMPLES[row.name]))
-    for text in said:
+    rows = set(texts(EXAMPLES[row.name]))
+    for text in rows:
         for sentence in re.split(r"(?<=[.!?]) ", text):
-            assert sum(other.count(sentence) for other in said) < 3, sentence
+            assert sum(other.count(sentence) for other in rows) < 3, sentence
 
 
 def test_the_listing_of_tools_is_short() -> None:

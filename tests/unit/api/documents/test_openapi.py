@@ -30,7 +30,7 @@ SPECIFIED = {
 """What the specification lists, beside what every counted operation has."""
 
 
-def told(row: AnyOperation) -> dict[str, Any]:
+def documented(row: AnyOperation) -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["paths"][row.path][row.method.lower()]
     return found
 
@@ -80,7 +80,7 @@ def test_every_reference_leads_somewhere_and_every_part_is_used() -> None:
 @ROWS
 def test_an_operation_lists_its_codes_by_status(row: AnyOperation) -> None:
     listed: set[str] = set()
-    for status, response in told(row)["responses"].items():
+    for status, response in documented(row)["responses"].items():
         if status == "200":
             continue
         reference, narrowed = response["content"]["application/json"]["schema"]["allOf"]
@@ -99,11 +99,11 @@ def test_a_tools_description_says_every_code_of_its_own_and_the_instructions_the
 ) -> None:
     assert "Fails with" not in row.description
     _, _, fails = row.tool_description().lower().partition("fails with ")
-    said = [word.strip(".,") for word in fails.replace(" or ", " ").split()]
+    message = [word.strip(".,") for word in fails.replace(" or ", " ").split()]
     # Where bad_input is the code of an unknown argument alone, no tool names it.
     is_of_unknown = not row.params.__struct_fields__ or row.bad_params != "bad_input"
     of_http = {"internal", "bad_json"} | ({"bad_input"} if is_of_unknown else set())
-    assert said == [code for code in row.codes() if code not in of_http | COMMON_CODES]
+    assert message == [code for code in row.codes() if code not in of_http | COMMON_CODES]
     for text in (INSTRUCTIONS, ABOUT, llms_txt()):
         assert all(code in text for code in COMMON_CODES)
     assert ("Needs a key" in row.tool_description()) is row.key
@@ -117,7 +117,7 @@ def test_an_answer_for_one_key_is_never_shared() -> None:
 
 @ROWS
 def test_the_three_ways_in_and_the_headers(row: AnyOperation) -> None:
-    operation = told(row)
+    operation = documented(row)
     answer = operation["responses"]["200"]
     if row.counts == "never":
         assert operation["security"] == []

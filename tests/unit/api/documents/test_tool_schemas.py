@@ -64,8 +64,8 @@ def test_descriptions_are_one_line_whatever_python_made_of_the_docstring() -> No
     # Whose own description has paragraphs.
     del whole["info"]
     documents = [tools_json(), whole, *(schema for row in OPERATIONS for schema in schemas(row))]
-    told = [text for document in documents for key, text in pairs(document) if key == "description"]
-    assert [text for text in told if isinstance(text, str) and ("\n" in text or "  " in text)] == []
+    rows = [text for document in documents for key, text in pairs(document) if key == "description"]
+    assert [text for text in rows if isinstance(text, str) and ("\n" in text or "  " in text)] == []
 
 
 def test_only_tools_are_in_the_tool_table() -> None:

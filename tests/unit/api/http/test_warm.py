@@ -55,7 +55,7 @@ class Sent:
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
-    def told(self) -> dict[str, str]:
+    def shown(self) -> dict[str, str]:
         """The headers but the request's own id."""
         return {name.decode(): value.decode() for name, value in self.headers if name != b"x-request-id"}
 
@@ -123,10 +123,10 @@ async def test_it_is_told_and_counted_as_on_the_way_through_the_routes(
     before = warmed.counts()
     second = await warmed.get(*headers)
     assert (len(warmed.dispatch.ran), second.status, second.body) == (1, 200, first.body)
-    told = first.told() | {"x-ratelimit-remaining": str(PER_MINUTE - 2)}
-    assert second.told() == told
+    text = first.shown() | {"x-ratelimit-remaining": str(PER_MINUTE - 2)}
+    assert second.shown() == text
     assert [name for name, _ in second.headers] == [name for name, _ in first.headers]
-    assert (decompress(second.body) if "content-encoding" in told else second.body) == body
+    assert (decompress(second.body) if "content-encoding" in text else second.body) == body
     rise = {key: count - before.get(key, 0) for key, count in warmed.counts().items()}
     assert {key: by for key, by in rise.items() if by} == {
         ("answers", "2xx"): 1, ("requests", "http", "shared"): 1,
@@ -139,8 +139,8 @@ async def test_limits_hold(small: Warmed) -> None:
         assert (await small.get()).status == 200
     refused = await small.get()
     assert (refused.status, len(small.dispatch.ran)) == (429, 1)
-    assert refused.told()["x-ratelimit-remaining"] == "0"
-    assert refused.told()["retry-after"] == "60"
+    assert refused.shown()["x-ratelimit-remaining"] == "0"
+    assert refused.shown()["retry-after"] == "60"
     assert b"x-request-id" in dict(refused.headers)
     counts = small.counts()
     assert counts["errors", "check_token", "rate_limited"] == 1

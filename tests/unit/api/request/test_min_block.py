@@ -21,14 +21,16 @@ def test_the_highest_that_is_shown_counts() -> None:
     assert read(meta={"minBlock": None}) == 0
 
 
-@pytest.mark.parametrize("told", [b"", b"-1", b"0x10", b"1.0", b"latest", b"1" * 16, b"\xff", "١".encode()])
-def test_what_is_no_number_of_a_block_is_refused(told: bytes) -> None:
+@pytest.mark.parametrize(
+    "expected", [b"", b"-1", b"0x10", b"1.0", b"latest", b"1" * 16, b"\xff", "١".encode()]
+)
+def test_what_is_no_number_of_a_block_is_refused(expected: bytes) -> None:
     with pytest.raises(CallerFault, match="number of a block") as caught:
-        read(told)
+        read(expected)
     assert caught.value.code == "bad_input"
 
 
-@pytest.mark.parametrize("told", [True, -1, 1.5, "x", [1], {}, 10**15, "١"])
-def test_what_is_none_in_the_envelope_is_refused(told: object) -> None:
+@pytest.mark.parametrize("expected", [True, -1, 1.5, "x", [1], {}, 10**15, "١"])
+def test_what_is_none_in_the_envelope_is_refused(expected: object) -> None:
     with pytest.raises(CallerFault, match="number of a block"):
-        read(meta={"minBlock": told})
+        read(meta={"minBlock": expected})

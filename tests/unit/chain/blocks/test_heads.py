@@ -87,13 +87,13 @@ class FakeNode:
     async def batch(self, calls: Sequence[RpcCall], budgeted: bool = True) -> list[Answer]:
         assert not budgeted, "following the head spends nobody's budget"
         self.asked.append(methods(list(calls)))
-        told = [self.chain, self.latest]
+        answer = [self.chain, self.latest]
         if not self.gate.is_set():
             await self.gate.wait()
         if self.fault is not None:
             raise self.fault
         if calls[0].method == "eth_chainId":
-            return told
+            return answer
         if isinstance(self.market, NodeFault):
             raise self.market
         return self.market
@@ -380,8 +380,8 @@ async def test_the_market_is_asked_at_the_block_of_the_head(followed: Followed) 
     assert [call["to"] for call in asked[0:8:2]] == pools
     for fee, call in zip((100, 500, 3000, 10_000), asked[1:8:2], strict=True):
         question = (CONTRACTS.weth, CONTRACTS.usdg, 10**17, fee, 0)
-        told = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
-        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + told}
+        answer = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
+        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + answer}
     assert asked[8] == {"to": CONTRACTS.eth_usd_feed, "data": "0xfeaf968c"}
 
 

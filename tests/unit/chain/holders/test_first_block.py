@@ -53,7 +53,7 @@ class Node:
     kept: int = 0
     honest: bool = True
     busy: bool = True
-    said: Callable[[RpcCall], Answer | None] = lambda call: None
+    answer_of: Callable[[RpcCall], Answer | None] = lambda call: None
     trips: list[list[RpcCall]] = field(default_factory=list)
 
     async def batch(
@@ -64,7 +64,7 @@ class Node:
         budgeted: bool = True,
     ) -> list[Answer]:
         self.trips.append(list(calls))
-        return [self.said(call) or self._answer(call) for call in calls]
+        return [self.answer_of(call) or self._answer(call) for call in calls]
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
@@ -122,10 +122,10 @@ async def test_where_there_is_no_code_nothing_is_found() -> None:
 async def test_a_node_that_knows_the_newest_block_and_no_older_one_is_no_archive() -> None:
     """In these words a node says so that keeps few blocks, and one that has not got so far."""
     unknown = RpcError(-32602, "BlockOutOfRangeError: block height is 1000 but requested was 5")
-    node = Node(1001, 600, said=lambda call: unknown if call.params[1] == hex(562) else None)
+    node = Node(1001, 600, answer_of=lambda call: unknown if call.params[1] == hex(562) else None)
     with pytest.raises(NoArchive):
         await find_first_block(node, TOKEN, node.ref(1000))
-    node = Node(1001, 600, said=lambda call: unknown if call.method == "eth_getCode" else None)
+    node = Node(1001, 600, answer_of=lambda call: unknown if call.method == "eth_getCode" else None)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
@@ -156,13 +156,13 @@ async def test_where_nobody_is_around_it_is_not_known() -> None:
 )
 @pytest.mark.parametrize("method", ["eth_getCode", "eth_getBlockByNumber", "eth_getTransactionCount"])
 async def test_an_answer_that_is_none_is_not_known(method: str, answer: Answer) -> None:
-    node = Node(1001, 600, said=lambda call: answer if call.method == method else None)
+    node = Node(1001, 600, answer_of=lambda call: answer if call.method == method else None)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_code_that_comes_and_goes_is_not_known() -> None:
     node = Node(1001, 600)
-    node.said = lambda call: (
+    node.answer_of = lambda call: (
         raw("0x") if call.method == "eth_getCode" and 900 < int(str(call.params[1]), 16) < 999 else None
     )
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
@@ -178,7 +178,7 @@ async def test_a_second_answer_that_differs_is_not_known() -> None:
     for number, code in ((600, "0x"), (599, "0x60")):
         asked: list[int] = []
 
-        def said(
+        def answer_of(
             call: RpcCall, number: int = number, code: str = code, asked: list[int] = asked
         ) -> Answer | None:
             if call.method != "eth_getCode" or call.params[1] != hex(number):
@@ -186,7 +186,7 @@ async def test_a_second_answer_that_differs_is_not_known() -> None:
             asked.append(number)
             return raw(code) if len(asked) > 1 else None
 
-        node = Node(1001, 600, said=said)
+        node = Node(1001, 600, answer_of=answer_of)
         assert await find_first_block(node, TOKEN, node.ref(1000)) is None
         assert len(asked) == 2
 

@@ -71,8 +71,8 @@ TRADES = st.builds(HoldingTrade, RAW, RAW)
 def test_it_is_never_more_than_its_seller_got_nor_than_a_buyer_gets_for_a_token(
     own: HoldingTrade, bought: HoldingTrade, small: list[HoldingTrade]
 ) -> None:
-    told = tuple(sold(one.sold_raw, one.back_raw) for one in small)
-    worth = worth_raw(sold(own.sold_raw, own.back_raw), Control(bought, told), HALF_BPS)
+    answer = tuple(sold(one.sold_raw, one.back_raw) for one in small)
+    worth = worth_raw(sold(own.sold_raw, own.back_raw), Control(bought, answer), HALF_BPS)
     assert isinstance(worth, int)
     assert worth <= own.back_raw
     assert worth * bought.sold_raw * 99 <= bought.back_raw * own.sold_raw * 100

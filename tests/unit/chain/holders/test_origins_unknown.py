@@ -132,11 +132,11 @@ def test_what_goes_back_is_seen() -> None:
 
 async def test_another_answer_the_second_time_is_none() -> None:
     chain = funded_at_300()
-    for number, said in ((299, "0x1"), (300, "0x0")):
+    for number, text in ((299, "0x1"), (300, "0x0")):
         seen: list[int] = []
 
         def other(
-            call: RpcCall, trip: int, number: int = number, said: str = said, seen: list[int] = seen
+            call: RpcCall, trip: int, number: int = number, said: str = text, seen: list[int] = seen
         ) -> Answer | None:
             if state_at(call) != number or call.params[0] != WALLET:
                 return None

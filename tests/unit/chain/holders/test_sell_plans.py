@@ -130,7 +130,7 @@ def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:
 # --- what came of it --------------------------------------------------------------------------------
 
 
-def told(one: PlannedSell, back_wei: int, kept_raw: int = 0) -> Results:
+def fill_results(one: PlannedSell, back_wei: int, kept_raw: int = 0) -> Results:
     """Everything went through; the first sell brought so much."""
     assert one.plan is not None
     results: Results = {}
@@ -147,7 +147,7 @@ def told(one: PlannedSell, back_wei: int, kept_raw: int = 0) -> Results:
 
 def test_what_came_back_is_read_from_balances() -> None:
     one = planned(held_raw=3 * BOUGHT)
-    outcome, later = read_sell(one, sell(), told(one, 10**16, 2 * BOUGHT))
+    outcome, later = read_sell(one, sell(), fill_results(one, 10**16, 2 * BOUGHT))
     assert isinstance(outcome, Sold)
     assert (outcome.planned_raw, outcome.sold_raw, outcome.back_raw) == (BOUGHT, BOUGHT, 10**16)
     assert later is None
@@ -155,7 +155,7 @@ def test_what_came_back_is_read_from_balances() -> None:
 
 def test_what_was_refused_is_looked_at_once_more_when_the_day_is_over() -> None:
     one = planned()
-    results = told(one, 10**16)
+    results = fill_results(one, 10**16)
     results |= {label: refused() for label in results if label.startswith("sell-")}
     results |= {label: did(5, 0) for label in results if label.startswith("later-after-")}
     outcome, later = read_sell(one, sell(), results)
@@ -174,7 +174,7 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
     (one,) = plan_sells(late, [holder()])
     assert one.plan is not None
     assert not any(step.label.startswith("later") for block in one.plan.blocks for step in block.steps)
-    results = told(one, 1)
+    results = fill_results(one, 1)
     results |= {label: refused() for label in results if label.startswith("sell-")}
     outcome, later = read_sell(one, late, results)
     assert isinstance(outcome, RefusedCall)
@@ -184,7 +184,7 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
 @pytest.mark.parametrize(("label", "fault"), [("buy", "token"), ("fund", "node")])
 def test_without_the_buy_before_it_nothing_is_known(label: str, fault: str) -> None:
     one = planned()
-    outcome, _ = read_sell(one, sell(), {**told(one, 1), label: refused()})
+    outcome, _ = read_sell(one, sell(), {**fill_results(one, 1), label: refused()})
     assert isinstance(outcome, Missing)
     assert outcome.fault == fault
 

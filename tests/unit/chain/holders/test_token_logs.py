@@ -39,9 +39,9 @@ from unit.chain.token_chain import (
     chain,
     moved,
     odd,
+    read_spans,
     ref,
     silent,
-    told,
     v3,
     v4,
 )
@@ -287,7 +287,7 @@ async def test_ranges_together_hold_what_one_holds(most_blocks: int, most_found:
         made.mine([[MOVE], [V3_BUY], [LOW_BUY, NOISE], [NOISE]][number % 4])
     whole = await read_tokens(made, SOURCES, first, made.last)
     made.most_blocks, made.most_found = most_blocks, most_found + 5
-    spans = await told(made, first, ref(made, made.last), made.hash_of(first - 1) if first else None)
+    spans = await read_spans(made, first, ref(made, made.last), made.hash_of(first - 1) if first else None)
     assert tuple(tx for span in spans for tx in span.txs) == whole.txs
     assert sum(span.transfers for span in spans) == whole.transfers
     assert [span.first for span in spans[1:]] == [span.last.number + 1 for span in spans[:-1]]
@@ -296,19 +296,19 @@ async def test_ranges_together_hold_what_one_holds(most_blocks: int, most_found:
 
 async def test_nothing_is_read_of_no_blocks() -> None:
     made = chain()
-    assert await told(made, LAST + 1, ref(made, LAST)) == []
+    assert await read_spans(made, LAST + 1, ref(made, LAST)) == []
 
 
 async def test_another_last_block_than_was_pinned_is_a_fork() -> None:
     made = chain()
     with pytest.raises(ForkSeen):
-        await told(made, 0, BlockRef(LAST, "0x" + "55" * 32, FIRST_TIME_S))
+        await read_spans(made, 0, BlockRef(LAST, "0x" + "55" * 32, FIRST_TIME_S))
 
 
 async def test_ranges_that_do_not_follow_each_other_are_a_fork() -> None:
     made = chain()
     with pytest.raises(ForkSeen):
-        await told(made, 2, ref(made, LAST), "0x" + "55" * 32)
+        await read_spans(made, 2, ref(made, LAST), "0x" + "55" * 32)
     made.most_blocks = 2
     pinned = ref(made, LAST)
 
@@ -319,4 +319,4 @@ async def test_ranges_that_do_not_follow_each_other_are_a_fork() -> None:
 
     made.twist = twist
     with pytest.raises(ForkSeen):
-        await told(made, 0, pinned)
+        await read_spans(made, 0, pinned)

@@ -14,7 +14,18 @@ from roundtrip.chain.holders.token_logs import LogSources, VenueSides, find_olde
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
-from unit.chain.token_chain import CURVE, LAST, POOL, SOURCES, STRANGE_ID, TOKEN, chain, ref, silent, told
+from unit.chain.token_chain import (
+    CURVE,
+    LAST,
+    POOL,
+    SOURCES,
+    STRANGE_ID,
+    TOKEN,
+    chain,
+    read_spans,
+    ref,
+    silent,
+)
 from unit.venues.logs import NETWORK, STRANGER
 
 Change = Callable[[list[Any], list[Any], dict[str, Any], dict[str, Any]], object]
@@ -232,9 +243,9 @@ async def test_logs_that_are_gone_are_told_at_once(error: RpcError) -> None:
     made = ScriptedChain(1, blocks=100)
     prunes(made, 50, error)
     with pytest.raises(HistoryPruned):
-        await told(made, 49, ref(made, 99))
+        await read_spans(made, 49, ref(made, 99))
     assert len(made.asked) == 2, "the range, and its first block alone"
-    assert len(await told(made, 50, ref(made, 99))) == 1
+    assert len(await read_spans(made, 50, ref(made, 99))) == 1
 
 
 async def test_who_speaks_of_archives_but_gives_a_block_is_asked_for_less() -> None:

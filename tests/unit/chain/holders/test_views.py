@@ -66,7 +66,9 @@ def word(value: int) -> str:
 SUPPLY = word(1000)
 
 
-def told(balances: dict[Address, Any], supply: Any = SUPPLY, codes: dict[Address, Any] | None = None) -> Said:
+def answer_views(
+    balances: dict[Address, Any], supply: Any = SUPPLY, codes: dict[Address, Any] | None = None
+) -> Said:
     def said(call: RpcCall) -> Any:
         if call.method == "eth_chainId":
             return hex(CHAIN_ID)
@@ -88,7 +90,7 @@ async def seen(node: Node, wallets: Sequence[Address], unknown: Sequence[Address
 
 
 async def test_what_is_told_is_read() -> None:
-    node = Node(told({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
+    node = Node(answer_views({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
     views = await seen(node, [B, A, A], [A, B, C])
     assert views == Views(1000, {A: 5, B: 0}, {A: False, B: True, C: False})
     assert [call.method for group in node.groups for call in group].count("eth_chainId") == 1
@@ -107,7 +109,7 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
     holders = [address(0x1000 + number) for number in range(wallets)]
     strangers = [address(0x9000 + number) for number in range(unknown)]
     codes = dict.fromkeys(strangers[::3], "0x60")
-    node = Node(told({one: word(int(one, 16)) for one in holders}, codes=codes))
+    node = Node(answer_views({one: word(int(one, 16)) for one in holders}, codes=codes))
     views = await seen(node, holders, strangers)
     assert views.balances == {one: int(one, 16) for one in holders}
     assert views.contracts == {one: one in codes for one in strangers}
@@ -129,16 +131,16 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
     ],
 )
 async def test_what_cannot_be_read_is_not_nothing_and_harms_nobody_else(none: Any) -> None:
-    assert await seen(Node(told({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
+    assert await seen(Node(answer_views({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
         1000, {A: None, B: 6}, {B: False}
     )
-    assert (await seen(Node(told({B: word(6)}, none)), [B])).supply_raw is None
+    assert (await seen(Node(answer_views({B: word(6)}, none)), [B])).supply_raw is None
 
 
 async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batches() -> None:
     many = [address(0x1000 + number) for number in range(150)]
-    said = told({one: word(1) for one in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
-    views = await seen(Node(said), many, [A])
+    text = answer_views({one: word(1) for one in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
+    views = await seen(Node(text), many, [A])
     assert views.contracts == {A: False}
     assert views.supply_raw is None
     # The supply stands before them.
@@ -147,9 +149,9 @@ async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batch
 
 @pytest.mark.parametrize("chain", ["0x1", RpcError(-32000, "no"), NodeFault("gone")])
 async def test_a_node_of_another_chain_is_not_read(chain: Any) -> None:
-    said = told({A: word(5)})
+    text = answer_views({A: word(5)})
     with pytest.raises(NodeFault):
-        await seen(Node(lambda call: chain if call.method == "eth_chainId" else said(call)), [A])
+        await seen(Node(lambda call: chain if call.method == "eth_chainId" else text(call)), [A])
 
 
 async def test_a_spent_budget_is_told() -> None:
@@ -183,7 +185,7 @@ def hashes(count: int) -> list[TxHash]:
 async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
     one, two, three, four, five = hashes(5)
     other = {"blockHash": word(1), "transactionHash": word(99), "logs": []}
-    said = receipts(
+    text = receipts(
         {
             one: [MOVE, OPERATED],
             two: [MOVE, SAYS_SO_TOO],
@@ -192,7 +194,7 @@ async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
             five: other,
         }
     )
-    found = await find_entry_point_txs(Node(said), hashes(5), Meter())
+    found = await find_entry_point_txs(Node(text), hashes(5), Meter())
     assert found == {one: True, two: False, three: False, four: None, five: None}
 
 

@@ -16,15 +16,15 @@ PINNED = BlockRef(7, "0x" + "07" * 32, 70)
 REVERTED = RpcError(3, "execution reverted")
 
 
-def told(value: str) -> msgspec.Raw:
+def encode_raw(value: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 def word(value: int) -> msgspec.Raw:
-    return told(f"0x{value:064x}")
+    return encode_raw(f"0x{value:064x}")
 
 
-CHAIN = told(hex(CHAIN_ID))
+CHAIN = encode_raw(hex(CHAIN_ID))
 
 
 def test_everything_is_asked_at_one_block_and_no_more_than_is_needed() -> None:
@@ -37,14 +37,25 @@ def test_everything_is_asked_at_one_block_and_no_more_than_is_needed() -> None:
 
 
 def test_what_is_told_is_read() -> None:
-    answers = [CHAIN, told("0x"), told("0x5"), word(6), word(7), word(8), word(9), word(18), word(1000)]
+    answers = [
+        CHAIN,
+        encode_raw("0x"),
+        encode_raw("0x5"),
+        word(6),
+        word(7),
+        word(8),
+        word(9),
+        word(18),
+        word(1000),
+    ]
     views = read_views(answers, [ONE, OTHER], {OTHER}, CHAIN_ID)
     assert (views.is_contract, views.eth_wei, views.weth_wei, views.usdg_raw) == (False, 5, 6, 7)
     assert views.tokens == {ONE: WalletToken(8, None, None), OTHER: WalletToken(9, 18, 1000)}
 
 
 @pytest.mark.parametrize(
-    "none", [REVERTED, RpcError(), told("0x"), told("0x12"), told("five"), msgspec.Raw(b"7")]
+    "none",
+    [REVERTED, RpcError(), encode_raw("0x"), encode_raw("0x12"), encode_raw("five"), msgspec.Raw(b"7")],
 )
 def test_what_cannot_be_read_is_not_nothing(none: msgspec.Raw | RpcError) -> None:
     views = read_views([CHAIN, REVERTED, REVERTED, none, none, none, none, none], [ONE], {ONE}, CHAIN_ID)
@@ -53,7 +64,7 @@ def test_what_cannot_be_read_is_not_nothing(none: msgspec.Raw | RpcError) -> Non
 
 
 def test_decimals_that_are_none_are_not_believed() -> None:
-    answers = [CHAIN, told("0x"), told("0x5"), word(6), word(7), word(8), word(256), word(1)]
+    answers = [CHAIN, encode_raw("0x"), encode_raw("0x5"), word(6), word(7), word(8), word(256), word(1)]
     assert read_views(answers, [ONE], {ONE}, CHAIN_ID).tokens[ONE] == WalletToken(8, None, 1)
 
 
@@ -62,13 +73,15 @@ def test_decimals_that_are_none_are_not_believed() -> None:
     [("0x", False), ("0x6001", True), ("0xef0100" + "ab" * 20, False), ("0xef01", True), ("nothing", None)],
 )
 def test_who_runs_anothers_code_is_a_wallet(code: str, expected: bool | None) -> None:
-    assert read_codes([CHAIN, told(code)], [ONE], CHAIN_ID) == {ONE: expected}
+    assert read_codes([CHAIN, encode_raw(code)], [ONE], CHAIN_ID) == {ONE: expected}
 
 
 def test_a_node_of_another_chain_is_not_read() -> None:
     asked: list[Address] = [ONE]
     assert len(code_calls(asked, PINNED)) == 2
     with pytest.raises(NodeFault):
-        read_codes([told("0x1"), told("0x")], asked, CHAIN_ID)
+        read_codes([encode_raw("0x1"), encode_raw("0x")], asked, CHAIN_ID)
     with pytest.raises(NodeFault):
-        read_views([told("0x1"), told("0x"), told("0x5"), word(6), word(7)], [], set(), CHAIN_ID)
+        read_views(
+            [encode_raw("0x1"), encode_raw("0x"), encode_raw("0x5"), word(6), word(7)], [], set(), CHAIN_ID
+        )

@@ -233,23 +233,23 @@ def results_of(found: PlannedTry, taken: set[int], sold: bool = True) -> dict[st
 
 def test_what_was_taken_is_kept_in_order_and_named_by_the_last() -> None:
     found = planned("setFee(uint256)", "up")
-    told = owner_plans.read(found, sell(), results_of(found, {0, 1, 4}, sold=False))  # type: ignore[arg-type]
-    assert told.calls == tuple(found.passed[n].data for n in (0, 1, 4))
-    assert told.passed == found.passed[4].words == "100"
-    assert (told.function, told.by, told.sender) == ("setFee(uint256)", "owner", OWNER.address)
-    assert isinstance(told.outcome, RefusedCall)
-    assert told.outcome.step == "sell"
+    result = owner_plans.read(found, sell(), results_of(found, {0, 1, 4}, sold=False))  # type: ignore[arg-type]
+    assert result.calls == tuple(found.passed[n].data for n in (0, 1, 4))
+    assert result.passed == found.passed[4].words == "100"
+    assert (result.function, result.by, result.sender) == ("setFee(uint256)", "owner", OWNER.address)
+    assert isinstance(result.outcome, RefusedCall)
+    assert result.outcome.step == "sell"
 
 
 def test_where_no_call_was_taken_the_sell_tells_nothing() -> None:
     """Even where it is refused: that is not the doing of a call that was not taken."""
     found = planned("setFee(uint256)", "up")
-    told = owner_plans.read(found, sell(), results_of(found, set(), sold=False))  # type: ignore[arg-type]
-    assert (told.outcome, told.calls, told.passed) == (None, (), "")
+    result = owner_plans.read(found, sell(), results_of(found, set(), sold=False))  # type: ignore[arg-type]
+    assert (result.outcome, result.calls, result.passed) == (None, (), "")
 
 
 def test_a_balance_that_cannot_be_read_is_missing() -> None:
     found = planned("pause()", "bare")
     answers = results_of(found, {0}) | {"after-token": refused()}
-    told = owner_plans.read(found, sell(), answers)  # type: ignore[arg-type]
-    assert isinstance(told.outcome, Missing)
+    result = owner_plans.read(found, sell(), answers)  # type: ignore[arg-type]
+    assert isinstance(result.outcome, Missing)

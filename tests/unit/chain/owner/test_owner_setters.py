@@ -24,10 +24,10 @@ def runtime(source: str) -> bytes:
     """What stands on the chain of one of our own contracts, without what its constructor adds."""
     path = CONTRACTS / source
     bundle = FilesystemInputBundle([path.parent])
-    told = compile_from_file_input(
+    answer = compile_from_file_input(
         bundle.load_file(path.name), input_bundle=bundle, output_formats=["bytecode_runtime"]
     )
-    return bytes.fromhex(told["bytecode_runtime"][2:])
+    return bytes.fromhex(answer["bytecode_runtime"][2:])
 
 
 def names(*codes: bytes) -> list[str]:

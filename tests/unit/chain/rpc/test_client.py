@@ -113,12 +113,12 @@ async def test_a_status_of_failure_without_json_is_the_nodes_fault(status: int) 
 
 
 @pytest.mark.parametrize(
-    ("told", "wait_s"),
+    ("expected", "wait_s"),
     [("7", 7), ("0", 0), ("9" * 40, 999_999_999), ("-1", None), ("1.5", None), ("soon", None), ("²", None)],
 )
-async def test_how_long_it_asks_to_be_left_alone_is_read(told: str, wait_s: int | None) -> None:
+async def test_how_long_it_asks_to_be_left_alone_is_read(expected: str, wait_s: int | None) -> None:
     with pytest.raises(NodeRefused) as caught:
-        await node(Session(b"no", 429, retry_after=told)).batch(CALLS)
+        await node(Session(b"no", 429, retry_after=expected)).batch(CALLS)
     assert (caught.value.http_status, caught.value.node_retry_after_s) == (429, wait_s)
     assert (caught.value.code, caught.value.status) == ("upstream", 502)
 

@@ -33,7 +33,7 @@ def words(*values: int) -> str:
     return "0x" + "".join(format(value, "064x") for value in values)
 
 
-def told(number: int, data_gas: int = 0) -> dict[str, Any]:
+def probe_answer(number: int, data_gas: int = 0) -> dict[str, Any]:
     gas = hex(TELLER_GAS + data_gas)
     return {"status": "0x1", "gasUsed": gas, "returnData": words(number, TIME_S, 70_000), "logs": []}
 
@@ -54,15 +54,20 @@ def answer(last: list[dict[str, Any]], fillers: bool) -> list[dict[str, Any]]:
 
 
 ANVILS = answer(
-    [told(LAST), failed(-3200, "execution failed", None, REVERTED_WITH), failed(-3200, "execution failed")],
+    [
+        probe_answer(LAST),
+        failed(-3200, "execution failed", None, REVERTED_WITH),
+        failed(-3200, "execution failed"),
+    ],
     fillers=False,
 )
 GETHS = answer(
-    [told(LAST), failed(3, "execution reverted", REVERTED_WITH), failed(-32015, "out of gas")], fillers=True
+    [probe_answer(LAST), failed(3, "execution reverted", REVERTED_WITH), failed(-32015, "out of gas")],
+    fillers=True,
 )
 NITROS = answer(
     [
-        told(PARENT, DATA_GAS),
+        probe_answer(PARENT, DATA_GAS),
         failed(-32000, "execution reverted", REVERTED_WITH),
         failed(-32015, "out of gas"),
     ],
@@ -102,8 +107,12 @@ def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: in
         raw("0x"),
         raw(ANVILS[:1]),
         raw([{**ANVILS[1], "calls": ANVILS[1]["calls"][:2]}]),
-        raw(answer([told(LAST), told(LAST), told(LAST)], fillers=False)),
-        raw(answer([told(LAST), failed(3, "execution reverted"), failed(3, "out of gas")], fillers=False)),
+        raw(answer([probe_answer(LAST), probe_answer(LAST), probe_answer(LAST)], fillers=False)),
+        raw(
+            answer(
+                [probe_answer(LAST), failed(3, "execution reverted"), failed(3, "out of gas")], fillers=False
+            )
+        ),
     ],
 )
 def test_an_answer_of_another_kind_is_no_dialect(odd: Any) -> None:

@@ -117,12 +117,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_every_change_is_found_and_nothing_of_it_is_sent(name: str) -> None:
-    change, told = CHANGES[name]
+    change, answer = CHANGES[name]
     trips = copy.deepcopy(await kept())
     change(trips)
     node = Scripted()
     comparing = CallComparer(node, trips)
     await asked(comparing)
     comparing.end()
-    assert comparing.difference == told
+    assert comparing.difference == answer
     assert node.reached == [[CODE, CHAIN], [SIMULATED], [CHAIN]]

@@ -169,6 +169,6 @@ def test_a_balance_that_cannot_be_read_is_missing_and_says_whose_fault(
 
 @pytest.mark.parametrize(("label", "leg"), [("pull", "sell"), ("pay-out-0", "buy"), ("pay-out-7", "buy")])
 def test_what_the_token_says_to_a_direct_move_belongs_to_its_leg(label: str, leg: str) -> None:
-    told = read_told({label: refused(error_string("blacklisted"), 12)}, label)
-    assert told == RefusedCall(leg, "blacklisted", 12)  # type: ignore[arg-type]
+    answer = read_told({label: refused(error_string("blacklisted"), 12)}, label)
+    assert answer == RefusedCall(leg, "blacklisted", 12)  # type: ignore[arg-type]
     assert read_told({label: did(1)}, label) is None

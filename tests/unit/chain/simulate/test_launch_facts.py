@@ -31,7 +31,9 @@ VIEWS = (word(3 * 10**18) + word(10**26), *map(word, (10**18, 10**25, 100, 250, 
 """What an open curve answers."""
 
 
-def told(launch: StepResult | None = None, hook_fee: StepResult | None = None, curve_at: int = 1) -> Results:
+def launch_results(
+    launch: StepResult | None = None, hook_fee: StepResult | None = None, curve_at: int = 1
+) -> Results:
     found = {"launch-0-0": launch or did(record()), "launch-0-1": hook_fee or did(30)}
     return found | {f"venue-{curve_at}-{n}": did(view) for n, view in enumerate(VIEWS)}
 
@@ -85,7 +87,7 @@ def test_the_snipe_tax_is_asked_of_the_curve_for_the_buyer_at_the_pinned_block()
 
 
 def test_a_launch_on_its_curve_is_read_with_the_curves_state() -> None:
-    assert read(told()) == LAUNCH
+    assert read(launch_results()) == LAUNCH
     assert not LAUNCH.is_between_venues()
 
 
@@ -98,14 +100,14 @@ def test_a_launch_on_its_curve_is_read_with_the_curves_state() -> None:
     ids=["not there", "another", "nothing", "zeros", "cut", "reverted", "reverted with it", "no gas"],
 )  # fmt: skip
 def test_what_has_no_record_was_not_launched(answer: StepResult) -> None:
-    assert read(told(answer)) is None
+    assert read(launch_results(answer)) is None
 
 
 @pytest.mark.parametrize(
     ("number", "phase", "closed"), [(1, "swept", True), (2, "pooled", False), (3, "rescued", True)]
 )
 def test_after_its_curve_a_launch_has_no_state_of_it(number: int, phase: Any, closed: bool) -> None:
-    found = read(told(did(record(number))))
+    found = read(launch_results(did(record(number))))
     assert found == replace(LAUNCH, phase=phase, curve_state=None)
     assert found.is_between_venues() is closed
 
@@ -116,36 +118,38 @@ def test_a_simulation_that_was_not_run_tells_of_no_launch_and_of_none_not() -> N
 
 @pytest.mark.parametrize("answer", [refused(), refused(word(30)), did(b""), did(bytes(31))])
 def test_a_hook_that_does_not_tell_its_fee_has_none(answer: StepResult) -> None:
-    assert read(told(hook_fee=answer)) == replace(LAUNCH, hook_fee_bps=None)
+    assert read(launch_results(hook_fee=answer)) == replace(LAUNCH, hook_fee_bps=None)
 
 
 # --- the curve -------------------------------------------------------------------------------------
 
 
 def test_the_state_is_read_under_the_number_of_the_curve() -> None:
-    assert read(told(curve_at=0), (ON_CURVE, V3)) == LAUNCH
-    assert read(told(curve_at=1), (V3, ON_CURVE)) == LAUNCH
+    assert read(launch_results(curve_at=0), (ON_CURVE, V3)) == LAUNCH
+    assert read(launch_results(curve_at=1), (V3, ON_CURVE)) == LAUNCH
 
 
 def test_a_curve_that_is_not_among_the_places_has_no_state() -> None:
-    assert read(told(), (V3,)) == replace(LAUNCH, curve_state=None)
+    assert read(launch_results(), (V3,)) == replace(LAUNCH, curve_state=None)
     other = VenuePlace(launchpad_curve.curve(ZERO_ADDRESS, address(0xC1), CONTRACTS), launchpad_curve)
-    assert read(told(), (V3, other)) == replace(LAUNCH, curve_state=None)
+    assert read(launch_results(), (V3, other)) == replace(LAUNCH, curve_state=None)
 
 
 def test_where_the_snipe_tax_was_not_asked_the_state_is_not_known() -> None:
-    found = read_launch(told(), TOKEN, PLACES, None, CONTRACTS)
+    found = read_launch(launch_results(), TOKEN, PLACES, None, CONTRACTS)
     assert found == replace(LAUNCH, curve_state=None)
 
 
 @pytest.mark.parametrize("bps", [0, 1, 9900])
 def test_the_snipe_tax_is_what_the_curve_says(bps: int) -> None:
-    assert read(told(), answer=snipe(bps)) == replace(LAUNCH, curve_state=replace(STATE, snipe_bps=bps))
+    assert read(launch_results(), answer=snipe(bps)) == replace(
+        LAUNCH, curve_state=replace(STATE, snipe_bps=bps)
+    )
 
 
 @pytest.mark.parametrize("answer", [RpcError(3, "execution reverted"), raw("0x"), raw("0x12")])
 def test_a_curve_that_knows_no_snipe_tax_takes_none(answer: Any) -> None:
-    assert read(told(), answer=answer) == replace(LAUNCH, curve_state=replace(STATE, snipe_bps=0))
+    assert read(launch_results(), answer=answer) == replace(LAUNCH, curve_state=replace(STATE, snipe_bps=0))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,7 @@ def test_a_curve_that_knows_no_snipe_tax_takes_none(answer: Any) -> None:
     ],
 )
 def test_a_snipe_tax_that_the_node_does_not_tell_is_missing_by_its_fault(answer: Any) -> None:
-    found = read(told(), answer=answer)
+    found = read(launch_results(), answer=answer)
     assert isinstance(found.curve_state, Missing)
     assert found.curve_state.fault == "node"
     assert replace(found, curve_state=STATE) == LAUNCH
@@ -169,16 +173,16 @@ def test_a_snipe_tax_that_the_node_does_not_tell_is_missing_by_its_fault(answer:
 @pytest.mark.parametrize("number", [0, 3, 4, 6])
 @pytest.mark.parametrize("answer", [refused(), did(b"")])
 def test_a_curve_that_does_not_answer_like_one_has_no_state(number: int, answer: StepResult) -> None:
-    results = told() | {f"venue-1-{number}": answer}
+    results = launch_results() | {f"venue-1-{number}": answer}
     assert read(results) == replace(LAUNCH, curve_state=None)
     assert read_pool_facts(results, 1, ON_CURVE, TOKEN, CONTRACTS) == PoolFacts(False, 0, 0, 0)
 
 
 @pytest.mark.parametrize("number", [5, 6])
 def test_a_curve_that_is_sold_out_closes_the_launch(number: int) -> None:
-    results = told() | {f"venue-1-{number}": did(1)}
+    results = launch_results() | {f"venue-1-{number}": did(1)}
     found = read(results)
     assert found.curve_state == replace(STATE, closed=True)
     assert found.is_between_venues()
     assert read_pool_facts(results, 1, ON_CURVE, TOKEN, CONTRACTS) == PoolFacts(False, 0, 0, 0)
-    assert read_pool_facts(told(), 1, ON_CURVE, TOKEN, CONTRACTS).exists  # type: ignore[union-attr]
+    assert read_pool_facts(launch_results(), 1, ON_CURVE, TOKEN, CONTRACTS).exists  # type: ignore[union-attr]

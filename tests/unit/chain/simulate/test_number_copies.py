@@ -150,13 +150,13 @@ def test_an_instruction_stands_in_where_it_follows_the_request_in_each_block() -
     plan, copies = probe_plan(ENVIRONMENT, "COINBASE")
     first, second = copies.numbers(tuple(block.delay_s for block in plan.blocks), (), NITRO)
 
-    def told(*values: int) -> Results:
+    def copy_results(*values: int) -> Results:
         return {f"tell-{n}": words(23_000_000, value) for n, value in enumerate(values)}
 
-    assert is_honoured(plan, copies, told(first, second), NITRO)
-    assert not is_honoured(plan, copies, told(first, first), NITRO)
-    assert not is_honoured(plan, copies, told(int(ENVIRONMENT.coinbase, 16), second), NITRO)
+    assert is_honoured(plan, copies, copy_results(first, second), NITRO)
+    assert not is_honoured(plan, copies, copy_results(first, first), NITRO)
+    assert not is_honoured(plan, copies, copy_results(int(ENVIRONMENT.coinbase, 16), second), NITRO)
     assert not is_honoured(plan, copies, Missing("node", ""), NITRO)
-    assert number_at(told(1, 2), PINNED, NITRO) == 23_000_000
-    assert number_at(told(1, 2), PINNED, GETH) == PINNED.number
+    assert number_at(copy_results(1, 2), PINNED, NITRO) == 23_000_000
+    assert number_at(copy_results(1, 2), PINNED, GETH) == PINNED.number
     assert number_at(Missing("node", ""), PINNED, NITRO) is None

@@ -44,7 +44,7 @@ def sqrt_of(asset: Address, money: Address, asset_per_money: Fraction) -> int:
     return isqrt((one_for_zero.numerator << 192) // one_for_zero.denominator)
 
 
-def said(
+def rate_results(
     asset: Address, pools: dict[PoolAt, tuple[Fraction, int]], decimals: Answer | None = None
 ) -> list[Answer]:
     """Answers to ``rate_calls`` where ``pools`` have (asset for a unit of money, what a trade gives)."""
@@ -60,7 +60,7 @@ def said(
 def rate(
     asset: Address, pools: dict[PoolAt, tuple[Fraction, int]], market: MarketRates = MARKET
 ) -> QuoteRate | None:
-    return read_rate(asset, said(asset, pools), CONTRACTS, market)
+    return read_rate(asset, rate_results(asset, pools), CONTRACTS, market)
 
 
 TWENTY = Fraction(20)
@@ -84,8 +84,8 @@ def test_decimals_and_every_standard_pool_are_asked_at_the_pinned_block(asset: A
     paid = [(WETH, 10**17, fee) for fee in TIERS] + [(USDG, USDG_PER_ETH // 10, fee) for fee in TIERS]
     for (money, amount_raw, fee), call in zip(paid, asked[2::2], strict=True):
         question = (money, asset, amount_raw, fee, 0)
-        told = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
-        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + told}
+        answer = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
+        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + answer}
 
 
 # --- price and way ---------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_without_a_pool_there_is_no_rate() -> None:
 @pytest.mark.parametrize("gone", [RpcError(3, "reverted"), NO_CODE, raw("0xzz"), raw(5), uint(0)])
 def test_a_pool_without_price_or_without_a_balance_is_passed_over(gone: Answer) -> None:
     for at in (3, 4):
-        answers = said(ABOVE, {(WETH, 500): (Fraction(99), 10**20), (WETH, 3000): (TWENTY, 1)})
+        answers = rate_results(ABOVE, {(WETH, 500): (Fraction(99), 10**20), (WETH, 3000): (TWENTY, 1)})
         answers[at] = gone
         found = read_rate(ABOVE, answers, CONTRACTS, MARKET)
         assert found is not None
@@ -168,13 +168,15 @@ def test_a_pool_without_price_or_without_a_balance_is_passed_over(gone: Answer) 
 
 @pytest.mark.parametrize(("answer", "kept"), [(uint(0), True), (uint(36), True), (uint(37), False)])
 def test_decimals_that_cannot_be_are_no_rate(answer: Answer, kept: bool) -> None:
-    answers = said(ABOVE, {(WETH, 500): (TWENTY, 1)}, answer)
+    answers = rate_results(ABOVE, {(WETH, 500): (TWENTY, 1)}, answer)
     assert (read_rate(ABOVE, answers, CONTRACTS, MARKET) is not None) is kept
 
 
 @pytest.mark.parametrize("answer", [RpcError(3, "reverted"), NO_CODE, raw("0x12"), raw(None)])
 def test_money_that_does_not_tell_its_decimals_has_no_rate(answer: Answer) -> None:
-    assert read_rate(ABOVE, said(ABOVE, {(WETH, 500): (TWENTY, 1)}, answer), CONTRACTS, MARKET) is None
+    assert (
+        read_rate(ABOVE, rate_results(ABOVE, {(WETH, 500): (TWENTY, 1)}, answer), CONTRACTS, MARKET) is None
+    )
 
 
 def test_a_price_that_gives_nothing_for_an_eth_is_no_rate() -> None:
@@ -202,7 +204,7 @@ class FakeNode:
         answers: list[Answer] = []
         for asset in assets:
             known = {(WETH, 500): (self.prices[asset], 10**18)} if asset in self.prices else {}
-            answers += said(asset, known)
+            answers += rate_results(asset, known)
         return answers
 
 

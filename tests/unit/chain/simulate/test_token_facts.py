@@ -65,7 +65,7 @@ FACTS = TokenFacts(
 )
 
 
-def told(
+def read_facts(
     results: Results | Missing | None = None,
     code: bytes | Missing = CODE,
     proxy: ProxyFacts | Missing = NO_ADMIN,
@@ -131,7 +131,7 @@ def test_the_code_is_missing_where_its_read_failed() -> None:
 
 
 def test_a_token_that_tells_everything() -> None:
-    assert told() == FACTS
+    assert read_facts() == FACTS
 
 
 @pytest.mark.parametrize(
@@ -146,29 +146,29 @@ def test_a_token_that_tells_everything() -> None:
 )
 @pytest.mark.parametrize("answer", [refused(), refused(NAME), refused(out_of_gas=True), did(b"")])
 def test_what_a_token_does_not_tell_is_none(view: str, field: str, answer: StepResult) -> None:
-    facts = told(GOOD | {view: answer})
+    facts = read_facts(GOOD | {view: answer})
     assert getattr(facts, field) is None
     assert sum(getattr(facts, f) != getattr(FACTS, f) for f in FACTS.__slots__) == 1
 
 
 @pytest.mark.parametrize("view", ["decimals", "totalSupply"])
 def test_less_than_a_word_is_no_number(view: str) -> None:
-    facts = told(GOOD | {view: did(bytes(31))})
+    facts = read_facts(GOOD | {view: did(bytes(31))})
     assert None in (facts.decimals, facts.total_supply_raw)
 
 
 @pytest.mark.parametrize(("answer", "decimals"), [(0, 0), (255, 255), (256, None), (2**255, None)])
 def test_decimals_are_a_byte(answer: int, decimals: int | None) -> None:
-    assert told(decimals=did(answer)).decimals == decimals
+    assert read_facts(decimals=did(answer)).decimals == decimals
 
 
 @pytest.mark.parametrize("answer", [refused(), refused(out_of_gas=True), did(b""), did(bytes(31))])
 def test_a_balance_that_does_not_answer_is_known_not_to(answer: StepResult) -> None:
-    assert told(balanceOf=answer).balance_answers is False
+    assert read_facts(balanceOf=answer).balance_answers is False
 
 
 def test_a_long_name_is_kept_cut() -> None:
-    facts = told(name=did(b"\xaa" * 370_000))
+    facts = read_facts(name=did(b"\xaa" * 370_000))
     assert facts.name_data == "0x" + "aa" * 512
 
 
@@ -189,7 +189,7 @@ def test_a_long_name_is_kept_cut() -> None:
 def test_the_owner_is_whom_the_token_names_first(
     owner: StepResult, get_owner: StepResult, found: Address | None
 ) -> None:
-    assert told(owner=owner, getOwner=get_owner).owner == found
+    assert read_facts(owner=owner, getOwner=get_owner).owner == found
 
 
 # --- code and admin --------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_the_owner_is_whom_the_token_names_first(
 
 @pytest.mark.parametrize(("code", "size"), [("0x", 0), ("0x00", 1), ("0x" + "ab" * 24_576, 24_576)])
 def test_code_is_counted_in_bytes(code: str, size: int) -> None:
-    assert told(code=read_code(raw(code))).code_bytes == size
+    assert read_facts(code=read_code(raw(code))).code_bytes == size
 
 
 BAD_ANSWERS = pytest.mark.parametrize(
@@ -207,7 +207,7 @@ BAD_ANSWERS = pytest.mark.parametrize(
 
 @BAD_ANSWERS
 def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspec.Raw | RpcError) -> None:
-    facts = told(code=read_code(answer))
+    facts = read_facts(code=read_code(answer))
     assert isinstance(facts.code_bytes, Missing)
     assert facts.code_bytes.fault == "node"
     assert facts.proxy_admin is None
@@ -216,7 +216,7 @@ def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspe
 
 @BAD_ANSWERS
 def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspec.Raw | RpcError) -> None:
-    facts = told(proxy=read_proxy(answer, TOKEN, PROXY_CODE))
+    facts = read_facts(proxy=read_proxy(answer, TOKEN, PROXY_CODE))
     assert isinstance(facts.proxy_admin, Missing)
     assert facts.proxy_admin.fault == "node"
     assert facts.code_bytes == 2
@@ -259,7 +259,7 @@ def test_who_can_replace_the_code_is_an_admin_or_a_beacons_owner(
     words: tuple[int | str, ...], facts: ProxyFacts
 ) -> None:
     assert read_proxy(proxy_answer(*words), TOKEN, PROXY_CODE) == facts
-    assert told(proxy=facts).proxy_admin == facts.admin
+    assert read_facts(proxy=facts).proxy_admin == facts.admin
 
 
 @pytest.mark.parametrize("logic", [(0, LOGIC), (1, 0), (1, int(LOGIC, 16) + 2**160)])
@@ -331,7 +331,7 @@ def test_slots_that_are_read_alone(
 
 
 def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:
-    facts = told(GAP, proxy=ProxyFacts(ADMIN, None))
+    facts = read_facts(GAP, proxy=ProxyFacts(ADMIN, None))
     assert facts == TokenFacts(2, GAP, GAP, GAP, GAP, GAP, GAP, ADMIN)
 
 

@@ -305,8 +305,8 @@ def log(address: str, *topics: str, **more: Any) -> dict[str, Any]:
 
 
 def hints_of(*logs: Any) -> Hints:
-    told = replace(did(), logs=json.dumps(list(logs)).encode())
-    return read_hints(results(call_0=told), OWN, CONTRACTS.permit2)
+    answer = replace(did(), logs=json.dumps(list(logs)).encode())
+    return read_hints(results(call_0=answer), OWN, CONTRACTS.permit2)
 
 
 def test_emitters_are_told_once_and_in_order() -> None:
@@ -364,8 +364,8 @@ def test_events_that_cannot_be_read_are_passed_over(logs: bytes) -> None:
 
 
 def test_events_of_every_call_are_read() -> None:
-    told = [replace(did(), logs=json.dumps([log(one)]).encode()) for one in (TOKEN, OTHER)]
-    found = read_hints(results(call_0=told[0], call_1=told[1]), OWN, CONTRACTS.permit2)
+    rows = [replace(did(), logs=json.dumps([log(one)]).encode()) for one in (TOKEN, OTHER)]
+    found = read_hints(results(call_0=rows[0], call_1=rows[1]), OWN, CONTRACTS.permit2)
     assert found.emitters == (TOKEN, OTHER)
 
 

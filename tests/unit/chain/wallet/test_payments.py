@@ -86,7 +86,7 @@ class Chain:
         raise AssertionError
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:
-        told = {
+        rows = {
             "eth_chainId": self.chain,
             "eth_getTransactionByHash": self.tx,
             "eth_getTransactionReceipt": self.receipt,
@@ -97,7 +97,7 @@ class Chain:
                 str(call.params[0])
             ]
         else:
-            answer = told[call.method]
+            answer = rows[call.method]
         if isinstance(answer, RpcError):
             return answer
         if answer is None:
@@ -211,16 +211,16 @@ def put(name: str, **changes: Any) -> Change:
     return changed
 
 
-def told(name: str, answer: Any) -> Change:
+def change_answer(name: str, answer: Any) -> Change:
     return lambda node: setattr(node, name, answer)
 
 
 LIES: dict[str, Change] = {
     "another receipt": put("receipt", transactionHash=ELSE),
     "a receipt of another block": put("receipt", blockHash=ELSE),
-    "a removed log": told("receipt", a_receipt(a_transfer(4, removed=True))),
-    "a log of another transaction": told("receipt", a_receipt(a_transfer(4, transactionHash=ELSE))),
-    "a log of another block": told("receipt", a_receipt(a_transfer(4, blockHash=ELSE))),
+    "a removed log": change_answer("receipt", a_receipt(a_transfer(4, removed=True))),
+    "a log of another transaction": change_answer("receipt", a_receipt(a_transfer(4, transactionHash=ELSE))),
+    "a log of another block": change_answer("receipt", a_receipt(a_transfer(4, blockHash=ELSE))),
     "another block at its number": put("block", hash=ELSE),
     "a block of another number": put("block", number="0x8"),
     "its block without it": put("block", transactions=[ELSE, PARENT]),
@@ -230,15 +230,15 @@ LIES: dict[str, Change] = {
     "a final block that is none any more": put("final_by_number", hash=ELSE),
     "a final block of another number": put("final_by_number", number="0xc"),
     "a final block beyond all numbers": put("final", number=hex(2**63)),
-    "logs with another amount": told("logs", [a_transfer(4, raw=6)]),
-    "logs with another recipient": told("logs", [a_transfer(4, recipient=TOKEN)]),
-    "logs without it": told("logs", []),
-    "logs with one more": told("logs", [PAID, a_transfer(6)]),
-    "logs at another place": told("logs", [a_transfer(5)]),
-    "logs twice": told("logs", [PAID, PAID]),
-    "logs that are removed": told("logs", [a_transfer(4, removed=True)]),
-    "logs of another block": told("logs", [a_transfer(4, blockHash=ELSE)]),
-    "logs of another transaction": told("logs", [a_transfer(4, transactionHash=ELSE)]),
+    "logs with another amount": change_answer("logs", [a_transfer(4, raw=6)]),
+    "logs with another recipient": change_answer("logs", [a_transfer(4, recipient=TOKEN)]),
+    "logs without it": change_answer("logs", []),
+    "logs with one more": change_answer("logs", [PAID, a_transfer(6)]),
+    "logs at another place": change_answer("logs", [a_transfer(5)]),
+    "logs twice": change_answer("logs", [PAID, PAID]),
+    "logs that are removed": change_answer("logs", [a_transfer(4, removed=True)]),
+    "logs of another block": change_answer("logs", [a_transfer(4, blockHash=ELSE)]),
+    "logs of another transaction": change_answer("logs", [a_transfer(4, transactionHash=ELSE)]),
 }
 
 
@@ -252,23 +252,23 @@ async def test_what_contradicts_itself_is_no_payment(lie: Change) -> None:
 
 REFUSED = RpcError(-32005, "limit exceeded")
 UNKNOWN: dict[str, Change] = {
-    "another chain": told("chain", "0x1"),
-    "no chain": told("chain", REFUSED),
-    "no finality": told("final", REFUSED),
-    "no final block": told("final", None),
-    "no final block by its number": told("final_by_number", None),
-    "no block": told("block", None),
-    "no receipt": told("receipt", REFUSED),
-    "no receipt of what is in a block": told("receipt", None),
-    "no transaction": told("tx", REFUSED),
-    "no logs": told("logs", REFUSED),
-    "logs that are none": told("logs", {"a": 1}),
-    "a finality that is no block": told("final", "0xb"),
+    "another chain": change_answer("chain", "0x1"),
+    "no chain": change_answer("chain", REFUSED),
+    "no finality": change_answer("final", REFUSED),
+    "no final block": change_answer("final", None),
+    "no final block by its number": change_answer("final_by_number", None),
+    "no block": change_answer("block", None),
+    "no receipt": change_answer("receipt", REFUSED),
+    "no receipt of what is in a block": change_answer("receipt", None),
+    "no transaction": change_answer("tx", REFUSED),
+    "no logs": change_answer("logs", REFUSED),
+    "logs that are none": change_answer("logs", {"a": 1}),
+    "a finality that is no block": change_answer("final", "0xb"),
     "a number that is none": put("final", number="b"),
     "a block with odd hashes": put("block", transactions=[TX, "0x12"]),
-    "a log with odd data": told("logs", [PAID | {"data": "0x0"}]),
-    "a log with odd topics": told("logs", [PAID | {"topics": [TRANSFER_TOPIC, "0x12"]}]),
-    "a log with an odd address": told("logs", [PAID | {"address": "0x 0" + TOKEN[4:]}]),
+    "a log with odd data": change_answer("logs", [PAID | {"data": "0x0"}]),
+    "a log with odd topics": change_answer("logs", [PAID | {"topics": [TRANSFER_TOPIC, "0x12"]}]),
+    "a log with an odd address": change_answer("logs", [PAID | {"address": "0x 0" + TOKEN[4:]}]),
 }
 
 

@@ -113,8 +113,8 @@ async def test_a_deployed_wallet_is_asked_for_what_is_wrapped() -> None:
 
 
 async def test_one_that_is_not_deployed_is_deployed_in_one_call() -> None:
-    for said, accepted in ((f"0x{1:064x}", True), (f"0x{0:064x}", False), ("0x", False), (REVERTED, False)):
-        node = Told("0x", said)
+    for text, accepted in ((f"0x{1:064x}", True), (f"0x{0:064x}", False), ("0x", False), (REVERTED, False)):
+        node = Told("0x", text)
         hashes = [bytes(32), bytes(32)]
         assert await contract_accepts(node, BLOCK, address(9), hashes, wrap(b"\x07"), Meter()) is accepted
         ((call,),) = node.sent[1:]
@@ -171,11 +171,11 @@ class Told:
         budgeted: bool = True,
     ) -> list[Any]:
         self.sent.append(list(calls))
-        said = ((self._code,), self._answers, self.then)[len(self.sent) - 1]
-        for one in said:
+        rows = ((self._code,), self._answers, self.then)[len(self.sent) - 1]
+        for one in rows:
             if isinstance(one, NodeFault):
                 raise one
-        return [one if isinstance(one, RpcError) else msgspec.Raw(msgspec.json.encode(one)) for one in said]
+        return [one if isinstance(one, RpcError) else msgspec.Raw(msgspec.json.encode(one)) for one in rows]
 
     async def batches(self, groups: Any, meter: Meter) -> Any:
         raise AssertionError("it asks one batch at a time")
@@ -200,19 +200,19 @@ async def test_a_contract_is_asked_of_every_text_in_one_trip() -> None:
         asked, block = call.params
         assert block == {"blockHash": BLOCK.hash}
         assert isinstance(asked, dict)
-        told = "0x1626ba7e" + f"{number:02x}" * 32 + f"{64:064x}{3:064x}" + "010203".ljust(64, "0")
-        assert asked == {"to": address(9), "gas": hex(1_000_000), "data": told}
+        answer = "0x1626ba7e" + f"{number:02x}" * 32 + f"{64:064x}{3:064x}" + "010203".ljust(64, "0")
+        assert asked == {"to": address(9), "gas": hex(1_000_000), "data": answer}
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         NO, "0x", "0x1626ba7e", "0x" + "0" * 56 + "1626ba7e", "0x" + f"{1:064x}", YES[:-1] + "1",
         YES + "0" * 64, YES[:-2], REVERTED, RpcError(-32000, "out of gas"),
     ],
 )  # fmt: skip
-async def test_what_is_no_yes(said: str | RpcError) -> None:
-    assert not await accepts(Told("0x00", said), 1)
+async def test_what_is_no_yes(expected: str | RpcError) -> None:
+    assert not await accepts(Told("0x00", expected), 1)
 
 
 @pytest.mark.parametrize("fault", [NO_ANSWER, RpcError(-32005, "limited"), RpcError(-32603, "internal")])

@@ -34,8 +34,8 @@ def a_block(**more: Any) -> Json:
         {"hash": TX, "from": ALICE, "type": "0x2"},
         {"hash": PARENT, "from": BOB, "type": "0x2"},
     ]
-    told = {"number": "0x9", "hash": BLOCK, "parentHash": PARENT, "timestamp": "0x64", "miner": MINER}
-    return told | {"transactions": inside} | more
+    answer = {"number": "0x9", "hash": BLOCK, "parentHash": PARENT, "timestamp": "0x64", "miner": MINER}
+    return answer | {"transactions": inside} | more
 
 
 class Told:
@@ -53,8 +53,8 @@ class Told:
         raise AssertionError
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:
-        told = self.answers[call.method.removeprefix("eth_")]
-        one = told.pop(0) if isinstance(told, list) else told
+        answer = self.answers[call.method.removeprefix("eth_")]
+        one = answer.pop(0) if isinstance(answer, list) else answer
         if isinstance(one, RpcError):
             return one
         return NULL if one is None else msgspec.Raw(msgspec.json.encode(one))

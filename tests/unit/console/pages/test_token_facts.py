@@ -218,16 +218,19 @@ def test_wallets_of_one_purse_are_told() -> None:
     his = {"wallets": 4, "heldBps": 3679, "hasDeployer": True}
     strangers = {"wallets": 2, "heldBps": 9000, "hasDeployer": False}
 
-    def told(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
+    def insider_facts(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
         held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": list(rows)}}}
         found = facts(held=held)
         bad = (fact.text for fact in found if fact.sign == "bad" and "Insiders" in fact.text)
         return [fact.text for fact in found if "purse" in fact.text], next(bad, None)
 
-    assert told(his) == ([], "Insiders hold 36.79 %.")
+    assert insider_facts(his) == ([], "Insiders hold 36.79 %.")
     # Strangers with one payer are a big holder, and no insiders.
-    assert told(strangers) == (["2 wallets of one purse hold 90.00 %."], None)
-    assert told(his, strangers) == (["2 wallets of one purse hold 90.00 %."], "Insiders hold 36.79 %.")
+    assert insider_facts(strangers) == (["2 wallets of one purse hold 90.00 %."], None)
+    assert insider_facts(his, strangers) == (
+        ["2 wallets of one purse hold 90.00 %."],
+        "Insiders hold 36.79 %.",
+    )
 
 
 def test_an_owner_is_told_once() -> None:

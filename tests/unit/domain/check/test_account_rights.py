@@ -189,8 +189,8 @@ def test_beside_an_owner_only_what_adds_something_is_said() -> None:
 def test_it_is_among_what_could_change(rights: AccountRights | Missing, standing: str) -> None:
     shown = with_rights(rights)
     found = [row for row in prospects(shown, judge(shown, POLICY), POLICY) if row.topic == "owner"]
-    told = [row.standing for row in found if "other account" in row.text or "can stop" in row.text]
-    assert set(told) == {standing, "not_found"}
+    answer = [row.standing for row in found if "other account" in row.text or "can stop" in row.text]
+    assert set(answer) == {standing, "not_found"}
     assert all("no promise" in row.text for row in found if row.standing == "not_found")
 
 

@@ -287,15 +287,15 @@ def pieces(kind: Any) -> set[type]:
     return set().union(*map(pieces, get_args(kind)))
 
 
-def told(node: object) -> set[tuple[type, str]]:
+def filled_fields(node: object) -> set[tuple[type, str]]:
     """Every field of every piece that stands in a tree as something else than None or nothing at all."""
     if isinstance(node, tuple):
-        return set().union(*map(told, node))
+        return set().union(*map(filled_fields, node))
     if not dataclasses.is_dataclass(node):
         return set()
     fields = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
     here = {(type(node), name) for name, value in fields.items() if value is not None and value != ()}
-    return here.union(*map(told, fields.values()))
+    return here.union(*map(filled_fields, fields.values()))
 
 
 def load_or_value_error(document: bytes) -> Evidence | None:
@@ -315,7 +315,7 @@ def test_evidence_comes_back_as_it_was(found: Evidence) -> None:
 
 def test_the_example_has_every_field_of_every_kind_of_piece() -> None:
     every = {(kind, f.name) for kind in pieces(Evidence) for f in dataclasses.fields(kind)}
-    assert every - told(EXAMPLE) - told(OTHER_EXAMPLE) == set()
+    assert every - filled_fields(EXAMPLE) - filled_fields(OTHER_EXAMPLE) == set()
 
 
 @pytest.mark.parametrize(

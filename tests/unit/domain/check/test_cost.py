@@ -90,19 +90,19 @@ def test_what_a_hook_keeps_is_told_apart_only_where_transfers_were_seen() -> Non
 
 
 def test_more_than_the_launchpad_tells_is_of_no_known_way() -> None:
-    told = kept("curve_taxed")
-    assert isinstance(told.launch, LaunchRecord)
-    found = known(replace(told, launch=replace(told.launch, creator_tax_bps=0)))
+    result = kept("curve_taxed")
+    assert isinstance(result.launch, LaunchRecord)
+    found = known(replace(result, launch=replace(result.launch, creator_tax_bps=0)))
     assert (found.tax_bps, found.buy_tax_bps, found.sell_tax_bps) == (1520, None, None)
 
 
 def test_the_tax_of_the_first_seconds_is_one_of_the_buy() -> None:
-    told = kept("curve")
-    assert isinstance(told.launch, LaunchRecord)
-    state = told.launch.curve_state
+    result = kept("curve")
+    assert isinstance(result.launch, LaunchRecord)
+    state = result.launch.curve_state
     assert isinstance(state, Curve)
-    launch = replace(told.launch, curve_state=replace(state, snipe_bps=3000))
-    found = known(replace(told, launch=launch))
+    launch = replace(result.launch, curve_state=replace(state, snipe_bps=3000))
+    found = known(replace(result, launch=launch))
     assert (found.buy_tax_bps, found.sell_tax_bps, found.pool_bps) == (3000, 0, 199)
     # Of 69 % that are left of the buy 99 % are left of the sell: 31.69 % in all.
     assert found.tax_bps == 3169 - 199

@@ -203,8 +203,8 @@ def test_a_curve_without_a_threshold_is_full() -> None:
 
 
 def a_buy(curve: Curve, in_raw: int) -> CompletedBuy:
-    told = buy(curve, in_raw, 0)
-    return CompletedBuy(told.spent_raw, told.tokens_raw, in_raw, 0)
+    result = buy(curve, in_raw, 0)
+    return CompletedBuy(result.spent_raw, result.tokens_raw, in_raw, 0)
 
 
 @QUICK

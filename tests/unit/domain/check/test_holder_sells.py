@@ -209,8 +209,8 @@ def test_unproven_is_what_some_filling_would_change(outcomes: list[CellOutcome])
     """Held against filling every gap with every sort of end, one after the other."""
     choices = [(FAIR, NO, gets(6000)) if isinstance(one, Missing) else (one,) for one in outcomes]
     codes = {judged(held(*filled)).code for filled in product(*choices)}
-    said = judged(held(*outcomes)).code
-    assert {said} == codes if len(codes) == 1 else said == "unproven"
+    text = judged(held(*outcomes)).code
+    assert {text} == codes if len(codes) == 1 else text == "unproven"
 
 
 def test_the_piece_that_decides_is_the_one_that_is_named() -> None:

@@ -62,8 +62,8 @@ def keeping(refused: RefusedCall = KEPT, /, **nearly: CellOutcome) -> VenueEvide
 
 
 def verdict(*venues: VenueEvidence) -> tuple[str, str, str]:
-    said = judge(evidence(*venues), POLICY).verdict
-    return said.code, said.level, said.text
+    result = judge(evidence(*venues), POLICY).verdict
+    return result.code, result.level, result.text
 
 
 def always(outcome: CellOutcome) -> dict[str, CellOutcome]:
@@ -79,15 +79,15 @@ def always(outcome: CellOutcome) -> dict[str, CellOutcome]:
     ],
 )
 def test_the_text_has_what_sold_and_its_loss(outcome: CellOutcome, text: str) -> None:
-    code, level, said = verdict(keeping(**always(outcome)))
+    code, level, message = verdict(keeping(**always(outcome)))
     assert (code, level) == ("ok", "warn")
-    assert said == f'{text}, but not all of it (the sell fails with "keep a rest").'
+    assert message == f'{text}, but not all of it (the sell fails with "keep a rest").'
 
 
 def test_half_of_it_stays_half_of_it() -> None:
-    said = verdict(keeping(**always(sold(60, 5000))))
-    assert said[:2] == ("ok", "warn")
-    assert said[2].startswith("Half of it")
+    rows = verdict(keeping(**always(sold(60, 5000))))
+    assert rows[:2] == ("ok", "warn")
+    assert rows[2].startswith("Half of it")
 
 
 @pytest.mark.parametrize("share_bps", [5000, 9000, 9900])
@@ -126,9 +126,9 @@ def test_what_rounds_by_a_unit_takes_no_cut() -> None:
     every = dict.fromkeys(("full", "full_again", "hour", "day", "half", "sliver", "handed_on"), SHORT)
     trap = venue((*refused_cells(**every), pieces_cell(SHORT)))
     assert "the token takes a cut of every sell" in verdict(replace(trap, short_raw=BOUGHT_RAW // 20))[2]
-    said = verdict(replace(trap, short_raw=4))
-    assert said[:2] == ("cannot_sell", "danger")
-    assert "it arrives 4 base units short, and its pool rejects a sell that arrives short" in said[2]
+    rows = verdict(replace(trap, short_raw=4))
+    assert rows[:2] == ("cannot_sell", "danger")
+    assert "it arrives 4 base units short, and its pool rejects a sell that arrives short" in rows[2]
 
 
 def test_evidence_without_these_probes_is_judged_as_before() -> None:
@@ -186,9 +186,9 @@ def test_a_pool_that_rounds_to_zero_is_no_token_that_keeps() -> None:
 
 def test_pools_that_no_check_trades_in_are_named() -> None:
     one = replace(evidence(), other_pools=(OtherPool(POOL, OWNER),), pools_found=1)
-    said = judge(one, POLICY).verdict
-    assert (said.code, said.level) == ("unproven", "unknown")
-    assert said.text == (
+    result = judge(one, POLICY).verdict
+    assert (result.code, result.level) == ("unproven", "unknown")
+    assert result.text == (
         f"Its only pool is against a token that we do not trade through: {POOL} against {OWNER}. "
         "So no sell could be tested: this is not a pass."
     )

@@ -32,7 +32,7 @@ def kept(name: str) -> Evidence:
     return canonical_json.load(Evidence, documents()[name])
 
 
-def told(evidence: Evidence, *topics: str) -> list[tuple[str, str]]:
+def list_prospects(evidence: Evidence, *topics: str) -> list[tuple[str, str]]:
     """Standing and sentence of what is told of these."""
     found = prospects(evidence, judge(evidence, POLICY), POLICY)
     return [(one.standing, one.text) for one in found if not topics or one.topic in topics]
@@ -49,7 +49,7 @@ def control(evidence: Evidence) -> Sold:
 
 @pytest.mark.parametrize("name", documents())
 def test_the_worst_stands_first_and_nothing_found_is_no_promise(name: str) -> None:
-    found = told(kept(name))
+    found = list_prospects(kept(name))
     order = [WORST_FIRST.index(standing) for standing, _ in found]
     assert order == sorted(order)
     assert all("no promise" in text for standing, text in found if standing == "not_found")
@@ -66,7 +66,7 @@ def test_the_worst_stands_first_and_nothing_found_is_no_promise(name: str) -> No
     ],
 )
 def test_an_owner_is_told_of_as_far_as_it_is_known(owner: object, standing: str, words: str) -> None:
-    found = told(with_facts(kept("plain"), owner=owner), "owner")
+    found = list_prospects(with_facts(kept("plain"), owner=owner), "owner")
     assert found[0][0] == standing
     assert words in found[0][1]
     # Only of who may act is there something that was not tried.
@@ -78,7 +78,9 @@ def test_an_owner_is_told_of_as_far_as_it_is_known(owner: object, standing: str,
     [(None, "not_found"), (ZERO_ADDRESS, "not_found"), (GAP, "not_known"), (SOMEBODY, "may")],
 )
 def test_code_that_can_be_exchanged_is_told(admin: object, standing: str) -> None:
-    assert [one for one, _ in told(with_facts(kept("plain"), proxy_admin=admin), "code")] == [standing]
+    assert [one for one, _ in list_prospects(with_facts(kept("plain"), proxy_admin=admin), "code")] == [
+        standing
+    ]
 
 
 def test_what_the_owners_calls_came_to() -> None:
@@ -94,7 +96,9 @@ def test_what_the_owners_calls_came_to() -> None:
         (GAP, "not_known", "could not find out"),
     ):
         (found,) = [
-            one for one in told(replace(owned, owner_calls=calls), "owner") if "reserves for it" not in one[1]
+            one
+            for one in list_prospects(replace(owned, owner_calls=calls), "owner")
+            if "reserves for it" not in one[1]
         ]
         assert found[0] == standing, calls
         assert words in found[1]
@@ -112,39 +116,40 @@ def test_real_holders_are_told_of_as_far_as_they_were_tried() -> None:
         (HolderSells(0, sold, 3, (fair, fair)), "not_found"),
         (HolderSells(0, sold, 3, (fair, caught)), "can"),
     ):
-        found = told(replace(plain, holder_sells=held), "holders")
+        found = list_prospects(replace(plain, holder_sells=held), "holders")
         assert [one for one, _ in found] == [standing], held
 
 
 def test_no_longer_time_is_told_than_was_tried() -> None:
     plain = kept("plain")
     (venue,) = plain.venues
-    assert "at most 1 day before" in told(plain, "time")[0][1]
+    assert "at most 1 day before" in list_prospects(plain, "time")[0][1]
     cells = tuple(
         ProbeCell(cell.probe, GAP) if cell.probe.delay_s >= POLICY.day_s else cell for cell in venue.cells
     )
     assert (
-        "at most 1 hour before" in told(replace(plain, venues=(replace(venue, cells=cells),)), "time")[0][1]
+        "at most 1 hour before"
+        in list_prospects(replace(plain, venues=(replace(venue, cells=cells),)), "time")[0][1]
     )
     cells = tuple(ProbeCell(cell.probe, GAP) for cell in venue.cells)
-    assert told(replace(plain, venues=(replace(venue, cells=cells),)), "time") == []
+    assert list_prospects(replace(plain, venues=(replace(venue, cells=cells),)), "time") == []
 
 
 def test_pools_that_were_not_looked_at_are_told() -> None:
     plain = replace(kept("plain"), left_out=3, candidates_complete=False)
-    found = told(plain, "pool")
+    found = list_prospects(plain, "pool")
     assert [standing for standing, _ in found] == ["not_tried", "not_tried"]
     assert "3 more pools that the check left out" in found[0][1]
-    assert told(replace(plain, left_out=0, candidates_complete=True), "pool") == []
+    assert list_prospects(replace(plain, left_out=0, candidates_complete=True), "pool") == []
 
 
 def test_a_check_that_ran_out_of_its_time_does_not_say_that_there_is_no_pool() -> None:
     unproven = kept("plain_without_its_pool")
     assert unproven.candidates_complete
-    assert told(unproven, "pool") == [
+    assert list_prospects(unproven, "pool") == [
         ("not_known", "We could not find out whether a pool trades it: it took too long.")
     ]
-    assert told(kept("no_pool"), "pool")[0][1].startswith("A pool can open at any time")
+    assert list_prospects(kept("no_pool"), "pool")[0][1].startswith("A pool can open at any time")
 
 
 def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
@@ -157,9 +162,11 @@ def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
         (first, "2 s after this block"),
         (replace(first, snipe_seconds=None), "at an unknown time"),
     ):
-        found = told(replace(evidence, launch=replace(evidence.launch, curve_state=young)), "launch")
+        found = list_prospects(
+            replace(evidence, launch=replace(evidence.launch, curve_state=young)), "launch"
+        )
         assert any("40.00 %" in text and words in text for _, text in found)
-    assert not any("first buyers" in text for _, text in told(evidence, "launch"))
+    assert not any("first buyers" in text for _, text in list_prospects(evidence, "launch"))
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,8 @@ def test_only_a_refused_sell_is_said_to_stop_it(outcomes: list[CellOutcome | Non
 
 def test_code_and_level_stay_and_the_text_has_one_sentence_more() -> None:
     plain = evidence(venue())
-    told = replace(plain, owner_calls=known(call(STOPPED, "pause()")))
-    before, after = judge(plain, POLICY), judge(told, POLICY)
+    answer = replace(plain, owner_calls=known(call(STOPPED, "pause()")))
+    before, after = judge(plain, POLICY), judge(answer, POLICY)
     assert replace(after, verdict=before.verdict) == before
     assert (after.verdict.code, after.verdict.level) == ("ok", "ok")
     assert (

@@ -34,8 +34,8 @@ def judged(*found: tuple[ProbeCell, ...]) -> Judgement:
 
 
 def verdict(*found: tuple[ProbeCell, ...]) -> tuple[str, str]:
-    said = judged(*found).verdict
-    return said.code, said.level
+    result = judged(*found).verdict
+    return result.code, result.level
 
 
 def says(pieces: CellOutcome, **outcomes: CellOutcome | None) -> str:

@@ -187,9 +187,9 @@ def test_a_long_reason_is_cut_at_eighty() -> None:
 
 
 def test_the_tokens_own_word_goes_before_the_routers() -> None:
-    told = RefusedCall("sell", "blacklisted", 1)
+    answer = RefusedCall("sell", "blacklisted", 1)
     found = refusing_all("STF")
-    told_venue = replace(found.venues[0], told_on_sell=told)
+    told_venue = replace(found.venues[0], told_on_sell=answer)
     assert 'The token says "blacklisted".' in says(evidence(told_venue))
     silent = replace(found.venues[0], told_on_sell=RefusedCall("sell", None, 1))
     assert MUTE in says(evidence(silent))

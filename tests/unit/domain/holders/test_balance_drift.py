@@ -9,7 +9,7 @@ SUPPLY = 10**27
 
 
 @pytest.mark.parametrize(
-    ("by_logs", "told", "lies"),
+    ("by_logs", "expected", "lies"),
     [
         (0, 0, False),
         (10**24, 10**24, False),
@@ -29,8 +29,8 @@ SUPPLY = 10**27
         (-(10**18) - 1, 0, True),
     ],
 )
-def test_what_matters_is_told_from_rounding(by_logs: int, told: int, lies: bool) -> None:
-    assert has_drifted(by_logs, told, SUPPLY) is lies
+def test_what_matters_is_told_from_rounding(by_logs: int, expected: int, lies: bool) -> None:
+    assert has_drifted(by_logs, expected, SUPPLY) is lies
 
 
 def test_a_token_without_any_supply_lies_about_every_balance() -> None:

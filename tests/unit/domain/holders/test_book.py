@@ -101,9 +101,9 @@ def test_what_another_fetches_from_a_router_in_the_same_block_he_bought() -> Non
     book = folded(minted(CURVE), parks, tx((ROUTER, BOB, 20), block=5), tx((ROUTER, CAT, 90), block=5))
     assert book.wallets[BOB] == HolderColumns(20, 20, 20, 0, 0, 20, AT_S, AT_S)
     assert book.wallets[CAT] == HolderColumns(90, 90, 60, 0, 0, 60, AT_S, AT_S)
-    told = book.launch()
-    assert told is not None
-    assert {one.wallet for one in told.buys} == {BOB, CAT}
+    result = book.launch()
+    assert result is not None
+    assert {one.wallet for one in result.buys} == {BOB, CAT}
     later = folded(minted(CURVE), parks, tx((ROUTER, BOB, 20), block=6), tx((ROUTER, CAT, 20), block=5))
     assert later.wallets[BOB].bought_raw == later.wallets[CAT].bought_raw == 0
 
@@ -290,11 +290,11 @@ def test_the_book_adds_up(txs: list[TokenTx], beginning: BookStart) -> None:
         assert (holding.first_buy_s is None) == (holding.bought_raw == 0)
     buys = sum(fill.token_raw for one in txs for fill in one.fills if fill.buys)
     assert sum(holding.bought_raw for holding in book.wallets.values()) <= buys
-    told = book.launch()
-    if told is not None:
-        window = range(told.block_number, told.block_number + WINDOW_BLOCKS + 1)
-        assert all(one.block_number in window for one in told.buys)
-        assert all(0 < one.bought_raw <= book.wallets[one.wallet].bought_raw for one in told.buys)
+    result = book.launch()
+    if result is not None:
+        window = range(result.block_number, result.block_number + WINDOW_BLOCKS + 1)
+        assert all(one.block_number in window for one in result.buys)
+        assert all(0 < one.bought_raw <= book.wallets[one.wallet].bought_raw for one in result.buys)
 
 
 @QUICK

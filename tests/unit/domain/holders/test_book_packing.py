@@ -40,8 +40,8 @@ def replace_wallets(book: HolderBook, wallets: dict[Address, HolderColumns]) -> 
 def with_head(data: bytes, **changed: object) -> bytes:
     """The same with something else in its first line."""
     head, rest = zlib.decompress(data).split(b"\n", 1)
-    told = {**json.loads(head), **changed}
-    kept = {name: value for name, value in told.items() if value is not LEFT_OUT}
+    answer = {**json.loads(head), **changed}
+    kept = {name: value for name, value in answer.items() if value is not LEFT_OUT}
     return zlib.compress(json.dumps(kept).encode() + b"\n" + rest)
 
 

@@ -29,8 +29,8 @@ from unit.domain.holding import (
     address,
     book,
     deeds,
+    find_holders,
     launch,
-    told,
     tx,
 )
 
@@ -63,7 +63,7 @@ _buys = st.lists(
 def _books(draw: st.DrawFn) -> tuple[HolderInputs, LaunchBuys]:
     launched = launch(*draw(_buys))
     of = book(draw(st.dictionaries(st.sampled_from([*_EVERYBODY, ZERO_ADDRESS]), _holding)), launched)
-    known = told(
+    known = find_holders(
         of,
         balances=draw(st.dictionaries(st.sampled_from(_EVERYBODY), st.integers(0, 60), max_size=6)),
         drifts=draw(st.booleans()),
@@ -146,7 +146,7 @@ def test_every_deployer_has_a_status(held: int, done: tuple[int, int, int, int, 
 @_PLENTY
 @given(held=st.lists(st.integers(1, 50), min_size=1, max_size=30))
 def test_concentration_is_what_the_definition_says(held: list[int]) -> None:
-    found = concentration(told(book({address(number): raw for number, raw in enumerate(held, 1)})))
+    found = concentration(find_holders(book({address(number): raw for number, raw in enumerate(held, 1)})))
     apart = sum(abs(one - other) for one in held for other in held)
     biggest_first = sorted(held, reverse=True)
     fewest = next(n for n in range(1, len(held) + 1) if 2 * sum(biggest_first[:n]) > sum(held))

@@ -31,9 +31,9 @@ from unit.domain.holding import (
     address,
     book,
     deeds,
+    find_holders,
     launch,
     paid_by,
-    told,
     tx,
 )
 
@@ -49,7 +49,7 @@ def test_snipers_are_the_launch_buyers_without_the_deployer() -> None:
         },
         launch((DEPLOYER, 7), (A, 10), (B, 20), (C, 30), (CREATOR, 40)),
     )
-    found = snipers(told(of))
+    found = snipers(find_holders(of))
     assert found is not None
     assert found.wallets == (A, B, C, CREATOR)
     assert (found.bought_raw, found.held_raw, found.sold_out) == (100, 3, 2)
@@ -57,7 +57,7 @@ def test_snipers_are_the_launch_buyers_without_the_deployer() -> None:
 
 @pytest.mark.parametrize("launched", [None, launch(), launch((DEPLOYER, 5))])
 def test_nobody_sniped(launched: LaunchBuys | None) -> None:
-    assert snipers(told(book({}, launched))) is None
+    assert snipers(find_holders(book({}, launched))) is None
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_nobody_sniped(launched: LaunchBuys | None) -> None:
 )  # fmt: skip
 def test_who_sold_out(balance: int, received: int, sold: int, is_out: bool) -> None:
     of = book({A: HolderColumns(balance_raw=balance, received_raw=received, sold_raw=sold)})
-    assert has_sold_out(told(of), A) is is_out
+    assert has_sold_out(find_holders(of), A) is is_out
 
 
 def test_three_of_one_funder_are_a_bundle_and_two_are_none() -> None:
     launched = launch((A, 1), (B, 2), (C, 4), (D, 8))
     wallets = {**paid_by(FUNDER, A, B, C), **paid_by(EXCHANGE, D)}
-    known = told(book({A: 5, B: 6}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 1})
+    known = find_holders(book({A: 5, B: 6}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 1})
     assert bundles(known, launched) == [Bundle((A, B, C), FUNDER, None, 7, 11)]
     two = replace(known, wallets=paid_by(FUNDER, A, B))
     assert bundles(two, launched) == []
@@ -82,7 +82,7 @@ def test_three_of_one_funder_are_a_bundle_and_two_are_none() -> None:
 
 def _three(**changes: object) -> tuple[HolderInputs, LaunchBuys]:
     launched = launch((A, 1), (B, 2), (C, 4))
-    known = told(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MOST_FUNDED})
+    known = find_holders(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MOST_FUNDED})
     return replace(known, **changes), launched  # type: ignore[arg-type]
 
 
@@ -104,21 +104,21 @@ def test_a_funder_that_groups_nobody(changes: dict[str, object]) -> None:
 
 def test_three_in_one_transaction_are_a_bundle_but_not_of_an_entry_point() -> None:
     launched = launch((A, 1, 9), (B, 2, 9), (C, 4, 9), (D, 8, 10))
-    known = told(book({}, launched))
+    known = find_holders(book({}, launched))
     assert bundles(known, launched) == [Bundle((A, B, C), None, tx(9), 7, 0)]
     assert bundles(replace(known, never_group=frozenset({tx(9)})), launched) == []
 
 
 def test_the_deployer_and_whom_he_paid_belong_together() -> None:
     launched = launch((A, 1), (DEPLOYER, 2), (B, 4))
-    known = told(book({}, launched), wallets=paid_by(DEPLOYER, A, B), families={DEPLOYER: 2})
+    known = find_holders(book({}, launched), wallets=paid_by(DEPLOYER, A, B), families={DEPLOYER: 2})
     assert bundles(known, launched) == [Bundle((A, DEPLOYER, B), DEPLOYER, None, 7, 0)]
 
 
 def test_bundles_that_share_a_wallet_are_one() -> None:
     # Three in one transaction, four of one funder, and one of them in both; the fifth pair is none.
     launched = launch((A, 1, 9), (B, 2, 9), (C, 4, 9), (D, 8), (E, 16), (FUNDER, 32))
-    known = told(
+    known = find_holders(
         book({}, launched),
         wallets={**paid_by(FUNDER, C, D, E), **paid_by(EXCHANGE, A, B)},
         families={FUNDER: 3, EXCHANGE: 2},
@@ -130,14 +130,14 @@ def test_a_bundle_of_several_funders_is_named_after_the_one_that_paid_most_of_it
     few, many = (A, B, C), tuple(address(number) for number in range(0xC1, 0xC5))
     launched = launch(*((one, 1) for one in (*few, FUNDER, *many)))
     wallets = {**paid_by(FUNDER, *few), **paid_by(EXCHANGE, FUNDER, *many)}
-    known = told(book({}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 5})
+    known = find_holders(book({}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 5})
     assert bundles(known, launched) == [Bundle((*few, FUNDER, *many), EXCHANGE, None, 8, 0)]
 
 
 def test_a_chain_of_pairs_is_no_bundle() -> None:
     launched = launch((A, 1, 9), (B, 2, 9), (C, 4), (D, 8))
     wallets = {**paid_by(FUNDER, B, C), **paid_by(EXCHANGE, D)}
-    known = told(book({}, launched), wallets=wallets, families={FUNDER: 2, EXCHANGE: 1})
+    known = find_holders(book({}, launched), wallets=wallets, families={FUNDER: 2, EXCHANGE: 1})
     assert bundles(known, launched) == []
     assert [one.wallets for one in bundles(known, launched, 2)] == [(A, B, C)]
 
@@ -146,7 +146,7 @@ def test_the_bundle_that_bought_most_comes_first() -> None:
     few, many = (A, B, C), tuple(address(number) for number in range(0xC1, 0xC4))
     launched = launch(*((one, 1) for one in few), *((one, 2) for one in many))
     wallets = {**paid_by(FUNDER, *few), **paid_by(EXCHANGE, *many)}
-    known = told(book({}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 3})
+    known = find_holders(book({}, launched), wallets=wallets, families={FUNDER: 3, EXCHANGE: 3})
     assert [one.wallets for one in bundles(known, launched)] == [many, few]
 
 
@@ -184,7 +184,7 @@ def test_what_the_deployer_holds_is_what_the_token_says() -> None:
 
 def test_of_logs_that_drift_a_deployer_is_not_flattered() -> None:
     def found(held: int, ledger: InsiderLedger) -> tuple[Status, int] | None:
-        known = deployer_deeds(told(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}), drifts=True))
+        known = deployer_deeds(find_holders(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}), drifts=True))
         return None if known is None else (known.status, known.received_raw)
 
     assert found(0, InsiderLedger()) is None
@@ -198,8 +198,8 @@ def test_of_logs_that_drift_a_deployer_is_not_flattered() -> None:
 
 
 def test_an_unknown_deployer_and_one_that_was_not_followed() -> None:
-    assert deployer_deeds(told(book({}), maker=None)) is None
-    assert deployer_deeds(told(book({}), maker=Maker(A, "deployment", (), None))) is None
-    never = deployer_deeds(told(book({})))
+    assert deployer_deeds(find_holders(book({}), maker=None)) is None
+    assert deployer_deeds(find_holders(book({}), maker=Maker(A, "deployment", (), None))) is None
+    never = deployer_deeds(find_holders(book({})))
     assert never is not None
     assert never.status == "never_held"

@@ -40,10 +40,10 @@ def buy(who: Address, raw: int, block: int, number: int = 0) -> TokenTx:
 
 
 def launched(*txs: TokenTx, beginning: BookStart = BEGINNING) -> tuple[int, int, dict[Address, int]] | None:
-    told = folded(*txs, beginning=beginning).launch()
-    if told is None:
+    result = folded(*txs, beginning=beginning).launch()
+    if result is None:
         return None
-    return told.block_number, told.at_s - AT_S, {one.wallet: one.bought_raw for one in told.buys}
+    return result.block_number, result.at_s - AT_S, {one.wallet: one.bought_raw for one in result.buys}
 
 
 def test_the_launchs_buys_are_told_in_their_order() -> None:
@@ -55,13 +55,13 @@ def test_the_launchs_buys_are_told_in_their_order() -> None:
         buy(CAT, 4, 35, number=3),
         buy(DAN, 5, 36, number=4),
     )
-    told = book.launch()
-    assert told is not None
-    assert told.buys == (
+    result = book.launch()
+    assert result is not None
+    assert result.buys == (
         LaunchBuy(CAT, 7, hashed(1), 5, (hashed(1), hashed(3))),
         LaunchBuy(BOB, 9, hashed(2), 35, (hashed(2),)),
     )
-    assert (told.block_number, told.at_s, told.left_out) == (5, AT_S + 5, 0)
+    assert (result.block_number, result.at_s, result.left_out) == (5, AT_S + 5, 0)
 
 
 def sell(who: Address, raw: int, block: int) -> TokenTx:
@@ -166,9 +166,9 @@ def test_who_the_deployer_paid_does_not_prove_that_trading_was_open() -> None:
     txs = [put(PART, 3), buy(BOB, 1, 100), buy(DAN, 2, 500), buy(CAT, LATE, 900)]
     launching = folded(minted(), *txs).launching
     numbers = {
-        related: (told.block_number, large(*txs, related=related))
+        related: (result.block_number, large(*txs, related=related))
         for related in ((), (BOB,), (DAN,), (BOB, DAN))
-        if (told := launching.known_launch(related)) is not None
+        if (result := launching.known_launch(related)) is not None
     }
     later = (900, {CAT: LATE})
     assert numbers == {(): (100, later), (BOB,): (500, later), (DAN,): (100, later), (BOB, DAN): (900, None)}
@@ -179,9 +179,9 @@ def test_many_paid_wallets_hide_nobody() -> None:
     early = [buy(who, 1, 100 + 40 * number) for number, who in enumerate(crowd)]
     book = folded(minted(), put(PART, 3), *early, buy(CAT, LATE, 900))
     assert list(book.launching.quiet) == crowd[:MAX_EARLY_BUYERS]
-    told = book.launch(crowd)
-    assert told is not None
-    assert (told.block_number, [one.wallet for one in told.buys]) == (900, [CAT])
+    result = book.launch(crowd)
+    assert result is not None
+    assert (result.block_number, [one.wallet for one in result.buys]) == (900, [CAT])
 
 
 def test_a_large_buy_is_over_when_its_own_window_is() -> None:
@@ -297,10 +297,10 @@ def test_a_token_that_nobody_bought_has_no_window() -> None:
 def test_of_many_transactions_the_first_and_those_with_most_are_told() -> None:
     raws = [1, *range(2, 12), 500]
     book = folded(minted(), put(PART, 5), *(buy(BOB, raw, 6, number) for number, raw in enumerate(raws)))
-    told = book.launch()
-    assert told is not None
-    assert told.buys[0].txs == (hashed(0), *(hashed(number) for number in range(5, 12)))
-    assert told.buys[0].bought_raw == sum(raws)
+    result = book.launch()
+    assert result is not None
+    assert result.buys[0].txs == (hashed(0), *(hashed(number) for number in range(5, 12)))
+    assert result.buys[0].bought_raw == sum(raws)
     assert load(dump(book)) == book
 
 
@@ -309,10 +309,10 @@ def test_a_crowd_of_dust_does_not_hide_who_bought_much(filled: int) -> None:
     crowd = [address(0x10_000 + number) for number in range(3 * MOST_LAUNCH_BUYERS)]
     dust = tx(*((MANAGER, who, 1) for who in crowd), buys=len(crowd), block=3)
     book = folded(minted(), put(filled, 3), buy(BOB, 50, 3), dust, buy(CAT, 40, 4), buy(BOB, 5, 5))
-    told = book.launch()
-    assert told is not None
-    assert len(told.buys) == MOST_LAUNCH_BUYERS
-    assert told.buys[0] == LaunchBuy(BOB, 55, hashed(0), 3, (hashed(0),))
-    assert told.buys[-1].wallet == CAT
-    assert told.left_out == len(crowd) + 2 - MOST_LAUNCH_BUYERS
+    result = book.launch()
+    assert result is not None
+    assert len(result.buys) == MOST_LAUNCH_BUYERS
+    assert result.buys[0] == LaunchBuy(BOB, 55, hashed(0), 3, (hashed(0),))
+    assert result.buys[-1].wallet == CAT
+    assert result.left_out == len(crowd) + 2 - MOST_LAUNCH_BUYERS
     assert load(dump(book)) == book

@@ -10,7 +10,22 @@ from roundtrip.domain.holders.book import LaunchBuys
 from roundtrip.domain.holders.findings import MOST_FUNDED, HolderInputs, KnownWallet
 from roundtrip.domain.holders.purses import PurseCount, count_purses, funder_groups, purses
 from roundtrip.domain.holders.ties import ties
-from unit.domain.holding import AT_S, DEPLOYER, EXCHANGE, FUNDER, POOL, A, B, C, D, E, book, launch, told, tx
+from unit.domain.holding import (
+    AT_S,
+    DEPLOYER,
+    EXCHANGE,
+    FUNDER,
+    POOL,
+    A,
+    B,
+    C,
+    D,
+    E,
+    book,
+    find_holders,
+    launch,
+    tx,
+)
 
 DAY_S = 86_400
 
@@ -21,7 +36,7 @@ def _paid(funder: Address, at_s: int | None = AT_S) -> KnownWallet:
 
 def _known(wallets: Mapping[Address, KnownWallet], family: int = 9, **more: object) -> HolderInputs:
     of = book({A: 50, B: 20, C: 10, DEPLOYER: 100})
-    return replace(told(of, wallets=wallets, families={FUNDER: family}), **more)  # type: ignore[arg-type]
+    return replace(find_holders(of, wallets=wallets, families={FUNDER: family}), **more)  # type: ignore[arg-type]
 
 
 def test_whom_the_deployers_funder_paid_is_of_his_purse_without_a_launch_buy() -> None:

@@ -48,7 +48,7 @@ def flows(tx: TokenTx, places: NonWallets) -> list[WalletFlow]:
     return trace_transaction(tx, places).flows
 
 
-def told(one: TokenTx) -> set[tuple[str, Address, Address | None, int]]:
+def list_flows(one: TokenTx) -> set[tuple[str, Address, Address | None, int]]:
     found = flows(one, PLACES)
     assert len({flow[:3] for flow in found}) == len(found)
     return set(found)
@@ -85,7 +85,7 @@ def told(one: TokenTx) -> set[tuple[str, Address, Address | None, int]]:
     ],
 )
 def test_one_transfer(one: TokenTx, expected: set[tuple[str, Address, Address | None, int]]) -> None:
-    assert told(one) == expected
+    assert list_flows(one) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_one_transfer(one: TokenTx, expected: set[tuple[str, Address, Address | 
     ],
 )
 def test_through_several_hands(one: TokenTx, expected: set[tuple[str, Address, Address | None, int]]) -> None:
-    assert told(one) == expected
+    assert list_flows(one) == expected
 
 
 def test_what_a_hook_takes_on_top_of_a_sale_is_sold() -> None:
     most = 10_000 + HOOK_TAKES_BPS
-    assert told(tx((ANN, MANAGER, most), sells=10_000)) == {("sold", ANN, None, most)}
-    assert told(tx((ANN, MANAGER, most + 1), sells=10_000)) == {
+    assert list_flows(tx((ANN, MANAGER, most), sells=10_000)) == {("sold", ANN, None, most)}
+    assert list_flows(tx((ANN, MANAGER, most + 1), sells=10_000)) == {
         ("sold", ANN, None, 10_000),
         ("pooled", ANN, None, HOOK_TAKES_BPS + 1),
     }
@@ -191,7 +191,7 @@ def test_what_a_hook_takes_on_top_of_a_sale_is_sold() -> None:
 
 def test_a_fill_too_small_for_all_is_shared_to_the_last_unit() -> None:
     one = tx((MANAGER, ANN, 10), (MANAGER, BOB, 10), (MANAGER, CAT, 10), buys=11)
-    assert told(one) == {
+    assert list_flows(one) == {
         ("bought", ANN, None, 4), ("bought", BOB, None, 4), ("bought", CAT, None, 3),
         ("withdrawn", ANN, None, 6), ("withdrawn", BOB, None, 6), ("withdrawn", CAT, None, 7),
     }  # fmt: skip
@@ -343,7 +343,7 @@ class Units:
         elif recipient != origin:
             self.hands.setdefault(recipient, []).append(origin)
 
-    def told(self) -> set[tuple[str, Address, Address | None, int]]:
+    def list_flows(self) -> set[tuple[str, Address, Address | None, int]]:
         """As flows tell it, with no fills."""
         out: Counter[tuple[str, Address, Address | None]] = Counter()
         for holder, stack in self.hands.items():
@@ -381,7 +381,7 @@ def test_a_count_of_every_unit_by_itself_tells_the_same(told_moves: list[Move]) 
         for _ in range(amount if sender != recipient else 0):
             units.send(sender, recipient)
     one = TokenTx(TxHash("0x1"), 1, 1, told_moves)
-    assert told(one) == units.told()
+    assert list_flows(one) == units.list_flows()
     # With fills for everything, what is not handed back is traded.
     everything = [VenueFill(at, way, 1_000, ETH, 1) for way in (True, False) for at in (CURVE, POOL_ID)] * 16
     traded = flows(one._replace(fills=everything), PLACES)
@@ -398,7 +398,7 @@ def test_a_hand_keeps_no_more_origins_apart_than_it_may() -> None:
     many = MOST_LOTS * 2
     givers = [address(0x1000 + number) for number in range(many)]
     gathered = [(giver, BOB, 1) for giver in givers]
-    found = told(tx(*gathered, (BOB, CAT, many)))
+    found = list_flows(tx(*gathered, (BOB, CAT, many)))
     assert sum(flow[3] for flow in found if flow[:2] == ("got", CAT)) == many
     kept = {flow[2] for flow in found if flow[:2] == ("got", CAT)} - {BOB}
     assert givers[-1] in kept
@@ -406,7 +406,7 @@ def test_a_hand_keeps_no_more_origins_apart_than_it_may() -> None:
     assert MOST_LOTS // 2 <= len(kept) <= MOST_LOTS
     assert ("moved", givers[0], BOB, 1) in found
     # As many as it may keep apart pass through.
-    few = told(tx(*gathered[:MOST_LOTS], (BOB, CAT, MOST_LOTS)))
+    few = list_flows(tx(*gathered[:MOST_LOTS], (BOB, CAT, MOST_LOTS)))
     assert ("moved", givers[0], CAT, 1) in few
     assert BOB not in {flow[1] for flow in few}
 

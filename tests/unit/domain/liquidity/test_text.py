@@ -28,8 +28,8 @@ def test_what_a_wallet_can_withdraw_comes_first() -> None:
 def test_a_tag_that_says_not_whose_wallet_it_is_leaves_its_address() -> None:
     depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
     assert describe(depth, _exit(depth, 0), {_WALLET: ("sniper",)})[0].startswith(f"One wallet, {_WALLET},")
-    told = describe(depth, _exit(depth, 0), {_WALLET: ("sniper", "deployer")})
-    assert told[0].startswith("One wallet, the deployer's,")
+    description = describe(depth, _exit(depth, 0), {_WALLET: ("sniper", "deployer")})
+    assert description[0].startswith("One wallet, the deployer's,")
 
 
 def test_a_refused_sell_and_a_missing_one_differ() -> None:
@@ -92,8 +92,8 @@ def test_the_largest_share_that_is_no_pass_comes_first() -> None:
     strange = held(60, "contract")
     depth = TokenDepth.of([pool(100, 10**18, held(10, "free", _WALLET), strange)])
     starts = ["60.00 % of the liquidity is in contracts", "We could not find out", "One wallet"]
-    told = describe(depth, _exit(depth, 100), {})
-    assert [text.startswith(start) for text, start in zip(told, starts, strict=True)] == [True] * 3
+    description = describe(depth, _exit(depth, 100), {})
+    assert [text.startswith(start) for text, start in zip(description, starts, strict=True)] == [True] * 3
 
 
 def test_money_out_of_range_is_told_with_what_is_in_range() -> None:

@@ -23,13 +23,13 @@ AT_S = 1_795_874_400
     ],
 )
 def test_it_says_when_how_much_and_by_whom(left_s: int, lead: str) -> None:
-    said = describe_unlock(ComingUnlock(TOKEN, HOLDER, AT_S, 6_200, 1), AT_S - left_s)
-    assert said == (
+    unlock = describe_unlock(ComingUnlock(TOKEN, HOLDER, AT_S, 6_200, 1), AT_S - left_s)
+    assert unlock == (
         f"{lead}, on 28 Nov 2026 14:00 UTC, 62 % of the liquidity of {TOKEN} can be withdrawn by {HOLDER}."
     )
 
 
 @pytest.mark.parametrize("share_bps", [None, 0])
 def test_a_share_that_is_not_known_is_not_said(share_bps: int | None) -> None:
-    said = describe_unlock(ComingUnlock(TOKEN, HOLDER, AT_S, share_bps, 2), AT_S - 86_400)
-    assert f"UTC, locked liquidity of {TOKEN} can be withdrawn" in said
+    unlock = describe_unlock(ComingUnlock(TOKEN, HOLDER, AT_S, share_bps, 2), AT_S - 86_400)
+    assert f"UTC, locked liquidity of {TOKEN} can be withdrawn" in unlock

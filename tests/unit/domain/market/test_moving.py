@@ -67,7 +67,7 @@ def wallets(
     return WalletOrigins(origins, dict.fromkeys(exchanges, 501))
 
 
-def told(*flows: MoneyFlow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
+def rank_board(*flows: MoneyFlow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
     found = board(flows, wallets(funders), FROM_S, NOW_S)
     return [row.token_id for row in found.rows], found.unproven, found.traps
 
@@ -148,12 +148,12 @@ def test_most_money_comes_first_and_what_is_held_back_is_counted() -> None:
         flow(5, 30, checked()),
         flow(6, 25, checked("unproven", level="unknown")),
     ]
-    assert told(*flows) == ([2, 5, 1], 2, 1)
+    assert rank_board(*flows) == ([2, 5, 1], 2, 1)
 
 
 def test_one_actor_is_no_crowd() -> None:
-    assert told(flow(1, launchpad=True), flow(2), funders={1: 9, 2: 9}) == ([], 0, 0)
-    assert told(flow(1, launchpad=True), flow(2), funders={1: 9}) == ([1], 1, 0)
+    assert rank_board(flow(1, launchpad=True), flow(2), funders={1: 9, 2: 9}) == ([], 0, 0)
+    assert rank_board(flow(1, launchpad=True), flow(2), funders={1: 9}) == ([1], 1, 0)
 
 
 MANY = tuple(range(2 * SHARED_PURSE))
@@ -202,7 +202,7 @@ def test_old_is_who_was_there_a_day_before_the_window() -> None:
 def test_the_board_ends_and_with_it_what_it_counts() -> None:
     shown = [flow(n, 1000 - n, launchpad=True) for n in range(1, ROWS + 2)]
     before, after = flow(100, 990), flow(101, 1)
-    assert told(*shown, before, after) == (list(range(1, ROWS + 1)), 1, 0)
+    assert rank_board(*shown, before, after) == (list(range(1, ROWS + 1)), 1, 0)
 
 
 def test_a_flood_of_one_sort_pushes_out_no_other() -> None:

@@ -20,17 +20,17 @@ def test_an_unlimited_approval_opens_the_text() -> None:
     for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
         assert one.is_unlimited()
-        said = opening(ran(allowances=(one,)), frozenset({SPENDER}))
-        assert said == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
+        text = opening(ran(allowances=(one,)), frozenset({SPENDER}))
+        assert text == f"It lets {SPENDER} take all you hold of {TOKEN}, now and later."
 
 
 def test_what_is_lowered_is_told_and_no_change_is_not_claimed() -> None:
-    told = {
+    answer = {
         0: f"It goes through. {SPENDER} may no longer take your {TOKEN}.",
         5: f"It goes through. {SPENDER} may take less of your {TOKEN} than before, but still some.",
         2**200: f"It goes through. {SPENDER} may still take all you hold of {TOKEN}.",
     }
-    for raw, text in told.items():
+    for raw, text in answer.items():
         calls = replace(ran(), lowered=(Allowance(TOKEN, SPENDER, raw, "erc20"),))
         assert sentence(TradeOutcome("ok"), calls, None, POLICY) == text
 
@@ -66,8 +66,8 @@ def test_every_approval_that_matters_is_told() -> None:
         Allowance(OTHER, SPENDER, 2**256 - 1, "erc20"),
         Allowance(TOKEN, OTHER, None, "all"),
     )
-    said = opening(ran(allowances=several), frozenset())
-    assert said.count("It lets ") == 3
+    text = opening(ran(allowances=several), frozenset())
+    assert text.count("It lets ") == 3
 
 
 def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
@@ -100,23 +100,23 @@ def test_a_failing_call_is_told_with_its_reason(calls: tuple[CallResult, ...], e
 
 def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> None:
     nasty = 'ok". It is proven.\n\u202e' + "x" * 300
-    said = sentence(TradeOutcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
-    assert said.count('"') == 2
-    assert said.startswith('It would fail with "')
-    assert said.endswith('".')
-    assert "\n" not in said
-    assert "\u202e" not in said
-    assert len(said) < 110
-    assert describe_reason(nasty) == said[len('It would fail with "') : -len('".')]
+    text = sentence(TradeOutcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
+    assert text.count('"') == 2
+    assert text.startswith('It would fail with "')
+    assert text.endswith('".')
+    assert "\n" not in text
+    assert "\u202e" not in text
+    assert len(text) < 110
+    assert describe_reason(nasty) == text[len('It would fail with "') : -len('".')]
     assert describe_reason("") == "no reason given"
 
 
 @pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
 def test_a_trap_is_told_with_the_tokens_own_word(word: str) -> None:
     cells = refused_grid(**dict.fromkeys(GRID, RefusedCall("sell", word, 9)))
-    said = text_of(received(way(cells=cells)))
-    assert said.startswith("It goes through, but you cannot sell what it buys: not now, not within a day. ")
-    assert said.count('"') == 2
+    text = text_of(received(way(cells=cells)))
+    assert text.startswith("It goes through, but you cannot sell what it buys: not now, not within a day. ")
+    assert text.count('"') == 2
 
 
 LATER: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
@@ -163,11 +163,11 @@ TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_sentence_says_what_holds(name: str) -> None:
     cells, phrase = TEXTS[name]
-    said = text_of(received(way(cells=cells)))
-    assert said.startswith("It goes through, ")
-    assert phrase in said
-    assert said.endswith(".")
-    assert ".." not in said
+    text = text_of(received(way(cells=cells)))
+    assert text.startswith("It goes through, ")
+    assert phrase in text
+    assert text.endswith(".")
+    assert ".." not in text
 
 
 @pytest.mark.parametrize(("impact_bps", "said"), [(9, False), (10, True), (250, True), (4000, True)])
@@ -189,9 +189,9 @@ def test_no_sentence_ever_says_safe(seed: int) -> None:
     )
     calls = ran(*(DONE,) * rng.randint(1, 6), allowances=allowed)
     outcome = judge_trade(calls, (found,), TRADED, POLICY)
-    said = opening(calls, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
-    assert "safe" not in said.lower()
-    assert said.endswith(".")
+    text = opening(calls, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
+    assert "safe" not in text.lower()
+    assert text.endswith(".")
 
 
 def test_what_has_no_price_and_what_has_no_place_are_told_apart() -> None:

@@ -55,7 +55,7 @@ def on_curve(buys: bool, wallet: Address, recipient: Address, quote_raw: int, to
 
 
 def doing(
-    *said: DecodedLog, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True
+    *expected: DecodedLog, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True
 ) -> TransactionFacts:
     return TransactionFacts(
         sender=ALICE,
@@ -63,7 +63,7 @@ def doing(
         value_wei=value_wei,
         has_data=has_data,
         created=None,
-        logs=list(enumerate(said, 5)),
+        logs=list(enumerate(expected, 5)),
         weth=WETH,
         usdg=USDG,
         machinery=frozenset({ROUTER, WETH, USDG, PERMIT2, LAUNCHER, HOOK}),
@@ -79,8 +79,8 @@ def sold(raw: int, quote_raw: int, seller: Address = ALICE) -> list[DecodedLog]:
     return [Transferred(TOKEN, seller, POOL, raw), swap(POOL, raw, -quote_raw)]
 
 
-def of(*said: DecodedLog, value_wei: int = 0) -> TransactionSummary:
-    return interpret_transaction(doing(*said, value_wei=value_wei), MARKETS)
+def of(*expected: DecodedLog, value_wei: int = 0) -> TransactionSummary:
+    return interpret_transaction(doing(*expected, value_wei=value_wei), MARKETS)
 
 
 def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
@@ -309,7 +309,7 @@ def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "more", "tells_all"),
+    ("expected", "more", "tells_all"),
     [
         (AllowanceGiven(TOKEN, ALICE, BOB, 1), {"to": TOKEN}, True),
         (AllowanceGiven(TOKEN, ALICE, BOB, 1), {"to": BOT}, False),
@@ -322,9 +322,9 @@ def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
     ],
 )
 def test_eth_is_all_told_only_where_nobody_else_was_called(
-    said: DecodedLog, more: dict[str, Any], tells_all: bool
+    expected: DecodedLog, more: dict[str, Any], tells_all: bool
 ) -> None:
-    one = doing(said, **more)
+    one = doing(expected, **more)
     assert logs_all_eth(one, interpret_transaction(one, MARKETS)) is tells_all
 
 
@@ -337,16 +337,16 @@ def test_plain_eth_is_all_told_where_it_goes_to_no_contract() -> None:
 
 def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
     made, burned = Transferred(WETH, ZERO_ADDRESS, ALICE, 5), Transferred(WETH, ALICE, ZERO_ADDRESS, 5)
-    told = EthWrapped(ALICE, 5, True)
+    answer = EthWrapped(ALICE, 5, True)
     untold = EthWrapped(ALICE, 5, False)
 
-    def once(*said: DecodedLog) -> list[DecodedLog]:
-        return [one for _, one in merge_wraps(list(enumerate(said)), WETH)]
+    def once(*expected: DecodedLog) -> list[DecodedLog]:
+        return [one for _, one in merge_wraps(list(enumerate(expected)), WETH)]
 
-    assert once(made, told) == once(told, made) == once(made) == once(told) == [told]
+    assert once(made, answer) == once(answer, made) == once(made) == once(answer) == [answer]
     assert once(burned, untold, burned) == [untold] * 2
-    assert once(made, told, told) == [told] * 2
-    assert once(made, untold) == [told, untold]
+    assert once(made, answer, answer) == [answer] * 2
+    assert once(made, untold) == [answer, untold]
     other = Transferred(TOKEN, ZERO_ADDRESS, ALICE, 5)
     assert once(other) == [other]
 

@@ -43,7 +43,7 @@ def known(level: str = "ok") -> BagStanding:
     return found
 
 
-def told(*checks: StoredLevel, level: str = "ok") -> list[tuple[str, str]]:
+def turned_levels(*checks: StoredLevel, level: str = "ok") -> list[tuple[str, str]]:
     _, turned = apply_checks(known(level), checks)
     return [(one.then_level, one.now.level) for one in turned]
 
@@ -75,41 +75,41 @@ def test_where_the_supply_is_not_known_every_sale_is_told() -> None:
 
 
 def test_one_check_is_not_believed_and_a_second_one_after_ten_seconds_is() -> None:
-    assert told(seen("danger", 1)) == []
-    assert told(seen("danger", 1), seen("danger", 10.9)) == []
-    assert told(seen("danger", 1), seen("danger", 11)) == [("ok", "danger")]
-    assert told(seen("danger", 1), seen("danger", 5), seen("danger", 11)) == [("ok", "danger")]
+    assert turned_levels(seen("danger", 1)) == []
+    assert turned_levels(seen("danger", 1), seen("danger", 10.9)) == []
+    assert turned_levels(seen("danger", 1), seen("danger", 11)) == [("ok", "danger")]
+    assert turned_levels(seen("danger", 1), seen("danger", 5), seen("danger", 11)) == [("ok", "danger")]
 
 
 def test_what_comes_and_goes_before_a_second_check_is_not_told() -> None:
-    assert told(seen("danger", 1), seen("ok", 20), seen("danger", 40)) == []
+    assert turned_levels(seen("danger", 1), seen("ok", 20), seen("danger", 40)) == []
 
 
 def test_two_checks_that_differ_both_say_at_least_the_milder() -> None:
-    assert told(seen("danger", 1), seen("warn", 20)) == [("ok", "warn")]
-    assert told(seen("warn", 1), seen("danger", 20)) == [("ok", "warn")]
-    assert told(seen("ok", 1), seen("warn", 20), level="danger") == [("danger", "warn")]
+    assert turned_levels(seen("danger", 1), seen("warn", 20)) == [("ok", "warn")]
+    assert turned_levels(seen("warn", 1), seen("danger", 20)) == [("ok", "warn")]
+    assert turned_levels(seen("ok", 1), seen("warn", 20), level="danger") == [("danger", "warn")]
 
 
 def test_what_could_not_be_found_out_changes_nothing() -> None:
     unknown = seen("unknown", 20)
-    assert told(unknown, seen("unknown", 40)) == []
-    assert told(unknown, seen("unknown", 40), level="danger") == []
-    assert told(seen("danger", 1), unknown) == []
-    assert told(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
+    assert turned_levels(unknown, seen("unknown", 40)) == []
+    assert turned_levels(unknown, seen("unknown", 40), level="danger") == []
+    assert turned_levels(seen("danger", 1), unknown) == []
+    assert turned_levels(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
     assert initial_standing(unknown) is None
 
 
 def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once() -> None:
     worse = [seen("danger", 1), seen("danger", 11)]
     better = [seen("ok", 100), seen("ok", 200), seen("ok", HOUR_S)]
-    assert told(*worse, *better) == [("ok", "danger")]
+    assert turned_levels(*worse, *better) == [("ok", "danger")]
     at_last = [*worse, *better, seen("ok", HOUR_S + 11)]
-    assert told(*at_last) == [("ok", "danger"), ("danger", "ok")]
+    assert turned_levels(*at_last) == [("ok", "danger"), ("danger", "ok")]
     again = [seen("danger", HOUR_S + 30), seen("danger", HOUR_S + 45)]
-    assert told(*at_last, *again) == [("ok", "danger"), ("danger", "ok"), ("ok", "danger")]
+    assert turned_levels(*at_last, *again) == [("ok", "danger"), ("danger", "ok"), ("ok", "danger")]
     step = [seen("warn", 1), seen("warn", 11), seen("danger", 20), seen("danger", 30)]
-    assert told(*step) == [("ok", "warn"), ("warn", "danger")]
+    assert turned_levels(*step) == [("ok", "warn"), ("warn", "danger")]
 
 
 def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
@@ -130,18 +130,20 @@ def test_another_policy_is_no_change_of_the_token() -> None:
 
 def test_a_check_that_asks_less_takes_nothing_back_but_may_find_worse() -> None:
     shallow = [seen("ok", at_s, deep=False) for at_s in (1, 20)]
-    assert told(*shallow, level="danger") == []
+    assert turned_levels(*shallow, level="danger") == []
     bad = [seen("danger", at_s, deep=False) for at_s in (1, 20)]
-    assert told(*bad) == [("ok", "danger")]
-    assert told(seen("danger", 1), *[seen("ok", 15, deep=False)], seen("danger", 20)) == []
+    assert turned_levels(*bad) == [("ok", "danger")]
+    assert turned_levels(seen("danger", 1), *[seen("ok", 15, deep=False)], seen("danger", 20)) == []
 
 
 @pytest.mark.parametrize("ahead_s", [3600, 86_400])
 def test_a_clock_that_was_put_back_keeps_nobody_from_being_told(ahead_s: int) -> None:
     """The first of the two was made while it was ahead."""
     first = replace(seen("danger", 1), at=START + timedelta(seconds=ahead_s))
-    assert told(first, seen("danger", 2), seen("danger", 5)) == []
-    assert told(first, seen("danger", 2), seen("danger", 2 + GUARD.confirmed_s)) == [("ok", "danger")]
+    assert turned_levels(first, seen("danger", 2), seen("danger", 5)) == []
+    assert turned_levels(first, seen("danger", 2), seen("danger", 2 + GUARD.confirmed_s)) == [
+        ("ok", "danger")
+    ]
 
 
 def test_what_was_told_names_both_codes() -> None:

@@ -25,7 +25,7 @@ def a_follow(id_: int, account_id: int = 1, from_number: int = 0) -> AlertSource
     return AlertSource("follow", id_, account_id, f"name{id_}", from_number)
 
 
-def told(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
+def matching_ids(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
     return [(source.kind, source.id) for source in index.matching(seen)]
 
 
@@ -144,20 +144,22 @@ def test_thresholds_one_above_the_other_in_every_unit() -> None:
         index.add_rule(a_rule(id_), Rule(ANY, "buying", Over(unit, raw)), None)
     seen = happening(eth_wei=100, micro_usd=50, part_raw=30, whole_raw=10**6)
     worth = {"eth": 100, "usd": 50, "%": 30}
-    assert told(index, seen) == [("rule", i) for i, (u, raw) in unit_of.items() if raw < worth[u]]
-    assert told(index, happening()) == []
+    assert matching_ids(index, seen) == [("rule", i) for i, (u, raw) in unit_of.items() if raw < worth[u]]
+    assert matching_ids(index, happening()) == []
     for id_ in range(0, 600, 2):
         index.remove("rule", id_)
-    assert told(index, seen) == [("rule", i) for i, (u, raw) in unit_of.items() if raw < worth[u] and i % 2]
+    assert matching_ids(index, seen) == [
+        ("rule", i) for i, (u, raw) in unit_of.items() if raw < worth[u] and i % 2
+    ]
 
 
 def test_a_rule_whose_wallet_nobody_knows_is_about_nothing() -> None:
     index = RuleIndex()
     index.add_rule(a_rule(1), Rule(Who("deployer", TOKENS[0]), "selling"), None)
-    assert told(index, happening("selling")) == []
+    assert matching_ids(index, happening("selling")) == []
     index.add_rule(a_rule(1), Rule(Who("deployer", TOKENS[0]), "selling"), WALLETS[0])
-    assert told(index, happening("selling")) == [("rule", 1)]
-    assert told(index, happening("selling", WALLETS[1])) == []
+    assert matching_ids(index, happening("selling")) == [("rule", 1)]
+    assert matching_ids(index, happening("selling", WALLETS[1])) == []
 
 
 @pytest.mark.parametrize("crowd", [0, 5])
@@ -172,36 +174,40 @@ def test_a_rule_about_follows_counts_from_where_both_count(crowd: int) -> None:
                 index.add_rule(a_rule(account_id, account_id), Rule(FOLLOW, "moving"), None)
             else:
                 index.add_follow(a_follow(account_id, account_id), WALLETS[0])
-        at = [told(index, happening("moving", block_number=number)) for number in (5, 6, 8, 9)]
+        at = [matching_ids(index, happening("moving", block_number=number)) for number in (5, 6, 8, 9)]
         assert at == [[], [], [], [("rule", 1)]]
         index.add_follow(a_follow(1, 1, from_number=2), WALLETS[0])
-        at = [told(index, happening("moving", block_number=number)) for number in (5, 6)]
+        at = [matching_ids(index, happening("moving", block_number=number)) for number in (5, 6)]
         assert at == [[], [("rule", 1)]]
 
 
 def test_a_follow_tells_of_trades_launches_and_large_removals_only() -> None:
     index = RuleIndex()
     index.add_follow(a_follow(7, from_number=9), WALLETS[0])
-    assert [verb for verb in VERBS if told(index, happening(verb))] == ["buying", "selling", "launching"]
-    assert told(index, happening(block_number=9)) == []
+    assert [verb for verb in VERBS if matching_ids(index, happening(verb))] == [
+        "buying",
+        "selling",
+        "launching",
+    ]
+    assert matching_ids(index, happening(block_number=9)) == []
     removal = happening("removing", part_raw=100, whole_raw=1_000)
-    assert told(index, removal) == []
-    assert told(index, removal._replace(part_raw=101)) == [("follow", 7)]
-    assert told(index, removal._replace(part_raw=11, by_deployer=True)) == [("follow", 7)]
-    assert told(index, removal._replace(part_raw=10, by_deployer=True)) == []
-    assert told(index, removal._replace(whole_raw=None, by_deployer=True)) == []
+    assert matching_ids(index, removal) == []
+    assert matching_ids(index, removal._replace(part_raw=101)) == [("follow", 7)]
+    assert matching_ids(index, removal._replace(part_raw=11, by_deployer=True)) == [("follow", 7)]
+    assert matching_ids(index, removal._replace(part_raw=10, by_deployer=True)) == []
+    assert matching_ids(index, removal._replace(whole_raw=None, by_deployer=True)) == []
 
 
 def test_an_account_follows_a_wallet_once() -> None:
     index = RuleIndex()
     index.add_follow(a_follow(1), WALLETS[0])
     index.add_follow(a_follow(2), WALLETS[0])
-    assert told(index, happening()) == [("follow", 2)]
+    assert matching_ids(index, happening()) == [("follow", 2)]
     index.remove("follow", 1)
-    assert told(index, happening()) == [("follow", 2)]
+    assert matching_ids(index, happening()) == [("follow", 2)]
     index.add_follow(a_follow(2), WALLETS[1])
-    assert told(index, happening()) == []
-    assert told(index, happening(wallet=WALLETS[1])) == [("follow", 2)]
+    assert matching_ids(index, happening()) == []
+    assert matching_ids(index, happening(wallet=WALLETS[1])) == [("follow", 2)]
 
 
 def test_what_is_removed_leaves_nothing_behind() -> None:
@@ -246,7 +252,7 @@ def test_only_those_it_is_about_are_looked_at(who: Who) -> None:
         index.add_rule(counted(a_rule(id_, account_id=id_)), rule, who.address)
         index.add_follow(counted(a_follow(id_, account_id=id_)), WALLETS[0])
     Counted.looks = 0
-    assert len(told(index, happening("moving", eth_wei=10))) == 10
+    assert len(matching_ids(index, happening("moving", eth_wei=10))) == 10
     assert 10 <= Counted.looks <= 30
 
 
@@ -256,5 +262,5 @@ def test_whom_few_follow_costs_few_whatever_others_want_of_theirs() -> None:
         index.add_rule(counted(a_rule(id_, account_id=id_)), Rule(FOLLOW, "moving"), None)
     index.add_follow(a_follow(1, account_id=7), WALLETS[0])
     Counted.looks = 0
-    assert told(index, happening("moving")) == [("rule", 7)]
+    assert matching_ids(index, happening("moving")) == [("rule", 7)]
     assert 1 <= Counted.looks <= 3

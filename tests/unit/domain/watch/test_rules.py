@@ -18,18 +18,18 @@ ANY = Who("any")
 @example(0, 0, 0)
 def test_over_a_share_is_exact(raw: int, part: int | None, whole: int | None) -> None:
     share = None if part is None or not whole or part > whole else Fraction(part, whole)
-    told = Over("%", raw).holds(happening(part_raw=part, whole_raw=whole))
-    assert told is (share is not None and share > Fraction(raw, 1_000_000))
+    answer = Over("%", raw).holds(happening(part_raw=part, whole_raw=whole))
+    assert answer is (share is not None and share > Fraction(raw, 1_000_000))
 
 
 @pytest.mark.parametrize("unit", ["eth", "usd"])
 def test_over_is_strictly_more_and_never_the_unknown(unit: Unit) -> None:
-    def told(worth: int | None) -> bool:
+    def is_match(worth: int | None) -> bool:
         # The other worth is large: it must not stand in.
         eth_wei, micro_usd = (worth, 10**30) if unit == "eth" else (10**30, worth)
         return Over(unit, 7).holds(happening("buying", WALLETS[0], TOKENS[0], eth_wei, micro_usd, 1, 1))
 
-    assert [told(worth) for worth in (None, 0, 6, 7, 8)] == [False, False, False, False, True]
+    assert [is_match(worth) for worth in (None, 0, 6, 7, 8)] == [False, False, False, False, True]
     assert not Over(unit, 0).holds(happening())
 
 

@@ -83,7 +83,7 @@ class HeadAt:
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "expected"),
     [
         (HeadAt(1_200, 1_000_100), "in about 50 s."),
         (HeadAt(1_101, 1_000_001), "in about 1 s."),
@@ -94,9 +94,9 @@ class HeadAt:
         (HeadAt(1_200, 999_000), "in a few minutes."),
     ],
 )
-def test_how_long_it_takes_until_a_block_is_final(head: HeadAt, said: str) -> None:
+def test_how_long_it_takes_until_a_block_is_final(head: HeadAt, expected: str) -> None:
     ctx = cast(Context, SimpleNamespace(heads=head))
     error = not_final(ctx, paying(block=1_100))
     assert error.code == "no_such_tx"
-    assert error.message.endswith(said), error.message
+    assert error.message.endswith(expected), error.message
     assert "block 1,100, which is not final yet: the newest final block is 1,000" in error.message

@@ -42,8 +42,8 @@ def test_vitals() -> None:
 
 
 def test_vitals_of_a_young_index_say_what_is_missing() -> None:
-    said = chain_vitals._describe(vital(trades_per_minute=None), None, 30, is_whole=False)
-    assert said.endswith(
+    text = chain_vitals._describe(vital(trades_per_minute=None), None, 30, is_whole=False)
+    assert text.endswith(
         " The index begins at 2025-10-09 08:53:20 UTC: earlier trades, launches and graduations are not "
         "counted."
     )
@@ -94,8 +94,8 @@ def filling(fill_bps: int, buys: int = 5, launches: int = 12) -> CurveFilling:
 def test_what_graduates_soon_is_one_row_a_line_numbered_from_one() -> None:
     shown = [filling(10_000), filling(9_876), filling(5_000, buys=0, launches=1)]
     block = BlockRef(5, "0x", NOW_S)
-    said = graduating_soon._describe(shown, [LABEL] * 3, Cursor(1000, block))
-    assert said.split("\n") == [
+    text = graduating_soon._describe(shown, [LABEL] * 3, Cursor(1000, block))
+    assert text.split("\n") == [
         "Closest to filling their curve:",
         f'1. "FR SH" ({TOKEN}): 98.76 % full, 5 buys by 3 wallets in ten minutes; 1 of its deployer\'s '
         "newest 12 launches graduated.",
@@ -147,16 +147,16 @@ def test_the_board_of_winners_is_one_row_a_line() -> None:
         RankedClosings(n, WALLET, ETH // n, ETH, closed, 1, 7, ETH // 2, 3 * ETH, NOW_S)
         for n, closed in ((1, 1), (3, 2), (4, 1), (5, 1))
     )
-    said = winners._describe_board(WinnersBoard("24h", 1527, NOW_S, rows), rows, {7: LABEL}, 600).split("\n")
+    lines = winners._describe_board(WinnersBoard("24h", 1527, NOW_S, rows), rows, {7: LABEL}, 600).split("\n")
     best = f'Best: "FR SH" ({TOKEN}), 0.5 eth became 3 eth.'
-    assert said[:-1] == [
+    assert lines[:-1] == [
         "Most profit closed in the 24 hours up to block 1,527 (600 seconds before the newest block):",
         f"1. {WALLET} made 1 eth with 1 closed position. {best}",
         f"2. {WALLET} made 0.3333 eth with 2 closed positions (1 with a profit). {best}",
         f"3. {WALLET} made 0.25 eth with 1 closed position. {best}",
         "The rows hold 1 more.",
     ]
-    assert said[-1].startswith("A token counts once it is a day old and was bought by at least 20 different")
+    assert lines[-1].startswith("A token counts once it is a day old and was bought by at least 20 different")
 
 
 @pytest.mark.parametrize(

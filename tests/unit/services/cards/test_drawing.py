@@ -84,8 +84,8 @@ def test_unchecked_addresses_have_one_card() -> None:
 @pytest.mark.parametrize(("level", "code"), [("ok", "ok"), ("warn", "high_fees"), ("ok", "quote_asset")])
 def test_an_old_pass_is_no_pass(level: str, code: str) -> None:
     old = card(level=level, code=code, is_old=True)
-    said = describe_card(old)
-    assert (said.word, said.level, said.loss) == ("Old check", "unknown", "")
+    result = describe_card(old)
+    assert (result.word, result.level, result.loss) == ("Old check", "unknown", "")
     assert "#56d364" not in draw_card(old)
     assert shown(draw_badge(old))[1:] == ["roundtrip", "old check"]
 
@@ -100,8 +100,8 @@ def test_after_an_hour_a_badge_says_only_when(level: str, code: str) -> None:
 
 
 def test_an_old_trap_stays_one() -> None:
-    said = describe_card(card(level="danger", code="cannot_sell", is_old=True))
-    assert (said.word, said.level) == ("Honeypot: you cannot sell", "danger")
+    result = describe_card(card(level="danger", code="cannot_sell", is_old=True))
+    assert (result.word, result.level) == ("Honeypot: you cannot sell", "danger")
 
 
 @pytest.mark.parametrize("level", ["ok", "warn", "danger", "unknown"])
@@ -152,8 +152,8 @@ def test_a_sentence_that_is_cut_says_so() -> None:
     ("level", "shows"), [("ok", True), ("warn", True), ("danger", False), ("unknown", False)]
 )
 def test_only_what_can_be_sold_has_a_cost(level: str, shows: bool) -> None:
-    said = describe_card(card(level=level, code="other"))
-    assert bool(said.loss) == shows
+    result = describe_card(card(level=level, code="other"))
+    assert bool(result.loss) == shows
     assert ("0.60 %" in draw_card(card(level=level, code="other"))) == shows
 
 

@@ -17,10 +17,10 @@ Told = Address | Missing | None
 def found(owner: Told, admin: Told) -> tuple[tuple[str, str], tuple[str, str]] | Missing | None:
     """Who calls, and who upgrades."""
     known = evidence(venue(), facts=replace(TOKEN_FACTS, owner=owner, proxy_admin=admin))
-    told = actors_of(known, 0, CONTRACTS)
-    if not isinstance(told, OwnerActors):
-        return told
-    owners, upgrader = told.owner, told.upgrader
+    result = actors_of(known, 0, CONTRACTS)
+    if not isinstance(result, OwnerActors):
+        return result
+    owners, upgrader = result.owner, result.upgrader
     return (owners.by, owners.address), (upgrader.by, upgrader.address)
 
 

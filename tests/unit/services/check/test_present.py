@@ -241,8 +241,8 @@ def test_without_a_rate_nothing_is_told_of_the_trade() -> None:
 
 def of_curve(full: object) -> VenueEvidence:
     """A curve that was bought from as its formula has it."""
-    told = buy(state(), PAID_RAW, 0)
-    exact = CompletedBuy(told.spent_raw, told.tokens_raw, PAID_RAW, 1)
+    result = buy(state(), PAID_RAW, 0)
+    exact = CompletedBuy(result.spent_raw, result.tokens_raw, PAID_RAW, 1)
     every = cells(full=full, full_again=full)  # type: ignore[arg-type]
     return at(CURVE, venue(every, all_buys=buys(exact)))
 

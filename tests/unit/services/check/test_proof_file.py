@@ -162,10 +162,10 @@ LIES: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_changed_word_is_found_out(name: str) -> None:
-    path, value, told = LIES[name]
+    path, value, text = LIES[name]
     held = rejudge(claim(changed(path, value)), POLICY)
     assert held.holds is False
-    assert any(one in held.seen for one in told.split("|")), held.seen
+    assert any(one in held.seen for one in text.split("|")), held.seen
     assert held.seen.isprintable()
 
 
@@ -204,7 +204,7 @@ def test_numbers_that_no_check_has_end_in_a_line(path: str, amount: int | str) -
 EVIL, OTHER_MONEY = address(0xE711), address(0x5A4E)
 
 
-def said(document: Json, contracts: Contracts = CONTRACTS, chain_id: int = CHAIN_ID) -> str:
+def describe_mismatch(document: Json, contracts: Contracts = CONTRACTS, chain_id: int = CHAIN_ID) -> str:
     found = find_mismatch(claim(document), chain_id, contracts, POLICY)
     assert found is not None
     return found
@@ -218,16 +218,16 @@ def test_other_contracts_than_the_readers_prove_nothing(name: str) -> None:
     for other in others:
         changed_one: dict[str, Any] = {name: other}
         trusted = replace(CONTRACTS, **changed_one)
-        assert "so the file proves nothing" in said(proof(), trusted)
+        assert "so the file proves nothing" in describe_mismatch(proof(), trusted)
 
 
 def test_another_chain_than_the_readers_is_said() -> None:
-    assert said(proof(), chain_id=1).startswith("the proof is for chain 4663")
+    assert describe_mismatch(proof(), chain_id=1).startswith("the proof is for chain 4663")
 
 
 def test_a_request_that_sends_is_said() -> None:
-    told = said(changed("trips.0.0.0.method", "eth_sendRawTransaction"))
-    assert told.startswith("the requests include eth_sendRawTransaction")
+    text = describe_mismatch(changed("trips.0.0.0.method", "eth_sendRawTransaction"))
+    assert text.startswith("the requests include eth_sendRawTransaction")
 
 
 def _other(value: Any) -> Any:
@@ -246,18 +246,18 @@ def test_wallets_that_somebody_chose_are_found_out(field: str, which: int) -> No
     environment = own.environments[which]
     chosen_one: dict[str, Any] = {field: _other(getattr(environment, field))}
     chosen = [replace(environment, **chosen_one) if n == which else e for n, e in enumerate(own.environments)]
-    assert "not drawn from the seed" in said(proof(replace(own, environments=tuple(chosen))))
+    assert "not drawn from the seed" in describe_mismatch(proof(replace(own, environments=tuple(chosen))))
 
 
 @pytest.mark.parametrize(
     "seed", ["", "0x", "0x12", "0x" + "zz" * 32, "0x" + "00" * 32, "0x" + SEED.hex() + "00"]
 )
 def test_another_seed_is_found_out(seed: str) -> None:
-    assert said(proof(seed=seed))
+    assert describe_mismatch(proof(seed=seed))
 
 
 def test_without_wallets_no_check_begins() -> None:
-    assert "it has no wallets" in said(proof(replace(sound(), environments=())))
+    assert "it has no wallets" in describe_mismatch(proof(replace(sound(), environments=())))
 
 
 @pytest.mark.parametrize(
@@ -278,11 +278,11 @@ def test_without_wallets_no_check_begins() -> None:
     ],
 )
 def test_venues_that_somebody_made_up_are_found_out(forged: Venue) -> None:
-    assert said(proof(venues=(OURS, forged)))
+    assert describe_mismatch(proof(venues=(OURS, forged)))
 
 
 def test_more_venues_than_a_check_asks_are_refused() -> None:
-    assert "more venues" in said(proof(venues=(OURS,) * 1000))
+    assert "more venues" in describe_mismatch(proof(venues=(OURS,) * 1000))
 
 
 def test_every_kind_of_venue_can_be_genuine() -> None:
@@ -306,7 +306,7 @@ def test_a_pool_against_nobodys_money_is_no_checks() -> None:
     """Anybody can make one against a token of his own, which opens a trap while it is tried."""
     forged = amm_v3.pool(TOKEN, EVIL, 3000, CONTRACTS)
     assert is_genuine(forged, sound(), CONTRACTS)
-    assert "not money that a check trades for" in said(proof(venues=(OURS, forged)))
+    assert "not money that a check trades for" in describe_mismatch(proof(venues=(OURS, forged)))
     # What the launchpad says it was launched against is money; that it says so, the answers prove.
     launched = replace(sound(), launch=replace(LAUNCH, quote_address=EVIL))
     assert find_mismatch(claim(proof(launched, venues=(OURS, forged))), CHAIN_ID, CONTRACTS, POLICY) is None
@@ -326,7 +326,7 @@ def test_a_pool_against_nobodys_money_is_no_checks() -> None:
 def test_a_way_to_other_money_that_no_check_goes_is_found_out(route: tuple[QuoteHop, ...]) -> None:
     rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
     market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
-    assert "by a route" in said(proof(replace(sound(), market=market)))
+    assert "by a route" in describe_mismatch(proof(replace(sound(), market=market)))
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
 def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
     plain, strange = _group_plans(plans(pool(1), pool(2, hook=True)))
     assert isinstance(strange.result_of_fault(NodeAnswerTooLarge("too much")), RefusedCall)
-    told = plain.result_of_fault(NodeAnswerTooLarge("too much"))
-    assert isinstance(told, Missing)
-    assert told.fault == "token"
+    result = plain.result_of_fault(NodeAnswerTooLarge("too much"))
+    assert isinstance(result, Missing)
+    assert result.fault == "token"
     gone = strange.result_of_fault(NodeFault("gone"))
     assert isinstance(gone, Missing)
     assert gone.fault == "node"

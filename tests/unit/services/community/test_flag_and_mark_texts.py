@@ -20,15 +20,15 @@ PUBLIC = (
 
 
 @pytest.mark.parametrize(
-    ("mark", "said"),
+    ("mark", "expected"),
     [
         (OwnWalletMark("Old fox", "bad"), f'You name {WALLET} "Old fox" and mark it as bad.'),
         (OwnWalletMark("Old fox", None), f'You name {WALLET} "Old fox".'),
         (OwnWalletMark(None, "scam"), f"You mark {WALLET} as scam."),
     ],
 )
-def test_a_mark(mark: OwnWalletMark, said: str) -> None:
-    assert mark_wallet._mark_text(WALLET, mark) == f"{said} {PUBLIC}"
+def test_a_mark(mark: OwnWalletMark, expected: str) -> None:
+    assert mark_wallet._mark_text(WALLET, mark) == f"{expected} {PUBLIC}"
 
 
 def test_a_name_that_is_not_allowed() -> None:
@@ -63,8 +63,8 @@ def flag(by: By | None) -> PublicFlag:
     ],
 )
 def test_a_proved_flag_is_a_line(by: By, event: str) -> None:
-    said = proven_flags._text(None, [flag(by)], [], {1: FlagScore(2, 3, 1, 5)})
-    assert said.split("\n") == [
+    text = proven_flags._text(None, [flag(by)], [], {1: FlagScore(2, 3, 1, 5)})
+    assert text.split("\n") == [
         "The latest flag on any token that proved right:",
         f'1. mite-a predicted that "FRSH" ({TOKEN}) {event} 2 of 3 decided flags of that account were right; '
         "by chance 1 of 5.",
@@ -75,7 +75,7 @@ def test_a_proved_flag_is_a_line(by: By, event: str) -> None:
 
 
 def test_flags_that_wait_are_counted() -> None:
-    said = proven_flags._text(TOKEN, [], [flag(None), flag(None)], {1: FlagScore()})
-    assert said.startswith(
+    text = proven_flags._text(TOKEN, [], [flag(None), flag(None)], {1: FlagScore()})
+    assert text.startswith(
         f"No flag on {TOKEN} is proved yet.\n2 flags on it are still waiting: 2 drains.\nA flag is an opinion"
     )

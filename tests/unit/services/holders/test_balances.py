@@ -13,10 +13,12 @@ AT = BlockRef(2_000, "0x" + "ab" * 32, 1_760_000_000)
 ALL = 10**27
 
 
-def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, HolderColumns | int]) -> bool:
+def drifts(
+    supply: int, expected: dict[Address, int | None], held: dict[Address, HolderColumns | int]
+) -> bool:
     made = book(held)
     made.block = AT
-    return compare_to_logs(made, AT, supply, Views(None, told, {})).drifts
+    return compare_to_logs(made, AT, supply, Views(None, expected, {})).drifts
 
 
 NEVER = HolderColumns(balance_raw=-ALL)
@@ -25,7 +27,7 @@ DUST = HolderColumns(balance_raw=-ALL + 1, received_raw=1, first_s=5)
 
 
 @pytest.mark.parametrize(
-    ("supply", "told", "held", "lies"),
+    ("supply", "expected", "held", "lies"),
     [
         (ALL, {A: ALL, ZERO_ADDRESS: 0}, {A: ALL, ZERO_ADDRESS: NEVER}, False),
         # At 0xdEaD tokens lie as anywhere else.
@@ -50,9 +52,9 @@ DUST = HolderColumns(balance_raw=-ALL + 1, received_raw=1, first_s=5)
     ],
 )
 def test_what_does_not_add_up(
-    supply: int, told: dict[Address, int | None], held: dict[Address, HolderColumns | int], lies: bool
+    supply: int, expected: dict[Address, int | None], held: dict[Address, HolderColumns | int], lies: bool
 ) -> None:
-    assert drifts(supply, told, held) is lies
+    assert drifts(supply, expected, held) is lies
 
 
 def test_of_another_block_nothing_is_held_against_it() -> None:

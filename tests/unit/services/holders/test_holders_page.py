@@ -35,12 +35,12 @@ def test_every_wallet_of_the_deployers_purse_is_tagged_and_he_is_counted_once() 
     paid = {one: replace(known.wallets[A], funded_s=AT_S) for one in (A, DEPLOYER)}
     page = shown(gathered(inputs=replace(known, wallets={**known.wallets, **paid})))
     assert page.count(">deployer’s purse<") == 2
-    told = words(page)
-    assert "Deployer’s purse (4 wallets, itself included) 3.90 %" in told
-    assert "biggest wallets, 3 belong to 1 purse; of 1 no tie is known. The largest purse has 3.90 %." in told
-    assert "We looked into 4 wallets that hold it" in told
-    assert "4 wallets, the deployer included, bought 6.50 % of the supply" in told
-    assert "Without him, 3 snipers bought 6.00 % and hold 3.50 %; 1 sold out." in told
+    text = words(page)
+    assert "Deployer’s purse (4 wallets, itself included) 3.90 %" in text
+    assert "biggest wallets, 3 belong to 1 purse; of 1 no tie is known. The largest purse has 3.90 %." in text
+    assert "We looked into 4 wallets that hold it" in text
+    assert "4 wallets, the deployer included, bought 6.50 % of the supply" in text
+    assert "Without him, 3 snipers bought 6.00 % and hold 3.50 %; 1 sold out." in text
 
 
 def test_a_column_of_nothing_is_left_out_and_a_partial_answer_says_so_first() -> None:
@@ -60,15 +60,15 @@ def test_a_small_share_has_no_colour_of_danger() -> None:
 
 def test_a_large_buy_after_the_launch_is_told_of_and_not_as_the_launch() -> None:
     later = launch((A, SUPPLY_RAW // 80), (B, 1))
-    told = words(shown(gathered(large_buy=replace(later, block_number=1_784))))
-    said = "The first large buy came later, in block 1,784: 2 wallets bought 1.25 % within 30 blocks."
-    assert f"Later {said}" in told
+    text = words(shown(gathered(large_buy=replace(later, block_number=1_784))))
+    message = "The first large buy came later, in block 1,784: 2 wallets bought 1.25 % within 30 blocks."
+    assert f"Later {message}" in text
     assert "Later" not in words(shown(gathered()))
 
 
 def test_a_deployer_of_whom_too_little_is_known_is_not_passed_over() -> None:
-    said = "What the deployer received, and where that went, is not certain."
-    assert said in words(
+    text = "What the deployer received, and where that went, is not certain."
+    assert text in words(
         shown(gathered(inputs=the_told(drifts=True, maker=None), status="partial", why=("drifts",)))
     )
-    assert said not in words(shown(gathered()))
+    assert text not in words(shown(gathered()))

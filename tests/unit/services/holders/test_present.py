@@ -26,7 +26,7 @@ from roundtrip.services.holders.schema import (
     TokenHolders,
 )
 from roundtrip.services.holders.text import WHY_TEXT
-from unit.domain.holding import AT_S, DEPLOYER, POOL, TOKEN, address, book, told, tx
+from unit.domain.holding import AT_S, DEPLOYER, POOL, TOKEN, address, book, find_holders, tx
 from unit.services.holding import (
     DAY_S,
     FUNDER,
@@ -94,12 +94,12 @@ def test_the_deployer() -> None:
 def test_a_share_is_of_the_sum_and_not_the_sum_of_shares() -> None:
     # Each has half of a hundredth of a percent.
     halves = book({address(number): 1 for number in range(1, 11)})
-    answer = present(gathered(inputs=told(halves, 20_000), supply_raw=20_000, launch=None))
+    answer = present(gathered(inputs=find_holders(halves, 20_000), supply_raw=20_000, launch=None))
     assert answer.holders is not None
     assert [one.supply_bps for one in answer.top] == [0] * 10
     assert answer.holders.top10_bps == 5
     assert "under 0.01 %" not in answer.text
-    one = present(gathered(inputs=told(book({A: 1}), 20_000), supply_raw=20_000, launch=None))
+    one = present(gathered(inputs=find_holders(book({A: 1}), 20_000), supply_raw=20_000, launch=None))
     assert "the biggest has under 0.01 % of the supply" in one.text
 
 
@@ -267,8 +267,8 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
     crowd = LaunchCrowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
-    told = "2 of the 4 biggest also bought other launches of its deployer, who launched 4 tokens in all."
-    assert told in answer.text
+    reply = "2 of the 4 biggest also bought other launches of its deployer, who launched 4 tokens in all."
+    assert reply in answer.text
     assert present(gathered(crowd=crowd, inputs=the_told(maker=None))).repeat_crowd is None
 
 
@@ -327,8 +327,8 @@ def test_a_holder_of_the_deployers_purse_is_told() -> None:
     assert [(one.address, one.purse) for one in answer.top] == [
         (D, None), (A, 1), (C, 1), (DEPLOYER, 1),
     ]  # fmt: skip
-    said = f"4 wallets, its deployer among them, seem to have one purse from {FUNDER}: they hold 3.90 %."
-    assert said in answer.text
+    text = f"4 wallets, its deployer among them, seem to have one purse from {FUNDER}: they hold 3.90 %."
+    assert text in answer.text
 
 
 def test_growth_is_not_known_where_transfers_are_missing_or_lie() -> None:

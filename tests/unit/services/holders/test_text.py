@@ -30,8 +30,8 @@ from unit.services.holding import (
 
 
 def test_the_text_of_a_whole_answer() -> None:
-    said = present(gathered(winners=(winner(A), winner(B)))).text
-    assert said == (
+    text = present(gathered(winners=(winner(A), winner(B)))).text
+    assert text == (
         f'4 wallets hold "PEPE" ({TOKEN}): the 4 biggest have 13.90 % of the supply, 80.00 % is in '
         "pools, 1.00 % is burned. "
         "5.00 % is held by the token contract itself, routers, lockers or the launchpad's contracts. "
@@ -49,9 +49,9 @@ def test_the_text_of_a_whole_answer() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     unsure = the_told(wallets={}, maker=None)
-    said = present(gathered(inputs=unsure)).text
-    assert "Its deployer is not known." in said
-    assert "We found no bundle, but the funders of 4 launch buyers are not known: a bundle may be" in said
+    text = present(gathered(inputs=unsure)).text
+    assert "Its deployer is not known." in text
+    assert "We found no bundle, but the funders of 4 launch buyers are not known: a bundle may be" in text
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
     assert "No three launch buyers share" in present(gathered(inputs=known)).text
 
@@ -110,20 +110,20 @@ def test_balances_over_the_supply_are_said_first(held: tuple[int, int], says: st
 
 def test_a_later_large_buy_is_told_of_with_the_launch() -> None:
     later = LaunchBuys(1_784, NOW_S, launch((A, SUPPLY_RAW // 80)).buys)
-    said = "The first large buy came later, in block 1,784: 1 wallet bought 1.25 % within 30 blocks."
+    text = "The first large buy came later, in block 1,784: 1 wallet bought 1.25 % within 30 blocks."
     for record in (gathered(large_buy=later), gathered(large_buy=later, status="reading")):
-        assert said in present(record).text
-        assert said in present_launch_bundle(record).text
+        assert text in present(record).text
+        assert text in present_launch_bundle(record).text
     assert "large buy" not in present(gathered()).text
 
 
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B)})
     launched = gathered(inputs=known)
-    said = "No wallet sent 2 launch buyers the first eth in a plain transfer."
-    assert said in present_launch_bundle(launched).text
+    text = "No wallet sent 2 launch buyers the first eth in a plain transfer."
+    assert text in present_launch_bundle(launched).text
     every = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
-    assert said.replace("2", "4") in present(gathered(inputs=every)).text
+    assert text.replace("2", "4") in present(gathered(inputs=every)).text
 
 
 @pytest.mark.parametrize(
@@ -132,18 +132,18 @@ def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
 def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: int, is_said: bool) -> None:
     ledger = InsiderLedger(5_000 * UNIT, pooled_raw=pooled * UNIT)
     of = book({DEPLOYER: UNIT, POOL: in_pools * UNIT}, None, {DEPLOYER: ledger})
-    said = present(gathered(inputs=the_told(book=of), launch=None)).text
-    assert ("the liquidity was taken out" in said) is is_said
+    text = present(gathered(inputs=the_told(book=of), launch=None)).text
+    assert ("the liquidity was taken out" in text) is is_said
 
 
 def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
     empty = launch()
-    said = present(gathered(inputs=the_told(book=the_book(launched=empty)), launch=empty)).text
-    assert "No wallet bought in its launch window." in said
-    assert "launch buyers share" not in said
+    message = present(gathered(inputs=the_told(book=the_book(launched=empty)), launch=empty)).text
+    assert "No wallet bought in its launch window." in message
+    assert "launch buyers share" not in message
     own = launch((DEPLOYER, 5))
-    said = present(gathered(inputs=the_told(book=the_book(launched=own)), launch=own)).text
-    assert "Only its deployer bought in its launch window." in said
+    message = present(gathered(inputs=the_told(book=the_book(launched=own)), launch=own)).text
+    assert "Only its deployer bought in its launch window." in message
     # Who holds is told of those who are there: nobody bought, and nobody is known to have deployed it.
     held = (
         (empty, MAKER, "The deployer and wallets funded by the deployer hold 0.40 % together."),
@@ -160,17 +160,17 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
     none = launch()
     part = {"status": "partial", "why": ("venues_unread",), "launch": none}
     known = the_told(book=the_book(launched=none))
-    said = present(gathered(inputs=known, **part)).text
-    assert "No wallet is known to have bought in its launch window." in said
-    assert "No wallet on the winners list is known to have bought it and to hold it" in said
+    text = present(gathered(inputs=known, **part)).text
+    assert "No wallet is known to have bought in its launch window." in text
+    assert "No wallet on the winners list is known to have bought it and to hold it" in text
     assert "No wallet is known to have bought" in present_launch_bundle(gathered(inputs=known, **part)).text
     nothing = the_told(book=book({}), maker=None)
     assert (
         f'No wallet holds "PEPE" ({TOKEN}): 0.00 % is in'
         in present(gathered(inputs=nothing, launch=None)).text
     )
-    said = present(gathered(inputs=nothing, **part)).text
-    assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0.00 % is in pools' in said
+    text = present(gathered(inputs=nothing, **part)).text
+    assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0.00 % is in pools' in text
 
 
 @pytest.mark.parametrize(
@@ -183,15 +183,15 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
 )
 def test_of_whom_the_age_is_not_known_is_said(aged: tuple[Address, ...], says: str | None) -> None:
     wallets = {one: KnownWallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
-    said = present(gathered(inputs=the_told(wallets=wallets))).text
-    assert (says in said) if says else ("how old" not in said)
+    text = present(gathered(inputs=the_told(wallets=wallets))).text
+    assert (says in text) if says else ("how old" not in text)
 
 
 def test_a_deployer_who_sold_and_burned_is_said_to_have_done_both() -> None:
     ledger = InsiderLedger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
     of = book({DEPLOYER: 0}, None, {DEPLOYER: ledger})
-    said = present(gathered(inputs=the_told(book=of), launch=None)).text
-    assert "0.40 % was sold, 0.00 % moved to others, 0.00 % put into pools, 0.60 % burned." in said
+    text = present(gathered(inputs=the_told(book=of), launch=None)).text
+    assert "0.40 % was sold, 0.00 % moved to others, 0.00 % put into pools, 0.60 % burned." in text
 
 
 def test_more_than_all_is_all() -> None:

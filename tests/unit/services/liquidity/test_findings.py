@@ -91,10 +91,10 @@ def test_a_token_without_a_pool(changes: dict[str, Any], text: str) -> None:
         "venues": [],
         "other_pools": (),
     }
-    told = SimpleNamespace(**(read | {"role": "token", "complete": True} | changes))
+    result = SimpleNamespace(**(read | {"role": "token", "complete": True} | changes))
     bought = SimpleNamespace(
-        role=told.role,
-        candidates=told,
-        data=SimpleNamespace(facts=told, launch=told.launch, venues=told.venues),
+        role=result.role,
+        candidates=result,
+        data=SimpleNamespace(facts=result, launch=result.launch, venues=result.venues),
     )
     assert describe_absence(cast(Any, bought)) == text

@@ -71,8 +71,8 @@ def test_a_deep_answer_is_shared_for_a_minute_and_no_longer_than_the_tax_it_spea
 def test_what_the_node_kept_back_of_an_owners_calls_is_asked_again_soon(
     known: OwnerCalls | Missing, ms: int
 ) -> None:
-    told = replace(launched(launch()), owner_calls=known)
-    assert _ttl_ms(told, False, POLICY, deep=True) == ms
+    answer = replace(launched(launch()), owner_calls=known)
+    assert _ttl_ms(answer, False, POLICY, deep=True) == ms
 
 
 def test_the_tax_ends_by_the_time_of_the_block_that_was_looked_at() -> None:

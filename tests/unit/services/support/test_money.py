@@ -85,12 +85,12 @@ def test_a_token_is_shown_by_its_address() -> None:
 
 
 def test_a_symbol_is_cleaned() -> None:
-    def told(text: str) -> bytes:
+    def encode_symbol(text: str) -> bytes:
         data = text.encode()
         return (32).to_bytes(32, "big") + len(data).to_bytes(32, "big") + data.ljust(96, b"\0")
 
-    assert symbol_of(told("A\u202eB\u200b")) == "AB"
-    assert symbol_of(told("x" * 80)) == "x" * 32
-    assert symbol_of(told("\u200b")) is None
+    assert symbol_of(encode_symbol("A\u202eB\u200b")) == "AB"
+    assert symbol_of(encode_symbol("x" * 80)) == "x" * 32
+    assert symbol_of(encode_symbol("\u200b")) is None
     assert symbol_of(b"") is None
     assert symbol_of(None) is None

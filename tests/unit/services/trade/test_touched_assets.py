@@ -165,7 +165,7 @@ def test_too_much_is_overlooked_and_said() -> None:
 def test_machinery_pools_and_numbers_are_no_tokens() -> None:
     known = book(*V3)
     small = Address(f"0x{2**64 - 1:040x}")
-    told = (A, POOL, CONTRACTS.universal_router, CONTRACTS.permit2, TOKEN, small, B)
+    answer = (A, POOL, CONTRACTS.universal_router, CONTRACTS.permit2, TOKEN, small, B)
     # A token of these tests has an address that nobody can make.
-    assert strange(told, CONTRACTS, known) == (A, B)
+    assert strange(answer, CONTRACTS, known) == (A, B)
     assert strange((POOL,), CONTRACTS, None) == (POOL,)

@@ -33,7 +33,7 @@ DRAFT = Draft(
 )
 
 
-def told(alert: Alert) -> dict[str, Any]:
+def encode_row(alert: Alert) -> dict[str, Any]:
     (row,) = rows([alert])
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(row))
     assert msgspec.convert(found, AlertRow) == row
@@ -41,7 +41,7 @@ def told(alert: Alert) -> dict[str, Any]:
 
 
 def test_a_hit_with_all_of_it() -> None:
-    assert told(Alert(5, DRAFT, symbol="FRESH")) == {
+    assert encode_row(Alert(5, DRAFT, symbol="FRESH")) == {
         "id": 5,
         "kind": "rule",
         "who": "any",
@@ -70,7 +70,7 @@ def test_a_row_about_a_token_has_a_link_where_people_can_reach_the_service() -> 
 
 
 def test_what_is_about_no_fact_has_nothing_of_one() -> None:
-    found = told(Alert(6, Draft(7, "service", 2, 1_760_000_000, "A channel was switched off.")))
+    found = encode_row(Alert(6, Draft(7, "service", 2, 1_760_000_000, "A channel was switched off.")))
     is_null = {name for name, value in found.items() if value is None}
     assert is_null == {
         "who", "verb", "wallet", "token", "symbol", "eth", "usd", "pct", "tx", "block", "rule", "link",
@@ -78,7 +78,7 @@ def test_what_is_about_no_fact_has_nothing_of_one() -> None:
 
 
 def test_what_was_taken_back_says_so_and_keeps_its_id_and_facts() -> None:
-    was, found = told(Alert(5, DRAFT)), told(Alert(5, DRAFT, retracted=True))
+    was, found = encode_row(Alert(5, DRAFT)), encode_row(Alert(5, DRAFT, retracted=True))
     assert found["verb"] == "retracted"
     assert found["text"] == f"Retracted, a reorg removed it: {SAID}"
     assert {**found, "verb": was["verb"], "text": was["text"]} == was
@@ -95,15 +95,15 @@ def test_what_was_taken_back_says_so_and_keeps_its_id_and_facts() -> None:
     ],
 )
 def test_symbols_are_cleaned_and_cut(symbol: str | None, shown: str | None) -> None:
-    assert told(Alert(5, DRAFT, symbol=symbol))["symbol"] == shown
+    assert encode_row(Alert(5, DRAFT, symbol=symbol))["symbol"] == shown
 
 
 def test_numbers_are_finite_however_large_and_zero_is_not_null() -> None:
     most = replace(DRAFT, eth_wei=2**256 - 1, micro_usd=2**256 - 1, share_ppm=2**63 - 1)
-    found = told(Alert(5, most))
+    found = encode_row(Alert(5, most))
     assert found["eth"] == pytest.approx((2**256 - 1) / 10**18)
     assert found["usd"] == pytest.approx((2**256 - 1) / 10**6)
-    found = told(Alert(5, replace(DRAFT, eth_wei=0, micro_usd=0, share_ppm=0)))
+    found = encode_row(Alert(5, replace(DRAFT, eth_wei=0, micro_usd=0, share_ppm=0)))
     assert (found["eth"], found["usd"], found["pct"]) == (0.0, 0.0, 0.0)
 
 
@@ -113,5 +113,5 @@ def test_rows_keep_their_order() -> None:
 
 def test_a_followed_wallet_without_a_name_is_its_address() -> None:
     follow = replace(DRAFT, kind="follow", rule=None)
-    assert told(Alert(5, replace(follow, who="Whale1")))["who"] == "Whale1"
-    assert told(Alert(5, replace(follow, who="")))["who"] == WALLET
+    assert encode_row(Alert(5, replace(follow, who="Whale1")))["who"] == "Whale1"
+    assert encode_row(Alert(5, replace(follow, who="")))["who"] == WALLET

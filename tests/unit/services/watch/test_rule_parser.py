@@ -171,14 +171,14 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
         assert rule is not None
         assert parse(rule.text()) == rule
         return
-    said = re.fullmatch(r"At character (\d+): found [^\n]+, expected [^\n]+", fault.message)
+    rows = re.fullmatch(r"At character (\d+): found [^\n]+, expected [^\n]+", fault.message)
     assert fault.code == "bad_input"
     assert fault.message.isprintable()
     assert len(fault.message) < 300
-    assert (said is None) is (len(text) > MOST_CHARACTERS)
-    if said is not None:
+    assert (rows is None) is (len(text) > MOST_CHARACTERS)
+    if rows is not None:
         # A word, or the end: never the space between.
-        rest = text[int(said[1]) - 1 :]
+        rest = text[int(rows[1]) - 1 :]
         assert not rest[:1].isspace()
         assert (rest == "") is (": found the end, " in fault.message)
 

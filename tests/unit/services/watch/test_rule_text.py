@@ -10,7 +10,7 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "expected"),
     [
         ("any buying", "any wallet buys a token"),
         ("follow buying over 1 eth", "a wallet that you follow buys a token for more than 1 eth"),
@@ -43,5 +43,5 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
         ),
     ],
 )
-def test_in_words(rule: str, said: str) -> None:
-    assert describe_rule(parse(rule), W) == said
+def test_in_words(rule: str, expected: str) -> None:
+    assert describe_rule(parse(rule), W) == expected
