@@ -28,9 +28,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

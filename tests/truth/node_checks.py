@@ -16,8 +16,8 @@ from roundtrip.devnet.node import CHAIN_ID
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.library.node_checks import NodeChecks
-from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import context_for, no_database
+from support.gathering import gather_evidence
 
 TIMEOUT_S = 60.0
 NOW_S = 2_000_000_000.5

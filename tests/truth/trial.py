@@ -14,8 +14,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd, Evidence, Missing, Probe, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database
+from support.gathering import gather_evidence
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.crowd import confirmed, representatives

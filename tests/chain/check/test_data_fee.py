@@ -11,9 +11,9 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from support.dialects import DialectNode
 from support.fixtures import context_for
+from support.gathering import gather_evidence
 
 GWEI = 10**9
 

@@ -20,10 +20,10 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
+from support.gathering import gather_evidence
 from support.nitro_blocks import parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated

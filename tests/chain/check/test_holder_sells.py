@@ -26,12 +26,11 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.holder_sells import UNREAD
-from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.engine.check_run import run_check
+from roundtrip.services.engine.holder_sells import UNREAD
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
 from support.dialects import DialectNode, Kind
@@ -62,7 +61,7 @@ async def deep(
     if holders is not None:
         answer = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
         begin = replace(begin, indexed=answer)
-    return await run_later_rounds(await run_buy_round(ctx.means(node), begin, meter), meter), meter
+    return (await run_check(ctx.means(node), begin, meter)).evidence, meter
 
 
 def sells(evidence: Evidence) -> HolderSells:
@@ -296,7 +295,7 @@ async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context
     met: set[str] = set()
     for token, expected in (await slowly(indexed.pool)).items():
         begin, meter = await prepare_inputs(indexed, token), Meter()
-        evidence = await run_later_rounds(await run_buy_round(indexed.means(), begin, meter), meter)
+        evidence = (await run_check(indexed.means(), begin, meter)).evidence
         assert evidence.deployer == expected, token
         if expected is None:
             assert flagged(evidence) == set()
@@ -321,8 +320,6 @@ async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Conte
     token, meter = Address(built.tokens["graduated"]), Meter()
     begin = await prepare_inputs(indexed, token)
     other = replace(begin.indexed, deployer=Address("0x" + "77" * 20))
-    evidence = await run_later_rounds(
-        await run_buy_round(indexed.means(), replace(begin, indexed=other), meter), meter
-    )
+    evidence = (await run_check(indexed.means(), replace(begin, indexed=other), meter)).evidence
     assert begin.indexed.record is not None
     assert evidence.deployer is None

@@ -18,12 +18,13 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.candidates import Candidates
-from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
+from roundtrip.services.engine.candidates import Candidates
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from support.databases import connected, database
+from support.gathering import gather_evidence
 from support.indexing import NarrowNode, at, follow
 from support.nodes import node_of, run_check_at
 

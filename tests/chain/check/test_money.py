@@ -13,9 +13,9 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CompletedBuy, Missing, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 
 
 @pytest.fixture

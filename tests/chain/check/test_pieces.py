@@ -17,9 +17,9 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, ProbeCell, RefusedCall, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.simulating import ETH, steps_of

@@ -29,9 +29,9 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.runtime.context import Context
+from support.gathering import gather_evidence
 from support.mining import by_hand
 from support.wallet import Place, Wallet
 

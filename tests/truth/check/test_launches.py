@@ -27,9 +27,9 @@ from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from support.gathering import gather_evidence
 from support.trader import Market, Trader
 from support.wallet import Wallet
 

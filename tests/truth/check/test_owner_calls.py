@@ -21,9 +21,9 @@ from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Ref
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.wallet import Fill, Place, Wallet
 from truth.animals import V4, Animal
 

@@ -21,11 +21,12 @@ from roundtrip.domain.base.types import BURN_ADDRESS, Address
 from roundtrip.domain.check.evidence import AccountRights, Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.account_rights import MOST_CONTRACTS
-from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
+from roundtrip.services.engine.account_rights import MOST_CONTRACTS
+from roundtrip.services.engine.buy_round import run_buy_round
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from truth.check.test_owner_calls import really_is
 
 POOL = PoolPlan()

@@ -62,7 +62,7 @@ class VenueIndex:
         self._forgot = False
         self._caught_up = False
 
-    def listed(self, token: Address) -> ListedVenues:
+    def list_venues(self, token: Address) -> ListedVenues:
         """What is known of ``token`` now."""
         can_be_complete = self._caught_up and token not in self._crowded
         # An index from the first block on has no other source for a token that it forgot.
@@ -84,7 +84,7 @@ class VenueIndex:
 
     def complete(self, token: Address) -> bool:
         """Whether no pool of ``token`` can be missing here."""
-        return self.listed(token).complete_from == 0
+        return self.list_venues(token).complete_from == 0
 
     def calls(self, head: int) -> list[RpcCall]:
         """The next request on the way to ``head``: at most one range, the oldest not yet read."""

@@ -21,10 +21,10 @@ from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import BookStart
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import NonWallets
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.candidates import standard_venues, unseen_venues
-from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.check.session import bought_raw, choose_venues
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import standard_venues, unseen_venues
+from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.session import bought_raw, choose_venues
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import retry_at_newest

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import is_curve
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check.token_index import IndexedPlace, read_places
 from roundtrip.venues.base import Call

@@ -17,8 +17,8 @@ from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import TradeTerms

@@ -40,11 +40,10 @@ from roundtrip.domain.trade.judge import (
     judge_exit,
     judge_trade,
 )
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.schema import VerdictAnswer, at
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -55,6 +54,7 @@ from roundtrip.services.support.money import (
     money_wei,
     symbol_of,
 )
+from roundtrip.services.support.verdict_fields import VerdictAnswer
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
 from roundtrip.services.trade.known_places import KnownPlaces, read_known_places

@@ -21,7 +21,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
 from roundtrip.venues import BY_KIND, abi, amm_v3, erc20

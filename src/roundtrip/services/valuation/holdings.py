@@ -14,9 +14,10 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.candidates import KnownVenues, list_candidates
-from roundtrip.services.check.pipeline import known_venues, read_index, start_check
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import KnownVenues, list_candidates
+from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.inputs import known_venues, read_index
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.trade_builder import pays

@@ -9,9 +9,9 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
-from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.verdict_fields import CodeText, LevelText
 from roundtrip.services.support.wallet_params import read_address
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS

@@ -303,17 +303,17 @@ def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
     book = caught_up(100, created(TOKEN, OTHER), created(TOKEN, OTHER))
     for token in (TOKEN, OTHER):
         assert book.venues_of(token) == ()
-        (against,) = book.listed(token).others.values()
+        (against,) = book.list_venues(token).others.values()
         assert {token, against} == {TOKEN, OTHER}
         assert book.complete(token)
-    assert not book.listed(address(0xD0)).others
+    assert not book.list_venues(address(0xD0)).others
 
 
 def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
     junk = [created(TOKEN, address(0xE000 + n)) for n in range(100)]
     book = caught_up(100, *junk, created(TOKEN))
     assert len(book.venues_of(TOKEN)) == 1
-    assert list(book.listed(TOKEN).others.values()) == [address(0xE000 + n) for n in range(100)]
+    assert list(book.list_venues(TOKEN).others.values()) == [address(0xE000 + n) for n in range(100)]
     assert book.complete(TOKEN)
 
 

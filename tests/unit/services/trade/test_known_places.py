@@ -9,8 +9,8 @@ from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.candidates import Candidates
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import Candidates
 from roundtrip.services.trade.known_places import KnownPlaces
 from roundtrip.services.trade.touched_assets import indexed_tokens, marks
 from roundtrip.store.check.token_index import IndexedPlace

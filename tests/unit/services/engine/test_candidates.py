@@ -9,8 +9,8 @@ from roundtrip.domain.base.events import PoolPlace, Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.base.venue import OtherPool, Venue
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check import candidates as module
-from roundtrip.services.check.candidates import Candidates, unseen_venues
+from roundtrip.services.engine import candidates as module
+from roundtrip.services.engine.candidates import Candidates, unseen_venues
 from roundtrip.store.check.token_index import TokenIndex
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
@@ -32,7 +32,7 @@ MOST = 30
 def candidates(
     book: VenueIndex | None, contracts: Contracts, token: Address, index: TokenIndex | None = None
 ) -> Candidates:
-    listed = ListedVenues() if book is None else book.listed(token)
+    listed = ListedVenues() if book is None else book.list_venues(token)
     return module.list_candidates(module.join_venues(listed, index, contracts), contracts, token, MOST)
 
 

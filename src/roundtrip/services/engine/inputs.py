@@ -1,53 +1,67 @@
-"""A check up to its evidence: its inputs, with what the index knows, and its rounds."""
+"""The inputs of a check: the block, the candidate venues, and what the index knows of the token."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Literal
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import ListedVenues
-from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.check.evidence import Evidence
-from roundtrip.domain.check.proof_input import MAIN_WALLET, IndexInputs, RecalledWallet
+from roundtrip.domain.check.proof_input import MAIN_WALLET, NOTHING, IndexInputs, ProofInputs, RecalledWallet
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.store.check.token_index import HolderDraw, TokenIndex, read_token_index
+from roundtrip.venues.base import Contracts
 
-from .buy_round import BuyRoundResult, CheckInputs, role_of, run_buy_round
 from .candidates import Candidates, KnownVenues, join_venues, list_candidates
-from .deep_round import run_later_rounds
-from .schema import at
+
+Role = Literal["token", "weth", "usdg"]
 
 
-async def gather_evidence(ctx: Context, token: Address, meter: Meter, *, deep: bool = False) -> Evidence:
-    """Runs a check at the followed head, up to its evidence. Raises NodeFault when the buy round has no
-    usable answer."""
-    bought = await start_check(ctx, ctx.heads.current(), token, meter, deep, crowd=True)
-    return await run_later_rounds(bought, meter)
+@dataclass(frozen=True, slots=True)
+class CheckInputs:
+    """The inputs of a check. The same inputs and the same ``CheckContext`` send the same requests again.
 
+    ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
+    ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
+    ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
+    earlier checks that trade, too, the newest first. ``indexed_number``: the newest indexed block; 0: none is
+    known.
+    """
 
-async def start_check(
-    ctx: Context, head: ChainHead, token: Address, meter: Meter, deep: bool = False, *, crowd: bool = False
-) -> BuyRoundResult:
-    """Prepares the inputs and runs the buy round. ``crowd``: for a verdict; prices need no crowd. Raises like
-    ``gather_evidence``."""
-    inputs = await prepare_inputs(ctx, token, deep, head=head)
-    return await open_check(ctx, replace(inputs, crowd=crowd), meter)
+    head: ChainHead
+    token: Address
+    seed: bytes
+    candidates: Candidates
+    deep: bool = False
+    indexed: IndexInputs = NOTHING
+    crowd: bool = True
+    recalled: tuple[RecalledWallet, ...] = ()
+    indexed_number: int = 0
 
-
-async def open_check(ctx: Context, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
-    """Runs the buy round. Raises like ``gather_evidence``."""
-    bought = await run_buy_round(ctx.means(), inputs, meter)
-    remember_launch(ctx, bought)
-    return bought
+    def for_proof(self) -> ProofInputs:
+        """The inputs as a proof stores them; its evidence has the head and the token."""
+        known = self.candidates
+        seed = "0x" + self.seed.hex()
+        return ProofInputs(
+            seed, known.venues, known.others, self.deep, self.indexed, self.recalled, known.other_pools
+        )
 
 
 async def prepare_inputs(
-    ctx: Context, token: Address, deep: bool = False, *, head: ChainHead | None = None, fresh: bool = False
+    ctx: Context,
+    token: Address,
+    deep: bool = False,
+    *,
+    head: ChainHead | None = None,
+    fresh: bool = False,
+    crowd: bool = True,
 ) -> CheckInputs:
     """The inputs of a new check, with a new seed. ``head`` None: the followed one; the node's newest if the
     index has a later block, so that a user who was alerted of an event gets no answer from before it.
-    ``fresh``: the node's newest in any case. Raises NodeFault."""
+    ``fresh``: the node's newest in any case. ``crowd``: for a verdict; prices need no crowd. Raises
+    NodeFault."""
     given, seed = head, ctx.entropy()
     head = given or ctx.heads.current()
     reading = read_index(ctx, token, seed, deep)
@@ -60,7 +74,9 @@ async def prepare_inputs(
         head = await ctx.heads.refresh()
     if role_of(token, ctx.contracts) != "token":
         # Money has no candidates.
-        return CheckInputs(head, token, seed, Candidates((), 0, 0, True), deep, indexed_number=newest_number)
+        return CheckInputs(
+            head, token, seed, Candidates((), 0, 0, True), deep, crowd=crowd, indexed_number=newest_number
+        )
     return CheckInputs(
         head,
         token,
@@ -68,18 +84,16 @@ async def prepare_inputs(
         list_candidates(known_venues(ctx, token, index), ctx.contracts, token, ctx.policy.most_scouted),
         deep,
         IndexInputs(unread=deep) if index is None else index.facts,
-        recalled=() if index is None else _recalled(index, sum(ctx.policy.crowd_counts)),
-        indexed_number=newest_number,
+        crowd,
+        () if index is None else _list_recalled(index, sum(ctx.policy.crowd_counts)),
+        newest_number,
     )
 
 
-def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
-    """Adds the launchpad's venues to the venue index, for later checks."""
-    if bought.new_venues and ctx.heads.venue_index is not None:
-        ctx.heads.venue_index.add(bought.run.token, bought.new_venues)
-
-
-# --- what the index knows of the token ---------------------------------------------------------------
+def role_of(token: Address, contracts: Contracts) -> Role:
+    """The role of an address: a token to judge, or money."""
+    roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
+    return roles.get(token, "token")
 
 
 async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -> TokenIndex | None:
@@ -93,14 +107,14 @@ async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -
 
 def known_venues(ctx: Context, token: Address, index: TokenIndex | None) -> KnownVenues:
     """The token's venues by the logs of this process and by the index."""
-    listed = ListedVenues() if ctx.heads.venue_index is None else ctx.heads.venue_index.listed(token)
+    listed = ListedVenues() if ctx.heads.venue_index is None else ctx.heads.venue_index.list_venues(token)
     if index is not None and role_of(token, ctx.contracts) != "token":
         # Nobody sells money for money.
         index = replace(index, pools=())
     return join_venues(listed, index, ctx.contracts)
 
 
-def _recalled(index: TokenIndex, crowd: int) -> tuple[RecalledWallet, ...]:
+def _list_recalled(index: TokenIndex, crowd: int) -> tuple[RecalledWallet, ...]:
     """The recalled wallets; the policy of another release may draw a larger crowd."""
     return tuple(
         RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number)

@@ -10,14 +10,14 @@ from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
+from roundtrip.services.support.answer_fields import at
 from roundtrip.store.check import recalled_wallets
 from roundtrip.store.check.recalled_wallets import KeptWallet
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import BY_KIND
 
-from .buy_round import CheckInputs
 from .crowd import draw_crowd, redraw_wallet
-from .schema import at
+from .inputs import CheckInputs
 
 
 async def keep_recalled(
