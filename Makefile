@@ -32,10 +32,11 @@ e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installe
 	@$(TESTS) -c 'from e2e.browser import is_there; is_there()'
 	@$(PYTEST) -n 0 $(or $(TEST),tests/e2e)
 
-lint: $(VENV)/.installed clients/typescript/node_modules/.installed ## Checks style.
+lint: $(VENV)/.installed clients/typescript/node_modules/.installed ## Checks style, and prints the code's size by capability.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@cd clients/typescript && node_modules/.bin/biome ci --log-level=warn
+	@$(BIN)/python .ci/report_sizes.py
 
 types: $(VENV)/.installed clients/typescript/dist/.built ## Checks types.
 	@$(BIN)/mypy
