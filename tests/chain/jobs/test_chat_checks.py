@@ -36,7 +36,7 @@ from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
-from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip.services.support.wallet_params import HistoryParams
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
 

@@ -25,7 +25,7 @@ from roundtrip.services.check.card import read_card
 from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.token_states import read_states
+from roundtrip.services.support.token_states import read_states
 from roundtrip.store.check import evidence as evidence_store
 from support.serving import service
 from support.signing import prepared

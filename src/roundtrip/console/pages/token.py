@@ -31,7 +31,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.holders.insiders import StoredRisk, stored_risk
 from roundtrip.services.holders.schema import HoldersParams
-from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
+from roundtrip.services.lookup.look_up import LookAlikeParams, TokenLookAlike, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .docs import write_examples

@@ -25,7 +25,7 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import FLAGS, JudgedCheck, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
@@ -34,7 +34,7 @@ from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_tex
 from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.support.strangers_text import Name, Reverts, Symbol
-from roundtrip.services.support.verdict_fields import VerdictAnswer
+from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
 from roundtrip.services.support.wallet_params import read_address
 
 AMOUNT_PATTERN = (
@@ -42,11 +42,6 @@ AMOUNT_PATTERN = (
 )
 """From 0.001 to 10."""
 _AMOUNT = re.compile(AMOUNT_PATTERN)
-
-Flags = Annotated[
-    list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(FLAGS)})]],
-    says("Worth knowing beside the verdict; empty: none."),
-]
 
 
 class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,8 +25,8 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
 )
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import AddressText, says
 from roundtrip.services.support.index_reader import quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText

@@ -24,7 +24,7 @@ from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.engine.check_run import check_token, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, Pays
 from roundtrip.services.trade.final_run import FinalRun, final_run
 from roundtrip.services.trade.prepare import sentence, symbol
 from roundtrip.services.trade.rehearsal import (
@@ -40,7 +40,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import short_check
 from roundtrip.services.trade.simulation_answer import TradeVerdict
-from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
+from roundtrip.services.trade.trade_builder import Holdings, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot

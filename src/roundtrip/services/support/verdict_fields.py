@@ -4,6 +4,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.services.support.answer_fields import says
 
@@ -16,6 +17,10 @@ CheckCode = Literal[
 CodeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(CheckCode))})]
 LevelText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(Level))})]
 """A stored check's code and level: in a schema the closed lists, in Python the text that was stored."""
+Flags = Annotated[
+    list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(FLAGS)})]],
+    says("Worth knowing beside the verdict; empty: none."),
+]
 
 
 class VerdictAnswer(msgspec.Struct, frozen=True):

@@ -32,8 +32,10 @@ from roundtrip.services.support.money import (
     ETH_DECIMALS,
     USDG_DECIMALS,
     AssetAmount,
+    Pays,
     amount,
     parse_amount,
+    pays,
 )
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
@@ -53,7 +55,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
-from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
+from roundtrip.services.trade.trade_builder import DECIMALS, Side, TradeBuilder
 from roundtrip.venues.base import quote_name
 
 Slippage = Annotated[

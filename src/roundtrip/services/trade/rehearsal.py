@@ -20,12 +20,12 @@ from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_te
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
 from .tokens_reason import find_pull_reason
-from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrade, pays, write
+from .trade_builder import RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:

@@ -23,21 +23,13 @@ from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS, Pays, pays
 from roundtrip.venues import BY_KIND, abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, TradeTerms
 
 Side = Literal["buy", "sell"]
-Pays = Literal["eth", "usdg"]
 
 DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
-
-
-def pays(venue: Venue) -> Pays | None:
-    """The asset that a wallet pays to a venue and gets from it: weth pools are paid in eth, which the routers
-    wrap. None: trades are not written in this quote."""
-    names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
-    return names.get(venue.quote)
 
 
 # --- holdings of the wallet ------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.engine.inputs import known_venues, read_index
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.trade.trade_builder import pays
+from roundtrip.services.support.money import pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
