@@ -9,9 +9,8 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import OtherPool
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet
 from roundtrip.store.check import recalled_wallets
-from roundtrip.store.check.recalled_wallets import KeptWallet
 from roundtrip.store.check.token_index import (
     HolderDraw,
     IndexedPlace,
@@ -29,7 +28,7 @@ from unit.venues.logs import STRANGER
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 SINCE = NOW - timedelta(days=1)
 POOL = v3_at(LOW, WETH)
-KEPT = KeptWallet(POOL, bytes([7]) * 32, 3)
+KEPT = RecalledWallet(POOL, "0x" + "07" * 32, 3)
 
 
 @pytest.fixture

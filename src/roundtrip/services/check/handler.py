@@ -31,7 +31,7 @@ from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .card import CheckCard, read_card
 from .proof_schema import encode_proof_inputs
-from .schema import Check, CheckParams, present
+from .schema import AskedCheck, Check, CheckParams, present
 
 _STORE_S = 5.0
 ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
@@ -79,29 +79,29 @@ class _MadeCheck(NamedTuple):
 async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -> _MadeCheck:
     """Runs a check; again if it found an absence at a block that is not the node's newest. Raises like
     ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
-    meter, probe_wei = Meter(), params.probe_wei()
-    if probe_wei is not None:
-        ctx = ctx.at_size(probe_wei)
-    with ctx.steps.follow(params.shared_as()):
-        made = await _check_once(ctx, params, requested, meter)
+    asked, meter = params.read(), Meter()
+    if asked.probe_wei is not None:
+        ctx = ctx.at_size(asked.probe_wei)
+    with ctx.steps.follow(asked.shared_as()):
+        made = await _check_once(ctx, asked, requested, meter)
         head, indexed_number = made.run.inputs.head, made.run.inputs.indexed_number
         if made.answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
             # The token may have been launched since the head was read.
-            made = await _check_once(ctx, params, requested, meter, newest)
+            made = await _check_once(ctx, asked, requested, meter, newest)
     if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MOST_AHEAD:
         raise block_missing_error(indexed_number)
     return made
 
 
 async def _check_once(
-    ctx: Context, params: CheckParams, requested: bool, meter: Meter, head: ChainHead | None = None
+    ctx: Context, asked: AskedCheck, requested: bool, meter: Meter, head: ChainHead | None = None
 ) -> _MadeCheck:
     """Runs a check, stores it and answers. ``head`` None: the followed one."""
     recorder = CallRecorder(ctx.node)
-    run = await check_token(ctx, params.token(), meter, params.asks_deep(), head=head, node=recorder)
+    run = await check_token(ctx, asked.token, meter, asked.deep, head=head, node=recorder)
     evidence, judgement, now_s = run.evidence, run.judgement, ctx.now_s()
     answer = present(evidence, judgement, ctx.policy, now_s)
-    if params.probe_wei() is None:
+    if asked.probe_wei is None:
         scam_marks = await _store(ctx, run, recorder.trips, now_s, requested, _loss_bps(answer))
     else:
         # Stored, it would be the token's newest check for the proof, the history, alerts and the scorecard.

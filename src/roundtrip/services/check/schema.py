@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -87,11 +87,27 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         wei = parse_amount(self.amount, ETH_DECIMALS, "eth")
         return None if wei == POLICY.probe_wei else wei
 
+    def read(self) -> "AskedCheck":
+        """The parameters as values. Raises CallerFault."""
+        probe_wei = self.probe_wei()
+        return AskedCheck(self.token(), self.asks_deep(), probe_wei)
+
     def shared_as(self) -> str:
         """The key under which equal requests share an answer. Raises CallerFault."""
-        probe_wei = self.probe_wei()
-        size = "" if probe_wei is None else f" at {probe_wei}"
-        return f"{self.token()}{' deep' if self.asks_deep() else ''}{size}"
+        return self.read().shared_as()
+
+
+class AskedCheck(NamedTuple):
+    """``probe_wei``: what the buy spends; None: the usual amount."""
+
+    token: Address
+    deep: bool
+    probe_wei: int | None
+
+    def shared_as(self) -> str:
+        """The key under which equal requests share an answer."""
+        size = "" if self.probe_wei is None else f" at {self.probe_wei}"
+        return f"{self.token}{' deep' if self.deep else ''}{size}"
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,6 +1,6 @@
 """The inputs of a check: the block, the candidate venues, and what the index knows of the token."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
@@ -62,21 +62,23 @@ async def prepare_inputs(
     index has a later block, so that a user who was alerted of an event gets no answer from before it.
     ``fresh``: the node's newest in any case. ``crowd``: for a verdict; prices need no crowd. Raises
     NodeFault."""
-    given, seed = head, ctx.entropy()
-    head = given or ctx.heads.current()
-    reading = read_index(ctx, token, seed, deep)
+    follows, seed = head is None and not fresh, ctx.entropy()
+    head = head or ctx.heads.current()
     if fresh:
-        head, index = await at_once(ctx.heads.read_now(), reading)
+        head, index = await at_once(ctx.heads.read_now(), read_index(ctx, token, seed, deep))
     else:
-        index = await reading
+        index = await read_index(ctx, token, seed, deep)
     newest_number = 0 if index is None else index.newest_number
-    if given is None and newest_number > head.block.number:
+    if follows and newest_number > head.block.number:
         head = await ctx.heads.refresh()
     if role_of(token, ctx.contracts) != "token":
         # Money has no candidates.
         return CheckInputs(
             head, token, seed, Candidates((), 0, 0, True), deep, crowd=crowd, indexed_number=newest_number
         )
+    # The policy of another release may draw a larger crowd.
+    numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts))
+    recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
     return CheckInputs(
         head,
         token,
@@ -85,7 +87,7 @@ async def prepare_inputs(
         deep,
         IndexInputs(unread=deep) if index is None else index.facts,
         crowd,
-        () if index is None else _list_recalled(index, sum(ctx.policy.crowd_counts)),
+        recalled,
         newest_number,
     )
 
@@ -108,16 +110,4 @@ async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -
 def known_venues(ctx: Context, token: Address, index: TokenIndex | None) -> KnownVenues:
     """The token's venues by the logs of this process and by the index."""
     listed = ListedVenues() if ctx.heads.venue_index is None else ctx.heads.venue_index.list_venues(token)
-    if index is not None and role_of(token, ctx.contracts) != "token":
-        # Nobody sells money for money.
-        index = replace(index, pools=())
     return join_venues(listed, index, ctx.contracts)
-
-
-def _list_recalled(index: TokenIndex, crowd: int) -> tuple[RecalledWallet, ...]:
-    """The recalled wallets; the policy of another release may draw a larger crowd."""
-    return tuple(
-        RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number)
-        for wallet in index.recalled
-        if wallet.number in range(MAIN_WALLET, crowd)
-    )

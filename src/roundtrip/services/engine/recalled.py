@@ -12,7 +12,6 @@ from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
 from roundtrip.services.support.answer_fields import at
 from roundtrip.store.check import recalled_wallets
-from roundtrip.store.check.recalled_wallets import KeptWallet
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import BY_KIND
 
@@ -24,11 +23,7 @@ async def keep_recalled(
     connection: Connection, evidence: Evidence, inputs: CheckInputs, now_s: float, policy: Policy
 ) -> None:
     """Stores the wallets of this check that met a refusal or a loss."""
-    kept = [
-        KeptWallet(wallet.at, bytes.fromhex(wallet.seed[2:]), wallet.number)
-        for wallet in wallets_to_recall(evidence, inputs, policy)
-    ]
-    now = at(now_s)
+    kept, now = wallets_to_recall(evidence, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
     await recalled_wallets.keep(connection, evidence.token, kept, now, since)
 

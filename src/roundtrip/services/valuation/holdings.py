@@ -17,7 +17,7 @@ from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import KnownVenues, list_candidates
 from roundtrip.services.engine.check_run import start_check
-from roundtrip.services.engine.inputs import known_venues, read_index
+from roundtrip.services.engine.inputs import known_venues, read_index, role_of
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import pays
@@ -166,6 +166,10 @@ async def _build_cases(ctx: Context, head: ChainHead, holdings: Sequence[Holding
     reads = (read_index(ctx, token, seed, holders=token in without_slot) for token in tokens)
     indexes = dict(zip(tokens, await at_once(*reads), strict=True))
     holders = {token: index.facts.holders for token, index in indexes.items() if index is not None}
+    for token, index in indexes.items():
+        if index is not None and role_of(token, ctx.contracts) != "token":
+            # Nobody sells money for money.
+            indexes[token] = replace(index, pools=())
     known = {token: known_venues(ctx, token, index) for token, index in indexes.items()}
     places_by_holding = {
         (holding.token, holding.at): _list_places(ctx, known[holding.token], holding) for holding in holdings

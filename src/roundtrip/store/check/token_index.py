@@ -12,7 +12,7 @@ from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, OtherPool, VenueKind
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet
 from roundtrip.store.index import addresses, cursor, deployers
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
@@ -20,7 +20,6 @@ from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.store.wallets import traders
 
 from . import recalled_wallets
-from .recalled_wallets import KeptWallet
 
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ class TokenIndex:
     pools: tuple[PoolPlace, ...] = ()
     others: tuple[OtherPool, ...] = ()
     facts: IndexInputs = NOTHING
-    recalled: tuple[KeptWallet, ...] = ()
+    recalled: tuple[RecalledWallet, ...] = ()
 
 
 async def read_token_index(
@@ -114,8 +113,8 @@ async def _read(
         others: list[OtherPool] = []
         facts = NOTHING
         if token_id is not None and synced is not None:
-            pools = await cursor.pools_of(connection, token, MAX_VENUES_A_TOKEN + 1)
-            others = await cursor.unpaid_places_of(connection, token, MAX_OTHERS_COUNTED)
+            pools = await cursor.pools_of(connection, token_id, MAX_VENUES_A_TOKEN + 1)
+            others = await cursor.unpaid_places_of(connection, token_id, MAX_OTHERS_COUNTED)
         if token_id is not None:
             facts = await _read_facts(connection, token, token_id, holders)
         recalled = await recalled_wallets.read(connection, token, since)
