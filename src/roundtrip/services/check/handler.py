@@ -71,12 +71,12 @@ async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[Chec
     )
 
 
-class _MadeCheck(NamedTuple):
+class _RunWithAnswer(NamedTuple):
     run: CheckResult
     answer: UseCaseAnswer[Check]
 
 
-async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -> _MadeCheck:
+async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -> _RunWithAnswer:
     """Runs a check; again if it found an absence at a block that is not the node's newest. Raises like
     ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
     asked, meter = params.read(), Meter()
@@ -95,7 +95,7 @@ async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -
 
 async def _check_once(
     ctx: Context, asked: AskedCheck, requested: bool, meter: Meter, head: ChainHead | None = None
-) -> _MadeCheck:
+) -> _RunWithAnswer:
     """Runs a check, stores it and answers. ``head`` None: the followed one."""
     recorder = CallRecorder(ctx.node)
     run = await check_token(ctx, asked.token, meter, asked.deep, head=head, node=recorder)
@@ -115,7 +115,7 @@ async def _check_once(
         block=run.inputs.head.block.number,
         is_absence=judgement.verdict.code in ABSENCES,
     )
-    return _MadeCheck(run, made)
+    return _RunWithAnswer(run, made)
 
 
 def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:

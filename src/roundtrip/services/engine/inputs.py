@@ -9,6 +9,7 @@ from roundtrip.chain.blocks.venue_index import ListedVenues
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.proof_input import MAIN_WALLET, NOTHING, IndexInputs, ProofInputs, RecalledWallet
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.store.check.token_index import HolderDraw, TokenIndex, read_token_index
@@ -64,6 +65,15 @@ async def prepare_inputs(
     NodeFault."""
     follows, seed = head is None and not fresh, ctx.entropy()
     head = head or ctx.heads.current()
+    if role_of(token, ctx.contracts) != "token":
+        # Money has no candidates, and the index has too much of it.
+        newest_number = 0
+        if fresh:
+            head = await ctx.heads.read_now()
+        elif follows:
+            head, newest_number = await head_of_index(ctx)
+        nothing = Candidates((), 0, 0, True)
+        return CheckInputs(head, token, seed, nothing, deep, crowd=crowd, indexed_number=newest_number)
     if fresh:
         head, index = await at_once(ctx.heads.read_now(), read_index(ctx, token, seed, deep))
     else:
@@ -71,11 +81,6 @@ async def prepare_inputs(
     newest_number = 0 if index is None else index.newest_number
     if follows and newest_number > head.block.number:
         head = await ctx.heads.refresh()
-    if role_of(token, ctx.contracts) != "token":
-        # Money has no candidates.
-        return CheckInputs(
-            head, token, seed, Candidates((), 0, 0, True), deep, crowd=crowd, indexed_number=newest_number
-        )
     # The policy of another release may draw a larger crowd.
     numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts))
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
