@@ -24,9 +24,12 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from support.databases import connected, database
+from support.fixtures import closed_database
 from support.gathering import gather_evidence
 from support.indexing import NarrowNode, at, follow
 from support.nodes import node_of, run_check_at
+from support.signing import Signer
+from support.simulated import approve, simulated
 
 LOOK_BACK_BLOCKS = 5
 ODD_TIER_BLOCK = 1190
@@ -165,3 +168,27 @@ async def test_a_database_that_hangs_costs_a_check_one_patience_and_no_verdict(
                 assert "Only" in judgement.verdict.text
             else:
                 assert judgement.verdict.code == "cannot_sell"
+
+
+async def test_a_curve_from_before_the_logs_is_no_strange_spender(
+    ctx: Context, rpc: SyncRpc, built: Built, empty: str, last: int
+) -> None:
+    """Nor does it cost a trip more: no check was made that could have told of it."""
+    token = Address(built.tokens["curve"])
+    assert ctx.heads.venue_index is not None
+    (curve,) = (venue for venue in ctx.heads.venue_index.venues_of(token) if venue.is_curve)
+    assert curve.pool is not None
+    wallet = Signer(rpc, built.contracts, "approves a curve").address
+    step = approve(token, curve.pool, 10**18)
+    known = await simulated(ctx, wallet, step)
+    assert known.level == "ok"
+    await follow(node_of(ctx).url, built, empty, last, at(last))
+    async with near(ctx, empty) as with_index:
+        assert with_index.heads.venue_index is not None
+        assert with_index.heads.venue_index.token_at(curve.pool) is None
+        found = await simulated(with_index, wallet, step)
+        assert (found.code, found.level, found.text) == (known.code, known.level, known.text)
+        assert found.trips <= known.trips
+        # Not found out is not known.
+        alone = await simulated(replace(with_index, pool=closed_database()), wallet, step)
+        assert (alone.code, alone.level) == (known.code, "warn")
