@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_soon
@@ -17,7 +16,7 @@ from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
-from roundtrip.services.check.pipeline import read_known_venues
+from roundtrip.services.engine.inputs import read_index
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -161,11 +160,8 @@ async def _one_row(ctx: Context, at: Address) -> object:
         return await connection.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(at))
 
 
-async def _places(ctx: Context, at: Address) -> object:
-    # Begun at block 1: what was before it the index tells.
-    book = VenueIndex(ctx.contracts, 0)
-    await read_known_venues(book, ctx.pool, ctx.contracts, at, ctx.index_patience_s)
-    return book
+async def _index(ctx: Context, at: Address) -> object:
+    return await read_index(ctx, at, bytes(32), holders=False)
 
 
 async def _records(ctx: Context, wallet_ids: list[int]) -> object:
@@ -228,7 +224,7 @@ QUESTIONS = (
     Question("look_up: a symbol", _looked_up, symbol),
     Question("look_up: a token", _looked_up, token),
     Question("look_up: a wallet", _looked_up, wallet),
-    Question("check: places of a token", _places, token),
+    Question("check: all of a token", _index, token),
     Question("check: record of a deployer", _records, ids(deployer, 1)),
     Question("deep check: who holds it", _holders, ids(token, 1)),
     Question("records of 20 deployers", _records, ids(deployer, 20)),

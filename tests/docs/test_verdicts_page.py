@@ -5,12 +5,12 @@ from collections import Counter
 from typing import get_args, get_type_hints
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.services.check.crowd import draw_crowd
-from roundtrip.services.check.schema import VerdictAnswer
+from roundtrip.services.engine.crowd import draw_crowd
+from roundtrip.services.support.verdict_fields import VerdictAnswer
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 from support.documents import PROJECT, blocks
 from unit.chain.trades import WETH
-from unit.services.check.crowds import HEAD
+from unit.services.engine.crowds import HEAD
 
 PAGE = "docs/verdicts.md"
 

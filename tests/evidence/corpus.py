@@ -18,12 +18,12 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import present
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
+from support.gathering import gather_evidence
 
 FOLDER = Path(__file__).parent
 VERDICTS = FOLDER / "verdicts.md"

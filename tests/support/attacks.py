@@ -13,7 +13,6 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import (
@@ -31,6 +30,7 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

@@ -154,6 +154,10 @@ class _Empty:
     async def fetchval(self, *asked: object) -> None:
         return None
 
+    @contextlib.asynccontextmanager
+    async def transaction(self, **how: object) -> AsyncIterator[None]:
+        yield
+
 
 class _EmptyPool:
     @contextlib.asynccontextmanager

@@ -17,9 +17,9 @@ from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode
+from support.gathering import gather_evidence
 
 MOST_CALLS = 20
 RETRY_AFTER_S = 30

@@ -13,12 +13,12 @@ from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
+from support.gathering import gather_evidence
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
 from truth.gas_tokens import GAS_TOKENS
 from truth.number_tokens import NUMBER_TOKENS

@@ -14,10 +14,10 @@ from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import Network, contracts_from
 from roundtrip.domain.base.types import Address
 from roundtrip.library.node_checks import NodeChecks
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip_development.devnet.node import CHAIN_ID
 from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for, no_database
+from support.gathering import gather_evidence
 
 TIMEOUT_S = 60.0
 NOW_S = 2_000_000_000.5

@@ -8,13 +8,13 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ETH_PRICE_USDG, ContractDeployer, put_token
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
+from support.gathering import gather_evidence
 from truth.reality import BPS, DAY_S, ZERO, Chain
 from truth.spring_wallets import NotTraded, brought_back_bps
 from truth.springs import SpringCase

@@ -9,13 +9,13 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd, Evidence, Missing, Probe, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
 from roundtrip_development.devnet.stories import PoolPlan
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
+from support.gathering import gather_evidence
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.crowd import confirmed, representatives

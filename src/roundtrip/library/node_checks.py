@@ -14,12 +14,12 @@ from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import Network
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.policy import POLICY, Policy
-from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.buy_round import BuyRoundResult, CheckInputs, role_of, run_buy_round
-from roundtrip.services.check.candidates import Candidates, KnownVenues, list_candidates
 from roundtrip.services.check.card import CheckCard, read_card
-from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.schema import Check, CheckParams, present
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import Candidates, KnownVenues, list_candidates
+from roundtrip.services.engine.check_run import run_check
+from roundtrip.services.engine.inputs import CheckInputs, role_of
 from roundtrip.services.liquidity.findings import judge_liquidity
 from roundtrip.services.liquidity.position_reader import PositionReader
 from roundtrip.services.liquidity.sentence import UNREAD, add_sentence, describe_alone
@@ -75,19 +75,17 @@ class NodeChecks:
             known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)
         inputs = CheckInputs(head, token, self._entropy(), known, deep)
         means = CheckContext(self._network.chain_id, contracts, self._node, policy, self._rates)
-        meter = Meter()
-        on_step("buying on every venue")
-        bought = await run_buy_round(means, inputs, meter)
-        on_step(
-            "selling at once, in an hour and in a day" + ("; trying what its owner may call" if deep else "")
-        )
-        evidence = await run_later_rounds(bought, meter)
-        judgement = judge(evidence, policy)
-        answer = present(evidence, judgement, policy, self._now_s())
+        steps = {
+            "buy round": "buying on every venue",
+            "sell round": "selling at once, in an hour and in a day"
+            + ("; trying what its owner may call" if deep else ""),
+        }
+        run = await run_check(means, inputs, Meter(), lambda next_round: on_step(steps[next_round]))
+        answer = present(run.evidence, run.judgement, policy, self._now_s())
         if deep:
             on_step("withdrawing its liquidity")
-            answer = add_sentence(answer, await self._read_liquidity(bought))
-        return CheckWithCard(answer, read_card(evidence, judgement, deep, policy))
+            answer = add_sentence(answer, await self._read_liquidity(run.bought))
+        return CheckWithCard(answer, read_card(run.evidence, run.judgement, deep, policy))
 
     async def _read_liquidity(self, bought: BuyRoundResult) -> str:
         """Who can withdraw the liquidity, from the pools' own logs."""

@@ -62,3 +62,8 @@ KNOWN_CALLS: MappingProxyType[str, KnownCall] = MappingProxyType(
     }
 )
 """By selector, ``0x`` and eight hex digits."""
+
+
+def find_known_call(data: bytes) -> KnownCall | None:
+    """The call by the selector of its calldata; None: unknown, or no calldata."""
+    return KNOWN_CALLS.get("0x" + data[:4].hex()) if len(data) >= 4 else None

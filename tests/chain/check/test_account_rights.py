@@ -14,9 +14,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import AccountRights, Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.deep_round import run_later_rounds
-from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
+from roundtrip.services.engine.check_run import run_check
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
@@ -25,6 +24,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
 from support.fixtures import PROJECT, context_for
+from support.gathering import gather_evidence
 
 CONTRACTS = PROJECT / "contracts"
 SOMEBODY = "0x" + "c0ffee5eed" * 4
@@ -194,12 +194,8 @@ async def test_events_that_could_not_be_read_are_never_silence(
     monkeypatch.setattr(named_accounts, "_RECENT_BLOCKS", 100)
     token = put(rpc, built, "rights/ward", HIDDEN)
     await ctx.heads.refresh()
-    bought = await run_buy_round(
-        ctx.means(NoLogs(ctx.node, wide)),
-        await prepare_inputs(ctx, ctx.heads.current(), Address(token), deep=True),
-        Meter(),
-    )
-    text = says(await run_later_rounds(bought, Meter()))
+    inputs = await prepare_inputs(ctx, Address(token), deep=True)
+    text = says((await run_check(ctx.means(NoLogs(ctx.node, wide)), inputs, Meter())).evidence)
     if wide:
         assert f"an account that its events gave a right, {SOMEBODY}, {STOPS}" in text
     else:

@@ -9,7 +9,6 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.liquidity.gather import find_liquidity
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
@@ -18,6 +17,7 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.signing import prepared
 from support.simulated import simulated
 from support.simulating import ETH, steps_of

@@ -9,7 +9,6 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Crowd, CrowdSale, Evidence, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence as evidence_store
@@ -17,6 +16,7 @@ from roundtrip.venues import abi
 from roundtrip_development.devnet.stories import STORIES
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.gathering import gather_evidence
 
 EXPECTED = {
     "plain": ("ok", "ok", "for a loss of 0.60 %"),

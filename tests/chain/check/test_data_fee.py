@@ -9,11 +9,11 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode
 from support.fixtures import context_for
+from support.gathering import gather_evidence
 
 GWEI = 10**9
 

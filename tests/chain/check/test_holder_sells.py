@@ -23,12 +23,11 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.deep_round import run_later_rounds
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.holder_sells import UNREAD
-from roundtrip.services.check.pipeline import prepare_inputs
 from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.engine.check_run import run_check
+from roundtrip.services.engine.holder_sells import UNREAD
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet import deploy as chain
@@ -59,11 +58,11 @@ async def deep(
     ctx: Context, token: str, node: RpcNode | None = None, holders: Sequence[str] | None = None
 ) -> tuple[Evidence, Meter]:
     """A deep check. ``holders``: as if the index had told of these."""
-    meter, begin = Meter(), await prepare_inputs(ctx, ctx.heads.current(), Address(token), deep=True)
+    meter, begin = Meter(), await prepare_inputs(ctx, Address(token), deep=True)
     if holders is not None:
         answer = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
         begin = replace(begin, indexed=answer)
-    return await run_later_rounds(await run_buy_round(ctx.means(node), begin, meter), meter), meter
+    return (await run_check(ctx.means(node), begin, meter)).evidence, meter
 
 
 def sells(evidence: Evidence) -> HolderSells:
@@ -123,12 +122,9 @@ async def test_they_sell_on_nodes_that_count_otherwise_too(
 
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
     token = await most_held(indexed)
-    drawn = [
-        (await prepare_inputs(indexed, indexed.heads.current(), token, deep=True)).indexed.holders
-        for _ in "ab"
-    ]
+    drawn = [(await prepare_inputs(indexed, token, deep=True)).indexed.holders for _ in "ab"]
     assert all(0 < len(holders) <= POLICY.most_holders for holders in drawn)
-    plain = await prepare_inputs(indexed, indexed.heads.current(), token)
+    plain = await prepare_inputs(indexed, token)
     assert plain.indexed.holders == ()
 
 
@@ -299,8 +295,8 @@ def flagged(evidence: Evidence) -> set[str]:
 async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context) -> None:
     met: set[str] = set()
     for token, expected in (await slowly(indexed.pool)).items():
-        begin, meter = await prepare_inputs(indexed, indexed.heads.current(), token), Meter()
-        evidence = await run_later_rounds(await run_buy_round(indexed.means(), begin, meter), meter)
+        begin, meter = await prepare_inputs(indexed, token), Meter()
+        evidence = (await run_check(indexed.means(), begin, meter)).evidence
         assert evidence.deployer == expected, token
         if expected is None:
             assert flagged(evidence) == set()
@@ -323,10 +319,8 @@ async def test_the_answer_has_the_deployer_as_an_object(indexed: Context, built:
 
 async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Context, built: Built) -> None:
     token, meter = Address(built.tokens["graduated"]), Meter()
-    begin = await prepare_inputs(indexed, indexed.heads.current(), token)
+    begin = await prepare_inputs(indexed, token)
     other = replace(begin.indexed, deployer=Address("0x" + "77" * 20))
-    evidence = await run_later_rounds(
-        await run_buy_round(indexed.means(), replace(begin, indexed=other), meter), meter
-    )
+    evidence = (await run_check(indexed.means(), replace(begin, indexed=other), meter)).evidence
     assert begin.indexed.record is not None
     assert evidence.deployer is None

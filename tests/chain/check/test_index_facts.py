@@ -1,26 +1,35 @@
 """A book that begins near the head, with an index beside it, knows what a book of the whole chain knows."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import cast
 
 import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check.candidates import Candidates, list_candidates
-from roundtrip.services.check.pipeline import known_venues, read_known_venues
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.verdict import judge
+from roundtrip.services.engine.candidates import Candidates
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
+from support.fixtures import closed_database
+from support.gathering import gather_evidence
 from support.indexing import NarrowNode, at, follow
 from support.nodes import node_of, run_check_at
+from support.signing import Signer
+from support.simulated import approve, simulated
 
 LOOK_BACK_BLOCKS = 5
 ODD_TIER_BLOCK = 1190
@@ -42,10 +51,7 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
 
 async def known(ctx: Context, token: Address) -> Candidates:
     """As a check begins."""
-    venues = await read_known_venues(
-        ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s
-    )
-    return list_candidates(venues, ctx.contracts, token, ctx.policy.most_scouted)
+    return (await prepare_inputs(ctx, token)).candidates
 
 
 @pytest.fixture
@@ -72,8 +78,7 @@ async def test_with_a_whole_index_it_finds_the_same_places_of_every_token(
     async with near(ctx, empty) as with_index:
         for key, token in built.tokens.items():
             found = await known(with_index, Address(token))
-            venues = known_venues(ctx.heads.venue_index, Address(token))
-            whole = list_candidates(venues, ctx.contracts, Address(token), ctx.policy.most_scouted)
+            whole = await known(ctx, Address(token))
             assert found.complete, key
             assert found == whole, key
 
@@ -127,3 +132,63 @@ async def test_without_an_index_the_standard_keys_are_asked(
 
 def standard(ctx: Context, token: Address) -> tuple[object, ...]:
     return tuple(venue for file in VENUES for venue in file.candidates(token, ctx.contracts))
+
+
+class HangingPool:
+    """Lends no connection, and does not refuse one."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @contextlib.asynccontextmanager
+    async def acquire(self, **_: object) -> AsyncIterator[None]:
+        self.asked += 1
+        await asyncio.Event().wait()
+        yield
+
+
+@pytest.mark.parametrize("deep", [False, True])
+async def test_a_database_that_hangs_costs_a_check_one_patience_and_no_verdict(
+    ctx: Context, built: Built, empty: str, deep: bool
+) -> None:
+    """What it would have told is said to be unknown; what the chain shows of a trap stays."""
+    async with near(ctx, empty) as with_index:
+        hanging = HangingPool()
+        alone = replace(with_index, pool=cast(asyncpg.Pool, hanging), index_patience_s=0.05)
+        for number, key in enumerate(("plain", "odd_key", "blacklist_after_buy"), 1):
+            evidence = await gather_evidence(alone, Address(built.tokens[key]), Meter(), deep=deep)
+            assert hanging.asked == number
+            assert not evidence.candidates_complete
+            judgement = judge(evidence, alone.policy)
+            if key == "plain":
+                assert isinstance(evidence.holder_sells, Missing) is deep
+                assert (judgement.verdict.level == "ok") is not deep
+            elif key == "odd_key":
+                assert judgement.verdict.code == "no_pool"
+                assert "Only" in judgement.verdict.text
+            else:
+                assert judgement.verdict.code == "cannot_sell"
+
+
+async def test_a_curve_from_before_the_logs_is_no_strange_spender(
+    ctx: Context, rpc: SyncRpc, built: Built, empty: str, last: int
+) -> None:
+    """Nor does it cost a trip more: no check was made that could have told of it."""
+    token = Address(built.tokens["curve"])
+    assert ctx.heads.venue_index is not None
+    (curve,) = (venue for venue in ctx.heads.venue_index.venues_of(token) if venue.is_curve)
+    assert curve.pool is not None
+    wallet = Signer(rpc, built.contracts, "approves a curve").address
+    step = approve(token, curve.pool, 10**18)
+    known = await simulated(ctx, wallet, step)
+    assert known.level == "ok"
+    await follow(node_of(ctx).url, built, empty, last, at(last))
+    async with near(ctx, empty) as with_index:
+        assert with_index.heads.venue_index is not None
+        assert with_index.heads.venue_index.token_at(curve.pool) is None
+        found = await simulated(with_index, wallet, step)
+        assert (found.code, found.level, found.text) == (known.code, known.level, known.text)
+        assert found.trips <= known.trips
+        # Not found out is not known.
+        alone = await simulated(replace(with_index, pool=closed_database()), wallet, step)
+        assert (alone.code, alone.level) == (known.code, "warn")

@@ -8,7 +8,6 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CompletedBuy, Missing, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
@@ -16,6 +15,7 @@ from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest, ap
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 
 
 @pytest.fixture

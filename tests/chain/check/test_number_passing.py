@@ -11,12 +11,12 @@ from roundtrip.config.networks import contracts_from
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import NumberSubstitution
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.venues.abi import keccak
 from roundtrip_development.devnet.deploy import COINBASE as PRODUCER
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
+from support.gathering import gather_evidence
 from support.nitro_blocks import parent_number
 from truth.dialect_table import KINDS, check_on, number_rows, read_table, speaking
 from truth.number_tokens import NUMBER_TOKENS, Maker, hex40

@@ -12,7 +12,6 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, ProbeCell, RefusedCall, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
@@ -20,6 +19,7 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.simulating import ETH, steps_of

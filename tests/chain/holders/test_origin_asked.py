@@ -15,9 +15,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.wallets.origins import JOB, origin_of
+from roundtrip.services.wallets.origins import origin_of
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
 from support import archive as archives
@@ -96,7 +96,7 @@ async def asks(archive: Archive, built: world.Built, url: str) -> AsyncIterator[
 
 
 async def wished(index: Connection) -> list[str]:
-    rows = await index.fetch("SELECT key FROM jobs.job WHERE kind = $1 ORDER BY key", JOB)
+    rows = await index.fetch("SELECT key FROM jobs.job WHERE kind = $1 ORDER BY key", ORIGIN_JOB)
     return [row["key"] for row in rows]
 
 

@@ -16,6 +16,7 @@ from roundtrip.chain.holders.token_logs import (
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.index.addresses import id_of
 from roundtrip.store.index.cursor import pools_of
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -33,7 +34,7 @@ TRADES = """
 async def sources_of(ctx: Context, token: Address) -> LogSources:
     """As the index knows its places."""
     async with ctx.pool.acquire() as connection:
-        pools = await pools_of(connection, token, 100)
+        pools = await pools_of(connection, await id_of(connection, token) or 0, 100)
     venues = {pool.at: VenueSides(pool.kind, pool.token < pool.quote, pool.quote) for pool in pools}
     return LogSources(token, venues, ctx.contracts)
 

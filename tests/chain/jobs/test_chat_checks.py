@@ -31,11 +31,11 @@ from roundtrip.services.cards import chat_check
 from roundtrip.services.cards.chat_check import AT_ONCE, MOST_WAITING, ChatAnswer, ChatChecks
 from roundtrip.services.cards.newest_check import FRESH_S, OLD_S, newest_check
 from roundtrip.services.cards.pictures import Pictures
-from roundtrip.services.check.handler import run_check
+from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
-from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip_development.devnet.world import Built
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
@@ -113,7 +113,7 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
     params = HistoryParams(built.tokens["plain"])
-    await run_check(indexed, CheckParams(built.tokens["plain"]))
+    await check_and_store(indexed, CheckParams(built.tokens["plain"]))
     made_s = indexed.now_s()
     old = []
     for age_s in (FRESH_S - 60, FRESH_S + 60, OLD_S - 60, OLD_S + 60):
@@ -246,8 +246,8 @@ async def test_a_check_is_not_mixed_with_one_made_since(
     """Another check of the token is stored, as of another chain, before the first is read."""
 
     async def run_both(ctx: Context, params: CheckParams) -> Any:
-        answer = await run_check(ctx, params)
-        await run_check(replace(ctx, now_s=lambda: indexed.now_s() + 1), CheckParams(trap))
+        answer = await check_and_store(ctx, params)
+        await check_and_store(replace(ctx, now_s=lambda: indexed.now_s() + 1), CheckParams(trap))
         await ctx.pool.execute(
             "UPDATE facts.evidence SET token = $1 WHERE id = (SELECT max(id) FROM facts.evidence)",
             bytes.fromhex(params.token()[2:]),
@@ -255,7 +255,7 @@ async def test_a_check_is_not_mixed_with_one_made_since(
         return answer
 
     trap = built.tokens["owner_only_sell"]
-    monkeypatch.setattr(chat_check, "run_check", run_both)
+    monkeypatch.setattr(chat_check, "check_and_store", run_both)
     answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
     assert answer.lines[0].startswith('Can sell: "')
@@ -268,12 +268,12 @@ async def test_scam_marks_come_before_what_may_be_cut(
     marks = f"Its owner 0x{'a1' * 20} is marked as a scam by 12 people: that is their word, not proof."
 
     async def run_marked(ctx: Context, params: CheckParams) -> Any:
-        made = await run_check(ctx, params)
+        made = await check_and_store(ctx, params)
         text = f"{made.answer.verdict.text} {marks}"
         verdict = msgspec.structs.replace(made.answer.verdict, text=text)
         return replace(made, answer=msgspec.structs.replace(made.answer, verdict=verdict))
 
-    monkeypatch.setattr(chat_check, "run_check", run_marked)
+    monkeypatch.setattr(chat_check, "check_and_store", run_marked)
     answer = await ChatChecks(indexed).answer(5, built.tokens[key])
     (sentence,) = (line for line in answer.lines if marks in line)
     assert sentence.startswith(f"{marks} ")

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.valuation import holdings
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
 from roundtrip_development.devnet.sync_rpc import SyncRpc

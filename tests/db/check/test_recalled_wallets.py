@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.store.check import recalled_wallets as store
-from roundtrip.store.check.recalled_wallets import KeptWallet
 from roundtrip.store.server.rows import Connection
 
 TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)
@@ -16,8 +16,8 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 POOL = "0x" + "aa" * 20
 
 
-def wallet(number: int, seed: int = 1) -> KeptWallet:
-    return KeptWallet(POOL, bytes([seed]) * 32, number)
+def wallet(number: int, seed: int = 1) -> RecalledWallet:
+    return RecalledWallet(POOL, "0x" + f"{seed:02x}" * 32, number)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,9 @@ async def _unseen_by_others(connection: Connection) -> AsyncIterator[None]:
     await transaction.rollback()
 
 
-async def keep(connection: Connection, at: datetime, *wallets: KeptWallet, token: Address = TOKEN) -> None:
+async def keep(
+    connection: Connection, at: datetime, *wallets: RecalledWallet, token: Address = TOKEN
+) -> None:
     await store.keep(connection, token, wallets, at, at - DAY)
 
 

@@ -93,7 +93,7 @@ async def test_pools_of_no_money_are_found_by_either_side_and_turned(
     (found,) = (await cursor.pools_at(connection, [unpaid.at], Ids())).values()
     assert (found.token, found.quote, found.in_money_from) == (OTHER, TOKEN, 7)
     assert await cursor.unpaid_pools_of(connection, [TOKEN, OTHER], Ids()) == {}
-    assert [pool.at for pool in await cursor.pools_of(connection, OTHER, 5)] == [unpaid.at]
+    assert [pool.at for pool in await cursor.pools_of(connection, ids.addresses[OTHER], 5)] == [unpaid.at]
 
 
 @pytest.mark.parametrize("threshold", [None, 0, MOST])

@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
 from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth, Withdrawal
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
 from roundtrip.domain.liquidity.text import describe
-from roundtrip.services.check.pipeline import venue_of
+from roundtrip.services.engine.candidates import venue_of
 from roundtrip.services.liquidity.handler import present_venue
 from roundtrip.services.liquidity.position_reader import MOST_POOLS, MOST_POSITIONS
 from roundtrip.store.liquidity.positions import read_positions

@@ -17,8 +17,8 @@ from roundtrip.chain.simulate.token_facts import BEACON_SLOT
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, LEAST_TRADERS, ListedToken
-from roundtrip.services.lookup.look_alikes import LookAlikeAnswer, find_look_alike
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.look_alikes import LookAlikeAnswer, find_look_alike
 from roundtrip.store.index import tokens
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.scorecard.scorecard import VerdictScore
 from roundtrip.store.boards.exposures import put_insiders
@@ -55,7 +56,7 @@ async def rest_is_there(index: Connection) -> None:
     kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
-    recalled = recalled_wallets.KeptWallet("0x" + "aa" * 20, bytes(32), 3)
+    recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
     await recalled_wallets.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)

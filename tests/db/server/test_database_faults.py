@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.store.server import connections
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from support.databases import connected, needs_one_server

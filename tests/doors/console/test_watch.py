@@ -17,7 +17,7 @@ from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.watch.alerts import MOST_WATCHED, Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.watch.alert_rows import AlertRow
+from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
 from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.rows import Connection

@@ -19,9 +19,9 @@ from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.check.card import read_card
 from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.alert_rows import AlertRow
-from roundtrip.services.watch.token_states import read_states
+from roundtrip.services.support.token_states import read_states
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip_development.devnet.hook_tokens import HOOKED
 from roundtrip_development.devnet.launch_samples import LAUNCHES

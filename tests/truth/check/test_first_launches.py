@@ -17,7 +17,6 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
@@ -32,6 +31,7 @@ from roundtrip_development.devnet.launchpad_v1 import (
 )
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built, DevnetFolders
+from support.gathering import gather_evidence
 from support.mining import by_hand
 from support.wallet import Place, Wallet
 

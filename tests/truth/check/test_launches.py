@@ -23,13 +23,13 @@ from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.gathering import gather_evidence
 from support.trader import Market, Trader
 from support.wallet import Wallet
 

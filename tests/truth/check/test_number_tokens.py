@@ -10,12 +10,12 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.stories import Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
+from support.gathering import gather_evidence
 from support.wallet import Place, Wallet, calldata
 from truth.check.test_truth import DELAYS_S, Reality, compare_cells, expected, probe_raw
 from truth.number_tokens import NUMBER_TOKENS, V4_USDG, Maker, hex40

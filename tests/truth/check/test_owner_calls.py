@@ -16,7 +16,6 @@ from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Ref
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool
@@ -24,6 +23,7 @@ from roundtrip_development.devnet.stories import SUPPLY_TOKENS, PoolPlan
 from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.wallet import Fill, Place, Wallet
 from truth.animals import V4, Animal
 

@@ -13,7 +13,6 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet.compile import compile_contract
@@ -23,6 +22,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from support.indexing import at, follow
 from support.wallet import Wallet
 from truth.animals import V4, Animal

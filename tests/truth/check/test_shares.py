@@ -16,9 +16,9 @@ from roundtrip.domain.base.types import BURN_ADDRESS, Address
 from roundtrip.domain.check.evidence import AccountRights, Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.account_rights import MOST_CONTRACTS
-from roundtrip.services.check.buy_round import run_buy_round
-from roundtrip.services.check.pipeline import gather_evidence, prepare_inputs
+from roundtrip.services.engine.account_rights import MOST_CONTRACTS
+from roundtrip.services.engine.buy_round import run_buy_round
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
@@ -26,6 +26,7 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
+from support.gathering import gather_evidence
 from truth.check.test_owner_calls import really_is
 
 POOL = PoolPlan()
@@ -153,7 +154,7 @@ async def test_a_node_that_runs_no_other_code_still_reads_the_slots(
         share.store(BEACON_SLOT, "0x0")
     rpc.call("evm_mine")
     await ctx.heads.refresh()
-    inputs = await prepare_inputs(ctx, ctx.heads.current(), share.token)
+    inputs = await prepare_inputs(ctx, share.token)
     bought = await run_buy_round(ctx.means(NoOtherCode(ctx.node)), inputs, Meter())
     admin = bought.data.facts.proxy_admin
     assert isinstance(admin, Missing) if is_beacon else admin == share.granter

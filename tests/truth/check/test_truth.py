@@ -9,11 +9,11 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, RefusedCall, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.stories import STORIES, PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.gathering import gather_evidence
 from support.wallet import Fill, Wallet
 
 PROBE_WEI = 10**17

@@ -10,8 +10,8 @@ import pytest
 
 from roundtrip.chain.liquidity import position_logs
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition

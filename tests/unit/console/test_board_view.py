@@ -23,14 +23,15 @@ from roundtrip.domain.market.moving import MovingGroup
 from roundtrip.services.boards.graduating_soon import FillingRow, LaunchDeployer
 from roundtrip.services.boards.moving_page import MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
-from roundtrip.services.boards.shown_verdict import ShownVerdict
 from roundtrip.services.boards.signals import SignalSize
 from roundtrip.services.boards.signals_page import SignalRow
 from roundtrip.services.boards.winners import BestTrade, WinnerRow
 from roundtrip.services.community.proven_flags import CalledBy, FlagReceipt, ProvenCall
 from roundtrip.services.practice.league import LeagueRow
 from roundtrip.services.support.index_reader import TokenNamed
-from roundtrip.services.wallets.names import MarkSaid, WalletNamed
+from roundtrip.services.support.public_marks import MarkSaid
+from roundtrip.services.support.shown_verdict import ShownVerdict
+from roundtrip.services.wallets.names import WalletNamed
 
 SORTS = MOVING.sorts
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -20,7 +20,6 @@ from roundtrip.domain.base.types import parse_address
 from roundtrip.domain.community.flag_calls import WEEK_S
 from roundtrip.domain.community.marks import OLD
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.mark_wallet import MarkParams, mark_wallet
@@ -30,6 +29,7 @@ from roundtrip.services.practice.buy import practice_buy
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.follows import follow_wallet
 from roundtrip.services.watch.rules import create_rule

@@ -8,7 +8,8 @@ from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
-from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, check_history
+from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.verdicts.history import CheckHistory, check_history
 from roundtrip.services.verdicts.many import (
     MOST_CHECKS,
     CheckLine,

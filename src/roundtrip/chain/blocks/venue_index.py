@@ -5,23 +5,19 @@ few calls and changes no verdict.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.domain.base.types import Address, parse_address
-from roundtrip.domain.base.venue import MOST_OTHERS_NAMED, OtherPool, Venue
+from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, Venue
 from roundtrip.venues import LISTINGS, abi
 from roundtrip.venues.base import Contracts, Log
 
 MOST_TOKENS = 200_000
-MOST_VENUES_A_TOKEN = 256
-"""The first ones are kept. A token with more is marked incomplete."""
-MOST_COUNTED = 1000
-"""Pools of a token against a quote that is no money are counted up to here."""
-COMMON_MONEY = ("eth", "weth", "usdg")
 MOST_BLOCKS_A_CALL = 10_000
 """Providers limit the range of eth_getLogs; all that were tried take 10,000 blocks. A range without an answer
 is halved, down to the fewest, and doubled again after an answer."""
@@ -39,6 +35,16 @@ READ_AGAIN_BLOCKS = 64
 """How many of the newest blocks are read again each time: a reorg may have replaced them."""
 
 
+class ListedVenues(NamedTuple):
+    """A token's venues by the logs that this process has read, oldest first. ``others``: by place, what its
+    pools against a quote that is no money are against. ``complete_from``: every pool since that block is
+    among these; None: one may be missing."""
+
+    venues: tuple[Venue, ...] = ()
+    others: Mapping[str, Address] = MappingProxyType({})
+    complete_from: int | None = None
+
+
 class VenueIndex:
     """``look_back_blocks``: how far behind the first head the index starts. None: it starts at the first
     block and is complete once it has caught up, so that an unknown token has no pool."""
@@ -53,27 +59,19 @@ class VenueIndex:
         self._token_at: dict[str, Address] = {}
         self._others: OrderedDict[Address, dict[str, Address]] = OrderedDict()
         self._crowded: set[Address] = set()
-        self._with_history: set[Address] = set()
         self._forgot = False
         self._caught_up = False
 
-    most_counted = MOST_COUNTED
-
-    def needs_history(self, token: Address) -> bool:
-        """Whether venues of ``token`` from before the index's start are unknown."""
-        return self._start != 0 and token not in self._with_history
-
-    def add_history(
-        self, token: Address, venues: Iterable[Venue], others: Iterable[OtherPool], complete_to: int | None
-    ) -> None:
-        """Adds what the database knows of ``token``: its venues, oldest first, and its pools against a quote
-        that is no money. ``complete_to``: the database has every venue up to that block; None: it has not."""
-        known = self._venues.pop(token, [])
-        for venue in (*venues, *known):
-            self._add_venue(token, venue)
-        self._others.setdefault(token, {}).update({pool.at: pool.against for pool in others})
-        if complete_to is not None and self._start is not None and complete_to >= self._start - 1:
-            self._with_history.add(token)
+    def list_venues(self, token: Address) -> ListedVenues:
+        """What is known of ``token`` now."""
+        can_be_complete = self._caught_up and token not in self._crowded
+        # An index from the first block on has no other source for a token that it forgot.
+        is_forgotten = self._forgot and self._start == 0
+        return ListedVenues(
+            self.venues_of(token),
+            MappingProxyType(dict(self._others.get(token, {}))),
+            self._start if can_be_complete and not is_forgotten else None,
+        )
 
     def venues_of(self, token: Address) -> tuple[Venue, ...]:
         """Every known venue of ``token`` with money as its quote, oldest first."""
@@ -86,9 +84,7 @@ class VenueIndex:
 
     def complete(self, token: Address) -> bool:
         """Whether no pool of ``token`` can be missing here."""
-        from_first_block = self._start == 0 and not self._forgot
-        has_history = from_first_block or token in self._with_history
-        return self._caught_up and has_history and token not in self._crowded
+        return self.list_venues(token).complete_from == 0
 
     def calls(self, head: int) -> list[RpcCall]:
         """The next request on the way to ``head``: at most one range, the oldest not yet read."""
@@ -132,15 +128,6 @@ class VenueIndex:
         self._span = max(FEWEST_BLOCKS_A_CALL, self._span // 2)
         return False
 
-    def others(self, token: Address) -> int:
-        """How many further pools of the token were skipped because their quote is not money."""
-        return len(self._others.get(token, ()))
-
-    def other_pools(self, token: Address) -> tuple[OtherPool, ...]:
-        """The first of these pools."""
-        known = self._others.get(token, {}).items()
-        return tuple(OtherPool(at, against) for at, against in islice(known, MOST_OTHERS_NAMED))
-
     def add(self, token: Address, venues: Iterable[Venue]) -> None:
         """Adds venues that were found another way."""
         for venue in venues:
@@ -162,13 +149,13 @@ class VenueIndex:
     def _add_venue(self, token: Address, venue: Venue) -> None:
         if token in (self._contracts.weth, self._contracts.usdg):
             return
-        if not self._is_paid_in_money(token, venue):
+        if not venue.is_paid_in_money(self._venues.get(token, ())):
             self._count(token, venue)
             return
         venues = self._venues.setdefault(token, [])
         if venue in venues:
             return
-        if len(venues) >= MOST_VENUES_A_TOKEN:
+        if len(venues) >= MAX_VENUES_A_TOKEN:
             self._crowded.add(token)
             return
         venues.append(venue)
@@ -178,20 +165,11 @@ class VenueIndex:
             for old in dropped:
                 self._token_at.pop(old.pool or old.pool_id or "", None)
             self._crowded.discard(forgotten)
-            self._with_history.discard(forgotten)
             self._forgot = True
-
-    def _is_paid_in_money(self, token: Address, venue: Venue) -> bool:
-        """Whether the quote is eth, weth, usdg, or what the launchpad launched this token against. Anyone can
-        create any number of pools of a token against a token of their own."""
-        if venue.quote in COMMON_MONEY or venue.is_curve:
-            return True
-        curves = (v for v in self._venues.get(token, ()) if v.is_curve)
-        return any(curve.quote_address == venue.quote_address for curve in curves)
 
     def _count(self, token: Address, venue: Venue) -> None:
         seen = self._others.setdefault(token, {})
-        if len(seen) < MOST_COUNTED:
+        if len(seen) < MAX_OTHERS_COUNTED:
             seen[venue.at() or ""] = venue.quote_address
         if len(self._others) > MOST_TOKENS:
             self._others.popitem(last=False)

@@ -14,7 +14,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import LimitReached
 from roundtrip.services.cards.drawing import draw_badge, draw_card
 from roundtrip.services.cards.newest_check import TokenCard, newest_check
-from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip.services.support.wallet_params import HistoryParams
 
 _CARD = page_operation(
     newest_check,

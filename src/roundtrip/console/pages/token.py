@@ -53,9 +53,11 @@ from roundtrip.services.holders.insiders import StoredRisk, stored_risk
 from roundtrip.services.holders.launch_bundle import LaunchGroup
 from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, HoldersParams, TokenHolders
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
-from roundtrip.services.lookup.look_alikes import LookAlikeAnswer, LookAlikeParams, token_look_alike
+from roundtrip.services.lookup.look_up import LookAlikeParams, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, VerdictChange
+from roundtrip.services.support.look_alikes import LookAlikeAnswer
+from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
 from .docs import write_examples
 from .holder_ties import draw_ties, lay_out_group

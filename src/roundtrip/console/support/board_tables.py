@@ -10,12 +10,12 @@ from roundtrip.domain.market.moving import LEVELS
 from roundtrip.services.boards.graduating_soon import FillingRow
 from roundtrip.services.boards.moving_page import MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
-from roundtrip.services.boards.shown_verdict import ShownVerdict
 from roundtrip.services.boards.signals_page import SignalRow
 from roundtrip.services.boards.winners import WinnerRow
 from roundtrip.services.community.proven_flags import ProvenCall
 from roundtrip.services.practice.league import LeagueRow
 from roundtrip.services.support.index_reader import TokenNamed
+from roundtrip.services.support.shown_verdict import ShownVerdict
 from roundtrip.services.wallets.names import WalletNamed
 
 from .board_view import BoardTable, RowFilter, SortColumn

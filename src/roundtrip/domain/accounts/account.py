@@ -58,6 +58,7 @@ MOST_TRIES = 4 * _TRIES_A_LENGTH
 """The most designations drawn for one account; 31 letters in seven places do not run out."""
 _AGENT_NAME = re.compile(r" *[0-9A-Za-z][0-9A-Za-z ]*")
 MOST_AGENT_NAME = 24
+AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 
 
 def designation(chance: bytes, tries: int) -> str:

@@ -3,7 +3,7 @@
 ``_raw`` is the quote's smallest unit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -94,6 +94,10 @@ class OtherPool:
 
 MOST_OTHERS_NAMED = 3
 """Anybody can make pools against a token of their own: so many are named, and the rest are counted."""
+MAX_OTHERS_COUNTED = 1000
+MAX_VENUES_A_TOKEN = 256
+"""The first ones are kept. A token with more is marked incomplete."""
+COMMON_MONEY = ("eth", "weth", "usdg")
 
 DYNAMIC_FEE_FLAG = 0x800000
 """A pool key with this fee has its hook set the fee (LPFeeLibrary, v4-core 1.0.2)."""
@@ -157,3 +161,11 @@ class Venue:
     def keeps_by_hook(self) -> bool:
         """True where the pool's fee does not say what it keeps, so that has to be measured."""
         return self.dynamic_fee() or self.hook_in_swaps()
+
+    def is_paid_in_money(self, known: Iterable["Venue"]) -> bool:
+        """Whether the quote is eth, weth, usdg, or what the launchpad launched the token against, by the
+        token's ``known`` venues. Anyone can create any number of pools of a token against a token of their
+        own."""
+        if self.quote in COMMON_MONEY or self.is_curve:
+            return True
+        return any(venue.is_curve and venue.quote_address == self.quote_address for venue in known)

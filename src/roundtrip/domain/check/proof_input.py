@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.base.venue import OtherPool, Venue
 
 from .evidence import DeployerRecord
@@ -41,7 +41,7 @@ class RecalledWallet:
     wire: ClassVar[str] = "Recalled"
 
     at: str
-    seed: str
+    seed: HexBytes
     number: int
 
 

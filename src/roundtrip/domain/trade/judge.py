@@ -40,6 +40,10 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
 """Every code a simulation or a trade can have, as the specification lists them, and its level; ``level_of``
 has the exception."""
 
+SALE_PARTS_BPS = (9800, 7500, 5000, 2500, 1000, 100)
+"""The parts that are tried where a sale of all is refused and a smaller one is not."""
+FEW_UNITS = 10
+"""As much less than all, for tokens whose balances are rounded."""
 WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
 """The order in which the results of several received tokens decide."""
 

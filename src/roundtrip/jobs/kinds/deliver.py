@@ -27,7 +27,7 @@ from roundtrip.domain.watch.channels import (
 from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
-from roundtrip.services.watch.alert_rows import rows
+from roundtrip.services.support.alert_rows import rows
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel

@@ -5,7 +5,7 @@ caller's limits."""
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect, do_nothing
-from roundtrip.services.check.handler import run_check
+from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.jobs import Job
@@ -16,7 +16,7 @@ async def recheck(ctx: Context, job: Job) -> Effect:
     also when the node left the verdict open, so that the job is retried."""
     await wait_for_index_head(ctx)
     deep = "1" if job.payload.get("deep") is True else "0"
-    answer = await run_check(
+    answer = await check_and_store(
         ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), requested=False
     )
     if not answer.counted:

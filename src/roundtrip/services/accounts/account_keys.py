@@ -9,11 +9,11 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.accounts import accounts as accounts_store
 
-from .database import accounts
 from .manage_keys import MOST_REVOKED, OwnKey, describe_live_keys, present_key
 
 _MOST_ID = 2**63 - 1

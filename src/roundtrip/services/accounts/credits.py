@@ -17,10 +17,10 @@ from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payme
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, TxHash, plain_decimal
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.issue_key import Limits, present_limits
 from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block, why_none
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import USDG_DECIMALS

@@ -14,6 +14,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import signatures
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import (
+    AGENT_NAME_PATTERN,
     MOST_AGENT_NAME,
     MOST_TRIES,
     Account,
@@ -24,8 +25,8 @@ from roundtrip.domain.accounts.account import (
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault
 from roundtrip.domain.base.types import Address
-from roundtrip.services.accounts.database import accounts, allowance_of
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts, allowance_of
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.wallet_params import WalletParams, read_address
 from roundtrip.store.accounts import accounts as accounts_store
@@ -36,7 +37,6 @@ from roundtrip.venues.abi import checksum_address
 MOST_LABEL = 64
 MOST_SIGNATURE_BYTES = 8192
 """Enough for a contract wallet with many owners; a signature by a wallet's own key has 65."""
-AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _CLAIM_DIGITS = 2 * sign_in.CLAIM_BYTES
 _CLAIM = re.compile(rf"[0-9a-f]{{{_CLAIM_DIGITS}}}")

@@ -10,6 +10,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
@@ -17,7 +18,6 @@ from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
-from .database import accounts
 from .issue_key import MOST_LABEL, KeyParams, TextToSign, build_text_to_sign, make_key
 from .sessions import SessionParams
 

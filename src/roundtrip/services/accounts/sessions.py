@@ -9,11 +9,11 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
-from .database import accounts
 from .issue_key import (
     KeyParams,
     MiteNamed,

@@ -19,6 +19,7 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
@@ -28,8 +29,6 @@ from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
-
-from .shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 
 MOST_SHOWN = 20
 MOST_NAMED = 3

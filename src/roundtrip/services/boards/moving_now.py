@@ -21,7 +21,6 @@ from roundtrip.domain.market.moving import (
     crowd,
     flows_to_count,
 )
-from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
@@ -34,6 +33,7 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
+from roundtrip.services.support.verdict_fields import CodeText, LevelText
 from roundtrip.store.boards import moving
 from roundtrip.store.index import vitals
 from roundtrip.store.index.tokens import Label, labels

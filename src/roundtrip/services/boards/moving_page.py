@@ -22,6 +22,7 @@ from roundtrip.domain.market.moving import (
 from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, eth, present_token, reading, when
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
@@ -30,8 +31,6 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.prices import PastPrices
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
-
-from .shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 
 _PRICE_UNIT = 10**36
 _MICRO = 10**6

@@ -9,10 +9,9 @@ from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.store.boards import newest_checks
 from roundtrip.store.index.tokens import labels_of
-
-from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
 
 MOST_SHOWN = 12
 _LOOKED_AT = 400

@@ -7,9 +7,9 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, reading
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.store.boards.newest_checks import read_shown_checks
 
-from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from .signals import Signal, signals
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.services.check.handler import run_check
+from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.tokens import Label
@@ -77,7 +77,7 @@ async def check_for_chat(ctx: Context, chat_id: int, address: str, places: async
     try:
         async with deadline, places:
             await ctx.heads.wake()
-            run = await run_check(ctx, params)
+            run = await check_and_store(ctx, params)
     except TimeoutError:
         if not deadline.expired():
             raise

@@ -17,12 +17,13 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.verdicts.risks import Risk, list_risks
-from roundtrip.services.check.schema import at, present
-from roundtrip.services.lookup.look_alikes import find_look_alike
+from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.index_reader import looking
+from roundtrip.services.support.look_alikes import find_look_alike
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
-from roundtrip.services.verdicts.history import HistoryParams
+from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence

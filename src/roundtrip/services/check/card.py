@@ -16,10 +16,9 @@ from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import Risk, list_risks
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import at, says
 
 from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
-from .schema import at
 
 Share = Annotated[int | None, says("Hundredths of a percent; null: not known.")]
 

@@ -1,8 +1,9 @@
 """Answers whether a token can be bought and sold, and what a round trip costs. Two batches to the node, one
 more for a deep check."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 from msgspec import Struct
@@ -12,30 +13,26 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.recorder import CallRecorder
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, HolderSells, LaunchRecord, PoolLaunch
 from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
-from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_tax_left_s
-from roundtrip.services.runtime.check_steps import note_step
+from roundtrip.services.engine.check_run import CheckResult, check_token
+from roundtrip.services.engine.recalled import keep_recalled
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
-from roundtrip.services.wallets.names import scam_text
+from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error
+from roundtrip.services.support.answer_fields import at
+from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .buy_round import CheckInputs, run_buy_round
 from .card import CheckCard, read_card
-from .deep_round import run_later_rounds
-from .pipeline import prepare_inputs, remember_launch
 from .proof_schema import encode_proof_inputs
-from .recalled import keep_recalled
-from .schema import Check, CheckParams, at, present
+from .schema import AskedCheck, Check, CheckParams, present
 
 _STORE_S = 5.0
 _UNSTATED_S = 60
@@ -47,30 +44,12 @@ log = structlog.get_logger(__name__)
 
 async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
     """Runs a check and stores its evidence. Raises NodeFault when the node gave no usable answer."""
-    return await run_check(ctx, params)
+    return await check_and_store(ctx, params)
 
 
-async def run_check(
-    ctx: Context,
-    params: CheckParams,
-    requested: bool = True,
-    keep_card: Callable[[CheckCard], None] | None = None,
-) -> UseCaseAnswer[Check]:
-    """Runs a check; ``requested`` False: a job makes it. ``keep_card`` gets its card, too. An absence is only
-    answered at the node's newest block. Raises like ``check``, and ServiceFull (busy) for an absence on a
-    node that is behind the index."""
-    meter, probe_wei = Meter(), params.probe_wei()
-    if probe_wei is not None:
-        ctx = ctx.at_size(probe_wei)
-    head, indexed_block = await head_of_index(ctx)
-    with ctx.steps.follow(params.shared_as()):
-        answer = await _check_at(ctx, head, params, requested, meter, keep_card)
-        if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
-            # The token may have been launched since the head was read.
-            answer = await _check_at(ctx, newest, params, requested, meter, keep_card)
-    if answer.is_absence and answer.block < indexed_block <= answer.block + MOST_AHEAD:
-        raise block_missing_error(indexed_block)
-    return answer
+async def check_and_store(ctx: Context, params: CheckParams, requested: bool = True) -> UseCaseAnswer[Check]:
+    """As ``check``; ``requested`` False: a job makes it."""
+    return (await _check_at_newest(ctx, params, requested)).answer
 
 
 class CheckAtSize(Struct, frozen=True):
@@ -81,53 +60,65 @@ class CheckAtSize(Struct, frozen=True):
 
 
 async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckAtSize]:
-    """Runs a check with its card. Raises like ``run_check``."""
-    cards: list[CheckCard] = []
-    ran = await run_check(ctx, params, keep_card=cards.append)
-    answer = CheckAtSize(ran.answer, cards[-1])
-    return UseCaseAnswer(answer, ran.ttl_ms, ran.counted, ran.meter, ran.block, ran.is_absence)
+    """Runs a check with its card. Raises like ``check``."""
+    made = await _check_at_newest(ctx, params, requested=True)
+    run, answer = made.run, made.answer
+    card = read_card(run.evidence, run.judgement, run.inputs.deep, run.policy())
+    return UseCaseAnswer(
+        CheckAtSize(answer.answer, card),
+        answer.ttl_ms,
+        answer.counted,
+        answer.meter,
+        answer.block,
+        answer.is_absence,
+    )
 
 
-async def _check_at(
-    ctx: Context,
-    head: ChainHead,
-    params: CheckParams,
-    requested: bool,
-    meter: Meter,
-    keep_card: Callable[[CheckCard], None] | None,
-) -> UseCaseAnswer[Check]:
-    """Runs a check at one block: inputs, buy round, sell round, deep round, verdict, answer."""
+class _RunWithAnswer(NamedTuple):
+    run: CheckResult
+    answer: UseCaseAnswer[Check]
+
+
+async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -> _RunWithAnswer:
+    """Runs a check; again if it found an absence at a block that is not the node's newest. Raises like
+    ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
+    asked, meter = params.read(), Meter()
+    if asked.probe_wei is not None:
+        ctx = ctx.at_size(asked.probe_wei)
+    with ctx.steps.follow(asked.shared_as()):
+        made = await _check_once(ctx, asked, requested, meter)
+        head, indexed_number = made.run.inputs.head, made.run.inputs.indexed_number
+        if made.answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+            # The token may have been launched since the head was read.
+            made = await _check_once(ctx, asked, requested, meter, newest)
+    if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MOST_AHEAD:
+        raise block_missing_error(indexed_number)
+    return made
+
+
+async def _check_once(
+    ctx: Context, asked: AskedCheck, requested: bool, meter: Meter, head: ChainHead | None = None
+) -> _RunWithAnswer:
+    """Runs a check, stores it and answers. ``head`` None: the followed one."""
     recorder = CallRecorder(ctx.node)
-    inputs = await prepare_inputs(ctx, head, params.token(), params.asks_deep())
-    note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
-    bought = await run_buy_round(ctx.means(recorder), inputs, meter)
-    note_step("Buys simulated")
-    remember_launch(ctx, bought)
-    evidence = await run_later_rounds(bought, meter)
-    judgement = judge(evidence, ctx.policy)
-    now_s = ctx.now_s()
-    dialect = head.known_dialect()
-    proof_inputs = encode_proof_inputs(ctx.contracts, dialect, judgement.verdict, inputs.for_proof())
-    proof = proof_inputs, recorder.trips
+    run = await check_token(ctx, asked.token, meter, asked.deep, head=head, node=recorder)
+    evidence, judgement, now_s = run.evidence, run.judgement, ctx.now_s()
     answer = present(evidence, judgement, ctx.policy, now_s)
-    if keep_card is not None:
-        keep_card(read_card(evidence, judgement, inputs.deep, ctx.policy))
-    if params.probe_wei() is None:
-        scam_marks = await _store(
-            ctx, evidence, judgement, proof, now_s, requested, inputs, _loss_bps(answer)
-        )
+    if asked.probe_wei is None:
+        scam_marks = await _store(ctx, run, recorder.trips, now_s, requested, _loss_bps(answer))
     else:
         # Stored, it would be the token's newest check for the proof, the history, alerts and the scorecard.
         scam_marks = await _read_scam_marks(ctx, evidence)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
-    return UseCaseAnswer(
+    made = UseCaseAnswer(
         _add_scam_marks(answer, evidence, scam_marks),
-        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, inputs.deep),
+        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, run.inputs.deep),
         counted=not node_fault,
         meter=meter,
-        block=head.block.number,
+        block=run.inputs.head.block.number,
         is_absence=judgement.verdict.code in ABSENCES,
     )
+    return _RunWithAnswer(run, made)
 
 
 def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:
@@ -185,35 +176,33 @@ def _loss_bps(answer: Check) -> int | None:
 
 
 async def _store(
-    ctx: Context,
-    evidence: Evidence,
-    judgement: Judgement,
-    proof: tuple[bytes, list[bytes]],
-    now_s: float,
-    requested: bool,
-    inputs: CheckInputs,
-    loss_bps: int | None,
+    ctx: Context, run: CheckResult, trips: list[bytes], now_s: float, requested: bool, loss_bps: int | None
 ) -> Mapping[Address, int]:
     """Stores the evidence and its proof in one transaction. Returns the number of scam marks of the owner and
     the deployer. Raises ServiceFull (busy) where the database does not answer."""
+    inputs, evidence, verdict = run.inputs, run.evidence, run.judgement.verdict
     holder_sells = evidence.holder_sells
     stored = evidence_store.KeptEvidence(
-        at(now_s),
-        evidence.block.number,
-        evidence.policy_version,
-        judgement.verdict.code,
-        judgement.verdict.level,
-        canonical_json.dump(evidence),
-        requested,
-        inputs.deep,
-        judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
-        loss_bps,
-        _ends_at(evidence, judgement.verdict.code, now_s),
+        checked_at=at(now_s),
+        block_number=evidence.block.number,
+        policy_version=evidence.policy_version,
+        verdict_code=verdict.code,
+        verdict_level=verdict.level,
+        document=canonical_json.dump(evidence),
+        asked=requested,
+        deep=inputs.deep,
+        holders=judge_holder_sells(holder_sells, ctx.policy).known
+        if isinstance(holder_sells, HolderSells)
+        else 0,
+        loss_bps=loss_bps,
+        ends_at=_ends_at(evidence, verdict.code, now_s),
     )
+    dialect = inputs.head.known_dialect()
+    proof_inputs = encode_proof_inputs(ctx.contracts, dialect, verdict, inputs.for_proof())
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, stored)
-            await evidence_store.keep_proof(connection, row_id, *proof, stored.checked_at)
+            await evidence_store.keep_proof(connection, row_id, proof_inputs, trips, stored.checked_at)
             await keep_recalled(connection, evidence, inputs, now_s, ctx.policy)
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:

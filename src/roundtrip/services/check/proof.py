@@ -15,12 +15,13 @@ from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import AddressText, at
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .handler import check
 from .proof_schema import CheckProof, ProofBlock, RpcRequest, present
-from .schema import AddressText, CheckParams, at
+from .schema import CheckParams
 
 _READ_S = 5.0
 _LATEST = 1.2

@@ -9,26 +9,25 @@ import msgspec
 
 from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import BY_NAME, Dialect
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
-from roundtrip.domain.base.venue import MOST_OTHERS_NAMED, Venue
+from roundtrip.domain.base.venue import COMMON_MONEY, MOST_OTHERS_NAMED, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, PoolLaunch, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import MAIN_WALLET, ProofInputs, RecalledWallet
 from roundtrip.domain.check.verdict import judge
+from roundtrip.services.engine.candidates import Candidates
+from roundtrip.services.engine.inputs import CheckInputs
+from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
 from roundtrip.store.check.recalled_wallets import MOST_RECALLED
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
 
-from .buy_round import CheckInputs
-from .candidates import Candidates
 from .proof_schema import CheckProof, name_contracts, present_verdict
-from .sell_round import EVIDENCE_SCHEMA
 
 MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300

@@ -17,11 +17,10 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, MarketRates
+from roundtrip.services.engine.check_run import run_check
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.venues.base import Contracts
 
-from .buy_round import run_buy_round
-from .deep_round import run_later_rounds
 from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
 _MOST_DIFFERENCES = 3
@@ -109,7 +108,7 @@ async def _replay(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> 
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
     means = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
-        return await run_later_rounds(await run_buy_round(means, claim.check_inputs(), meter), meter)
+        return (await run_check(means, claim.check_inputs(), meter)).evidence
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.

@@ -15,10 +15,9 @@ from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import WRITTEN
+from roundtrip.services.support.verdict_fields import VerdictAnswer
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues.base import Contracts
-
-from .schema import VerdictAnswer
 
 
 class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

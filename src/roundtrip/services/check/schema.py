@@ -1,9 +1,9 @@
 """The check's parameters and its answer: a reading of evidence for people and programs."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -25,38 +25,23 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import FLAGS, JudgedCheck, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.check.sales import Sale
-from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
+from roundtrip.services.support.strangers_text import Name, Reverts, Symbol
+from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
 from roundtrip.services.support.wallet_params import read_address
-
-AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
-
 
 AMOUNT_PATTERN = (
     r"^(10(\.0{1,18})?|[1-9](\.[0-9]{1,18})?|0\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$"
 )
 """From 0.001 to 10."""
 _AMOUNT = re.compile(AMOUNT_PATTERN)
-
-CheckCode = Literal[
-    "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
-    "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
-]  # fmt: skip
-CodeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(CheckCode))})]
-LevelText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(get_args(Level))})]
-"""A stored check's code and level: in a schema the closed lists, in Python the text that was stored."""
-Flags = Annotated[
-    list[Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(FLAGS)})]],
-    says("Worth knowing beside the verdict; empty: none."),
-]
 
 
 class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,19 +87,27 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         wei = parse_amount(self.amount, ETH_DECIMALS, "eth")
         return None if wei == POLICY.probe_wei else wei
 
+    def read(self) -> "AskedCheck":
+        """The parameters as values. Raises CallerFault."""
+        probe_wei = self.probe_wei()
+        return AskedCheck(self.token(), self.asks_deep(), probe_wei)
+
     def shared_as(self) -> str:
         """The key under which equal requests share an answer. Raises CallerFault."""
-        probe_wei = self.probe_wei()
-        size = "" if probe_wei is None else f" at {probe_wei}"
-        return f"{self.token()}{' deep' if self.asks_deep() else ''}{size}"
+        return self.read().shared_as()
 
 
-class VerdictAnswer(msgspec.Struct, frozen=True):
-    """Code, level and a plain sentence."""
+class AskedCheck(NamedTuple):
+    """``probe_wei``: what the buy spends; None: the usual amount."""
 
-    code: Annotated[CheckCode, says("What decided. unproven means that the check could not find out.")]
-    level: Annotated[Level, says("How good that is. unknown is not a pass; treat it as a no.")]
-    text: Sentence
+    token: Address
+    deep: bool
+    probe_wei: int | None
+
+    def shared_as(self) -> str:
+        """The key under which equal requests share an answer."""
+        size = "" if self.probe_wei is None else f" at {self.probe_wei}"
+        return f"{self.token}{' deep' if self.deep else ''}{size}"
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -276,11 +269,6 @@ class Check(msgspec.Struct, frozen=True, rename="camel"):
         says("The token's launch. null: not launched on the launchpad, or that could not be read."),
     ]
     checked_at: Annotated[datetime, says("When the check was made.")]
-
-
-def at(now_s: float) -> datetime:
-    """Seconds since 1970 as a UTC time, to the millisecond."""
-    return datetime.fromtimestamp(int(now_s * 1000) / 1000, UTC)
 
 
 def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: float) -> Check:

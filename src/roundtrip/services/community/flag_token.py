@@ -25,10 +25,9 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
 )
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.services.accounts.database import accounts
-from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.accounts_database import accounts
+from roundtrip.services.support.answer_fields import AddressText, says
 from roundtrip.services.support.index_reader import quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams

@@ -7,8 +7,8 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed, eth, present_token, when
 from roundtrip.store.community import flags as store

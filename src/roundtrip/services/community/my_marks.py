@@ -8,12 +8,12 @@ import msgspec
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.public_marks import MarkSaid, NameSaid
 from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.services.wallets.names import MarkSaid, NameSaid
 from roundtrip.store.community import marks, public_names
 from roundtrip.store.community.marks import StoredMark
 

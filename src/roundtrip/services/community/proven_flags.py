@@ -10,9 +10,8 @@ import msgspec
 from roundtrip.domain.base.figures import format_count, format_duration, format_eth
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
-from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import AddressText, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,

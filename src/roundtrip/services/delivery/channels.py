@@ -17,14 +17,14 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault, 
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.delivery.telegram_link import link_code
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
+from roundtrip.services.support import alert_rows
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
-from roundtrip.services.watch import alert_rows
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 from roundtrip.store.server.rows import Connection

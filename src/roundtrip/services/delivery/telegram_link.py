@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base import names
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import NewChannel

@@ -17,10 +17,9 @@ from roundtrip.domain.holders.findings import MOST_FUNDED, KnownWallet
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import looking
-from roundtrip.services.wallets.origins import JOB
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
@@ -228,8 +227,10 @@ async def _remember(
                     await origins.keep_older(connection, wallet, older)
             missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MOST_ENQUEUED]
             now = datetime.fromtimestamp(ctx.now_s(), UTC)
-            failed = await jobs.among(connection, JOB, missing, now - _GIVEN_UP)
-            await jobs.enqueue_many(connection, JOB, [wallet for wallet in missing if wallet not in failed])
+            failed = await jobs.among(connection, ORIGIN_JOB, missing, now - _GIVEN_UP)
+            await jobs.enqueue_many(
+                connection, ORIGIN_JOB, [wallet for wallet in missing if wallet not in failed]
+            )
 
 
 def _older_origin(origin: StoredOrigin | None, start_number: int) -> OlderOrigin:

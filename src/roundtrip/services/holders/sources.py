@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from roundtrip.chain.blocks.spans import read_refs
-from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
 from roundtrip.chain.holders.first_block import NoArchive, find_creation, find_first_block
 from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.holders.token_logs import LogSources, VenueSides
@@ -16,16 +15,16 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, Ser
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import MAX_VENUES_A_TOKEN, VenueKind
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
 from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import BookStart
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import NonWallets
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.candidates import standard_venues, unseen_venues
-from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.check.session import bought_raw, choose_venues
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import standard_venues, unseen_venues
+from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.session import bought_raw, choose_venues
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import retry_at_newest
@@ -36,7 +35,7 @@ from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-MOST_PLACES = MOST_VENUES_A_TOKEN
+MOST_PLACES = MAX_VENUES_A_TOKEN
 _NO_ARCHIVE_S = 3600
 
 

@@ -10,7 +10,7 @@ from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
 from roundtrip.services.support.index_reader import quote_token
-from roundtrip.services.wallets.names import scam_text
+from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.tokens import Label
 
 from .findings import HolderFindings, HolderRecord, Why, funders_unknown, launches_bought

@@ -13,8 +13,8 @@ from roundtrip.domain.check.evidence import CellOutcome, Missing, Probe, Refused
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.liquidity.depth import HeldPosition, Party
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.session import PlanResult, VenueTrial
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.session import PlanResult, VenueTrial
 from roundtrip.venues import positions
 
 from .locks import LockResult

@@ -19,8 +19,8 @@ from roundtrip.domain.liquidity.depth import (
     quote_along_raw,
 )
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.session import VenueTrial, bought_raw
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.session import VenueTrial, bought_raw
 from roundtrip.venues.base import Contracts
 
 from .exit_after import run_exit

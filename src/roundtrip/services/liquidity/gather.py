@@ -8,7 +8,8 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.positions import TokenPositions
-from roundtrip.services.check.pipeline import start_check, venue_of
+from roundtrip.services.engine.candidates import venue_of
+from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 

@@ -24,7 +24,7 @@ from roundtrip.domain.check.evidence import Environment, Missing, RefusedCall
 from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, Lock, Withdrawal
 from roundtrip.domain.liquidity.lockers import KNOWN_CODES, KnownLocker
 from roundtrip.domain.liquidity.positions import Position
-from roundtrip.services.check.session import CheckSession
+from roundtrip.services.engine.session import CheckSession
 from roundtrip.venues import BY_KIND, abi
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import is_nft

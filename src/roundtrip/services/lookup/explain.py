@@ -49,7 +49,6 @@ from roundtrip.services.lookup.explain_text import (
     describe_call,
     describe_fee,
     describe_transaction,
-    find_known_call,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
@@ -59,6 +58,7 @@ from roundtrip.services.support.strangers_text import WRITTEN, Sentence
 from roundtrip.venues.account_events import AccountEventReader
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from roundtrip.venues.known_calls import find_known_call
 
 Status = Literal["success", "failed", "pending"]
 
@@ -408,7 +408,7 @@ def _classify_call(sent: SentTransaction) -> Kind:
         return "contract_made"
     if not sent.data:
         return "transfer"
-    known = find_known_call(sent)
+    known = find_known_call(sent.data)
     return "call" if known is None else known.kind
 
 

@@ -25,7 +25,7 @@ from roundtrip.services.lookup.entities import KnownEntities
 from roundtrip.services.support.index_reader import quote_token, when
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
+from roundtrip.venues.known_calls import find_known_call
 
 _MOST_DIGITS = 30
 """Whole tokens with more digits are an invention of their contract."""
@@ -337,18 +337,13 @@ def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> 
     target = texts.name_address(sent.to)
     if not sent.data:
         return f"{sent.sender} {_SEND[state]} {format_eth(sent.value_wei)} to {target}."
-    known, verb = find_known_call(sent), _CALL[state]
+    known, verb = find_known_call(sent.data), _CALL[state]
     if known is not None:
         return f"{sent.sender} {verb} {known.name} on {target}{paid}."
     selector = _read_selector(sent)
     if target != sent.to:
         return f"{sent.sender} {verb} {target}{paid} (function selector {selector})."
     return f"{sent.sender} {verb} the unknown contract {sent.to}{paid} (function selector {selector})."
-
-
-def find_known_call(sent: SentTransaction) -> KnownCall | None:
-    """The call by its selector; None: unknown, or no calldata."""
-    return KNOWN_CALLS.get(_read_selector(sent)) if len(sent.data) >= 4 else None
 
 
 def _read_selector(sent: SentTransaction) -> str:

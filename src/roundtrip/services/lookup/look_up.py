@@ -9,10 +9,12 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.pasted import PastedWord, find_only_word
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, parse_address
+from roundtrip.domain.community.marks import name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
-from roundtrip.services.wallets.names import find_wallets_named, scam_text
+from roundtrip.services.support.look_alikes import LookAlikeAnswer, find_look_alike
+from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
 from roundtrip.store.index import cursor, deployers, tokens
@@ -21,7 +23,6 @@ from roundtrip.store.wallets import look_up
 
 from .entities import KnownEntities, Question, build_pool_question, build_token_question
 from .explain import ExplainParams, explain
-from .look_alikes import find_look_alike
 from .look_up_address import identify_address
 from .look_up_answer import (
     BY_ADDRESS,
@@ -38,6 +39,8 @@ from .look_up_answer import (
     read_label,
 )
 
+_MOST_NAMED = 200
+"""Limit of wallets with one name."""
 _UNREAD = "We have not read the symbols of some new tokens yet."
 _HEX = re.compile(r"0x[0-9a-fA-F]*")
 _LOOKED_FOR = "We looked for symbols, names of wallets, addresses, transaction hashes and pool ids."
@@ -129,7 +132,7 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if symbol_bearers.newest_id is None or symbol_bearers.oldest_id is None:
             is_other = bool(_HEX.fullmatch(query) or _describe_money(ctx, key))
-            wallets = [] if is_other else await find_wallets_named(connection, query)
+            wallets = [] if is_other else await public_names.bearers(connection, name_key(query), _MOST_NAMED)
             if wallets:
                 sentences = _describe_named_wallet(query, wallets, symbol_bearers.strangers)
                 return build_answer(ctx, block, query, "wallet", sentences, wallets[0].wallet)
@@ -252,3 +255,28 @@ async def _ask(ctx: Context, questions: list[Question], meter: Meter) -> None:
     for question in questions:
         question.read(answers[: len(question.calls)])
         answers = answers[len(question.calls) :]
+
+
+# --- look-alikes -------------------------------------------------------------------------------------
+
+
+class LookAlikeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The token, and its symbol and name as its contract returns them."""
+
+    address: str
+    symbol: str | None
+    name: str | None
+
+
+class TokenLookAlike(msgspec.Struct, frozen=True, rename="camel"):
+    """``look_alike`` null: no token was found that it looks like, which does not prove that there is none."""
+
+    look_alike: LookAlikeAnswer | None
+
+
+async def token_look_alike(ctx: Context, params: LookAlikeParams) -> UseCaseAnswer[TokenLookAlike]:
+    """The original of a token. Raises ServiceFull (busy), NodeFault."""
+    label = Label(parse_address(params.address), params.symbol, params.name, None, None)
+    meter = Meter()
+    found = await find_look_alike(ctx, label, meter)
+    return UseCaseAnswer(TokenLookAlike(found), ctx.policy.answer_ttl_ms, meter=meter)

@@ -8,7 +8,6 @@ from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef, is_precompile
 from roundtrip.domain.liquidity.removals import Removal
-from roundtrip.services.liquidity.removals import describe_removal, present_removal
 from roundtrip.services.lookup.look_up_answer import (
     BY_ADDRESS,
     MOST_REMOVALS,
@@ -25,6 +24,7 @@ from roundtrip.services.lookup.look_up_answer import (
 )
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import present_token, reading, when
+from roundtrip.services.support.removals import describe_removal, present_removal
 from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin

@@ -10,11 +10,11 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
-from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.lookup.explain import Status
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, quote_token, when
+from roundtrip.services.support.removals import RemovalRow
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.deployers import DeployerLaunches

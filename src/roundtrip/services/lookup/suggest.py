@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from roundtrip.domain.base import names
-from roundtrip.services.boards.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.wallets.look_up import find_by_address, find_by_text

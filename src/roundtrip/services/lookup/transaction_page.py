@@ -15,8 +15,8 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import Symbol
-from roundtrip.services.verdicts.history import MOST_COMPARED
 from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.check.evidence import MOST_COMPARED
 from roundtrip.store.index.prices import PastPrices, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.errors import DATABASE_FAULTS
 

@@ -23,7 +23,6 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
-from roundtrip.services.check.schema import CodeText
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
@@ -39,6 +38,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.support.strangers_text import WRITTEN
+from roundtrip.services.support.verdict_fields import CodeText
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued, worth_in_parts
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.index.cursor import Cursor

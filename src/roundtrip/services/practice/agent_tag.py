@@ -5,11 +5,10 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Account, agent_name
+from roundtrip.domain.accounts.account import AGENT_NAME_PATTERN, MOST_AGENT_NAME, Account, agent_name
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.services.accounts.database import accounts
-from roundtrip.services.accounts.issue_key import AGENT_NAME_PATTERN
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league

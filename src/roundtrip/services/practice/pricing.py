@@ -18,16 +18,15 @@ from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.refusals import ROUTER_REASONS
 from roundtrip.domain.check.venue_code import enough, has_stopped, stops_selling
-from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.services.engine.check_run import check_token, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, Pays
 from roundtrip.services.trade.final_run import FinalRun, final_run
 from roundtrip.services.trade.prepare import sentence, symbol
 from roundtrip.services.trade.rehearsal import (
@@ -43,7 +42,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import short_check
 from roundtrip.services.trade.simulation_answer import TradeVerdict
-from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
+from roundtrip.services.trade.trade_builder import Holdings, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice.practice import Slot
@@ -265,31 +264,25 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
 # --- sells -----------------------------------------------------------------------------------------
 
 
-async def check_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Evidence:
-    """Checks a token at the block of ``head``. Raises NodeFault."""
-    return await run_sell_round(await start_check(ctx, head, token, meter), meter)
-
-
 async def price_sell(
     ctx: Context, head: ChainHead, holding: HoldingToSell, worth: ValueHoldings, meter: Meter
 ) -> PricedSell | Unsellable:
     """What the chain would pay for the whole holding at the block of ``head``; Unsellable also when that
     cannot be determined. Raises NodeFault."""
     check_meter, value_meter = Meter(), Meter()
-    evidence, values = await at_once(
-        check_token(ctx, head, holding.token, check_meter),
+    run, values = await at_once(
+        check_token(ctx, holding.token, check_meter, head=head, crowd=False),
         value_at_ages(ctx, head, [holding], worth, value_meter),
     )
     meter.add(check_meter, value_meter)
-    judgement = judge(evidence, ctx.policy)
-    unsellable = judge_holding(judgement, holding, ctx.policy)
+    unsellable = judge_holding(run.judgement, holding, ctx.policy)
     if unsellable is not None:
         return unsellable
     (value,) = values
     if isinstance(value, Missing):
         return _unsellable_for(value)
     if isinstance(value, RefusedCall):
-        return Unsellable(why_refused(_with_tokens_reason(value, evidence)), by_check=False)
+        return Unsellable(why_refused(_with_tokens_reason(value, run.evidence)), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
 
 

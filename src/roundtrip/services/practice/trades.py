@@ -9,7 +9,6 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.practice.schema import (
     Eth,
     PracticeTrades,
@@ -19,6 +18,7 @@ from roundtrip.services.practice.schema import (
     token_named,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import ETH_DECIMALS

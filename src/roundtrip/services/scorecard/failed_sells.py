@@ -17,7 +17,6 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.scorecard.scorecard import FailedSell, VerdictClaim
-from roundtrip.services.lookup.explain_text import find_known_call
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
@@ -26,6 +25,7 @@ from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.scorecard import real_trades as store
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import abi, erc20
+from roundtrip.venues.known_calls import find_known_call
 
 from .real_trades import Token, has_code
 
@@ -66,7 +66,7 @@ class FailedTransaction:
 async def names_sell(connection: Connection, ctx: Context, token: Token, sent: SentTransaction) -> bool:
     """Whether the transaction calls a known router with the token's address in its data, or calls the token's
     own curve or pool."""
-    call = find_known_call(sent)
+    call = find_known_call(sent.data)
     if sent.to is None or call is None or not (call.kind in _TRADES or call.name in _WRAPPERS):
         return False
     if sent.to in ctx.contracts.all_addresses():

@@ -14,7 +14,7 @@ from roundtrip.domain.base.venue import acts_in_swaps, is_curve
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.price import pool_price
 from roundtrip.domain.scorecard.scorecard import SIZE, RealTrade, VerdictClaim, cost_bps, tax_bps
-from roundtrip.services.check.holder_sells import insiders
+from roundtrip.services.engine.holder_sells import insiders
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import id_of

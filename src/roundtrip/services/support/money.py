@@ -1,7 +1,7 @@
 """Parses amounts that users write, and formats amounts for answers."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -9,6 +9,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.support.answer_fields import says
@@ -19,6 +20,7 @@ from .strangers_text import WRITTEN
 DECIMAL_PATTERN = r"^[0-9]{1,40}(\.[0-9]{1,40})?$"
 _DECIMAL = re.compile(DECIMAL_PATTERN)
 ETH_DECIMALS, USDG_DECIMALS = 18, 6
+Pays = Literal["eth", "usdg"]
 
 
 class AssetAmount(msgspec.Struct, frozen=True):
@@ -80,3 +82,10 @@ def money_wei(raw: int, asset: Address, contracts: Contracts, market: MarketRate
 def is_money(asset: Address, contracts: Contracts) -> bool:
     """True for eth, weth and usdg."""
     return asset in (ZERO_ADDRESS, contracts.weth, contracts.usdg)
+
+
+def pays(venue: Venue) -> Pays | None:
+    """The asset that a wallet pays to a venue and gets from it: weth pools are paid in eth, which the routers
+    wrap. None: trades are not written in this quote."""
+    names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
+    return names.get(venue.quote)

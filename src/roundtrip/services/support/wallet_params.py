@@ -1,4 +1,4 @@
-"""Parameters of the tools that take one wallet."""
+"""Parameters of the tools that take one wallet or one token."""
 
 from typing import Annotated
 
@@ -31,5 +31,18 @@ class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
     def wallet(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        return read_address(self.address)
+
+
+class HistoryParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which token."""
+
+    address: Annotated[
+        str,
+        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
+    ]
+
+    def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
         return read_address(self.address)

@@ -12,6 +12,8 @@ from roundtrip.domain.trade.judge import RunResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.base import Call
 
+from .known_places import KnownPlaces
+
 _FIRST_GAS, _FIRST_GAS_OF_ALL = 3_000_000, 9_000_000
 """The first gas limit of one call, and of all together: enough for any ordinary trade. Only if a call fails
 are they run with the full limit."""
@@ -57,6 +59,7 @@ class WalletCase:
     setting: Setting
     wallet: Address
     calls: tuple[Call, ...]
+    places: KnownPlaces
     fund: bool
     meter: Meter
     gas: GasBudget

@@ -22,18 +22,20 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
-from roundtrip.services.check.pipeline import read_known_venues, start_check
-from roundtrip.services.check.schema import at
+from roundtrip.services.engine.check_run import open_check
+from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
     ETH_DECIMALS,
     USDG_DECIMALS,
     AssetAmount,
+    Pays,
     amount,
     parse_amount,
+    pays,
 )
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
@@ -55,7 +57,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
-from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
+from roundtrip.services.trade.trade_builder import DECIMALS, Side, TradeBuilder
 from roundtrip.venues.base import quote_name
 
 Slippage = Annotated[
@@ -261,16 +263,13 @@ async def _prepare_builder(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
 ) -> TradeBuilder:
     # The wallet may hold the receipt of a block that the last poll did not see.
-    head = await ctx.heads.read_now()
+    inputs = await prepare_inputs(ctx, token, fresh=True)
+    head = inputs.head
     asset = token if side == "sell" else ctx.contracts.usdg
-    await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token, ctx.index_patience_s)
-    venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()
-    pairs = trade_builder.pairs_of(asset, venues, ctx.contracts)
+    pairs = trade_builder.pairs_of(asset, inputs.candidates.venues, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = trade_builder.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
-    check, answers = await at_once(
-        start_check(ctx, head, token, asking, crowd=True), ctx.node.batch(calls, beside)
-    )
+    check, answers = await at_once(open_check(ctx, inputs, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     check_tradable(side, check)
     return TradeBuilder(

@@ -17,26 +17,16 @@ from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
 from .tokens_reason import find_pull_reason
-from .trade_builder import (
-    FEW_UNITS,
-    SALE_PARTS_BPS,
-    NotEnough,
-    Pays,
-    RehearsedTrade,
-    Side,
-    TradeBuilder,
-    WrittenTrade,
-    pays,
-    write,
-)
+from .trade_builder import NotEnough, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:

@@ -35,9 +35,9 @@ from roundtrip.domain.check.price import quote_in_wei, quote_raw
 from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import MAIN_SIZES, read_venue
 from roundtrip.domain.trade.judge import BalanceChange, Exit
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.main_trips import nearly_all_probes, pieces_probe, standard_probes
-from roundtrip.services.check.session import CheckSession, PlanResult, VenueTrial, bought_raw
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.main_trips import nearly_all_probes, pieces_probe, standard_probes
+from roundtrip.services.engine.session import CheckSession, PlanResult, VenueTrial, bought_raw
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call

@@ -41,11 +41,10 @@ from roundtrip.domain.trade.judge import (
     judge_trade,
     part_raw,
 )
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.schema import VerdictAnswer, at
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -56,8 +55,10 @@ from roundtrip.services.support.money import (
     money_wei,
     symbol_of,
 )
+from roundtrip.services.support.verdict_fields import VerdictAnswer
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
+from roundtrip.services.trade.known_places import KnownPlaces, read_known_places
 from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
 from roundtrip.services.trade.simulation_answer import (
     ApprovalAnswer,
@@ -200,7 +201,8 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
-        case = _case(ctx, await ctx.heads.read_now(), params, calls, meter)
+        head, places = await at_once(ctx.heads.read_now(), read_known_places(ctx, calls))
+        case = _case(ctx, head, params, calls, places, meter)
         judged = await _judge_calls(case)
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
@@ -212,12 +214,19 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
 
 
 def _case(
-    ctx: Context, head: ChainHead, params: SimulateParams, calls: tuple[Call, ...], meter: Meter
+    ctx: Context,
+    head: ChainHead,
+    params: SimulateParams,
+    calls: tuple[Call, ...],
+    places: KnownPlaces,
+    meter: Meter,
 ) -> WalletCase:
     environment = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
     setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
     gas = GasBudget(ctx.policy.trade_gas_budget)
-    return WalletCase(ctx, head, environment, setting, params.wallet(), calls, params.fund, meter, gas)
+    return WalletCase(
+        ctx, head, environment, setting, params.wallet(), calls, places, params.fund, meter, gas
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,7 +523,7 @@ def _known_spenders(case: WalletCase, result: RunResult) -> dict[Address, str]:
 
 def _find_name(case: WalletCase, spender: Address) -> str:
     """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
-    contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
+    contracts = case.ctx.contracts
     names_by_address = {
         contracts.permit2: "Permit2",
         contracts.swap_router02: "the swap router",
@@ -523,10 +532,7 @@ def _find_name(case: WalletCase, spender: Address) -> str:
         contracts.v4_position_manager: "the v4 position manager",
         contracts.launchpad_router: "the launchpad's router",
     }
-    token = index.token_at(spender) if index is not None else None
-    curves = index.venues_of(token) if index is not None and token is not None else ()
-    is_curve = any(venue.pool == spender and venue.is_curve for venue in curves)
-    return names_by_address.get(spender) or ("the launchpad's curve" if is_curve else "")
+    return names_by_address.get(spender) or ("the launchpad's curve" if case.places.is_curve(spender) else "")
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:

@@ -7,10 +7,10 @@ import msgspec
 
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.services.check.schema import Flags, VerdictAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import Reverts, Sentence
+from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
 
 TradeCode = Literal[
     "ok", "tx_reverts", "cannot_sell", "heavy_loss", "high_loss", "no_route", "nothing_received", "unproven",

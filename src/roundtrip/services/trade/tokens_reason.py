@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.refusals import PULL_REASONS, ROUTER_REASONS
 from roundtrip.domain.trade.text import is_withheld
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 
 
 async def find_tokens_reason(

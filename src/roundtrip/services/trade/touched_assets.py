@@ -6,8 +6,9 @@ return them, find what is missed here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
 
-from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.wallet.calls import Pair, Via, WatchedAssets
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
@@ -20,6 +21,14 @@ _ADDRESS_BYTES, _ID_BYTES = 20, 32
 _LEAST_ADDRESS = 2**64
 """A smaller word is a number: an address with that many leading zeros cannot be made, and precompiles hold no
 assets."""
+_MAX_MARKS, _PADDING = 2048, "00" * 8
+
+
+class TokenLookup(Protocol):
+    """Knows which token trades at a place."""
+
+    def token_at(self, place: str) -> Address | None:
+        """As ``VenueIndex.token_at``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class AssetsToWatch:
     overlooked: bool
 
 
-def look(calls: tuple[Call, ...], contracts: Contracts, index: VenueIndex | None) -> AssetsToWatch:
+def look(calls: tuple[Call, ...], contracts: Contracts, index: TokenLookup | None) -> AssetsToWatch:
     """Lists weth and usdg, the indexed tokens of venues that the calls name, the calls' targets, and every
     address in their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
@@ -59,24 +68,36 @@ def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], limit: int) -> As
     return AssetsToWatch(WatchedAssets(tokens[:limit], pairs[:limit]), rest, bool(rest.tokens or rest.pairs))
 
 
-def indexed_tokens(call: Call, index: VenueIndex | None) -> Iterator[Address]:
+def indexed_tokens(call: Call, index: TokenLookup | None) -> Iterator[Address]:
     """Indexed tokens that the call names anywhere in its calldata, packed or not, by their own address or by
     a pool's or curve's address or id."""
     if index is None:
         return
-    target_token = index.token_at(call.to)
-    if target_token is not None:
-        yield target_token
-    body = call.data[2:].lower()
+    for place in (call.to, *_windows(call.data)):
+        token = index.token_at(place)
+        if token is not None:
+            yield token
+
+
+def _windows(data: str) -> Iterator[str]:
+    """Every run of bytes of the calldata as long as an address or a pool's id."""
+    body = data[2:].lower()
     for at in range(0, len(body) - 2 * _ADDRESS_BYTES + 1, 2):
         for size in (_ADDRESS_BYTES, _ID_BYTES):
-            token = index.token_at("0x" + body[at : at + 2 * size])
-            if token is not None:
-                yield token
+            yield "0x" + body[at : at + 2 * size]
+
+
+def marks(call: Call) -> Iterator[str]:
+    """What the call may name a pool, a curve or a token by: its target, and the first ``_MAX_MARKS`` runs of
+    bytes without the zeros that pad numbers."""
+    yield call.to
+    ends = (2 + 2 * _ADDRESS_BYTES, 2 + 2 * _ID_BYTES)
+    likely = (window for window in _windows(call.data) if len(window) in ends and _PADDING not in window)
+    yield from islice(likely, _MAX_MARKS)
 
 
 def strange(
-    addresses: tuple[Address, ...], contracts: Contracts, index: VenueIndex | None
+    addresses: tuple[Address, ...], contracts: Contracts, index: TokenLookup | None
 ) -> tuple[Address, ...]:
     """The addresses that may be tokens: not the exchanges' contracts, nor known pools and curves."""
     known = contracts.all_addresses()

@@ -21,23 +21,15 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
+from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS, Pays, pays
 from roundtrip.venues import BY_KIND, abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, TradeTerms
 
 Side = Literal["buy", "sell"]
-Pays = Literal["eth", "usdg"]
 
 DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
-
-
-def pays(venue: Venue) -> Pays | None:
-    """The asset that a wallet pays to a venue and gets from it: weth pools are paid in eth, which the routers
-    wrap. None: trades are not written in this quote."""
-    names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
-    return names.get(venue.quote)
 
 
 # --- holdings of the wallet ------------------------------------------------------------------------
@@ -249,12 +241,6 @@ class RehearsedTrade:
         requested amount."""
         amount_raw = self.written.amount_raw
         return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
-
-
-SALE_PARTS_BPS = (9800, 7500, 5000, 2500, 1000, 100)
-"""The parts that are tried where a sale of all is refused and a smaller one is not."""
-FEW_UNITS = 10
-"""As much less than all, for tokens whose balances are rounded."""
 
 
 class NotEnough(CallerFault):

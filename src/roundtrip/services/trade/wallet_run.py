@@ -15,8 +15,8 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade.judge import BalanceChange, RunResult
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
 from roundtrip.venues.base import Call
@@ -68,19 +68,16 @@ def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
 async def run_calls(case: WalletCase) -> FullRun:
     """Runs the calls in one batch where they name everything that moves, or the index knows it; else in more.
     Raises NodeFault when the first batch has no usable answer."""
-    index, contracts, max_tokens = (
-        case.ctx.heads.venue_index,
-        case.ctx.contracts,
-        case.ctx.policy.most_received,
-    )
-    watched = touched_assets.look(case.calls, contracts, index)
+    contracts, max_tokens = case.ctx.contracts, case.ctx.policy.most_received
+    watched = touched_assets.look(case.calls, contracts, case.places)
     named = dict.fromkeys(
-        token for call in case.calls for token in touched_assets.indexed_tokens(call, index)
+        token for call in case.calls for token in touched_assets.indexed_tokens(call, case.places)
     )
     # Calls to a token alone do not trade it.
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
     guessed = [token for token in named if token not in own_only][:_MAX_GUESSED]
     first, checks = await _run_with_checks(case, lambda meter: _run_first(case, watched, meter), guessed)
+    case = replace(case, places=case.places.with_checks(checks.values()))
     # Once in the run, and twice in the access lists.
     case.gas.take(min(case.gas.remaining, 3 * gas_of(first.single.ran)))
     first_result = first.single.ran
@@ -171,7 +168,7 @@ def _widen(
 ) -> AssetsToWatch:
     hints = [run.hints for run in runs]
     addresses = [address for hint in hints for address in (*hint.outgoing, *hint.incoming, *hint.emitters)]
-    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.ctx.heads.venue_index)
+    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.places)
     return touched_assets.widen_look(look, tokens, tuple(pair for hint in hints for pair in hint.pairs))
 
 

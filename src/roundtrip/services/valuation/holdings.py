@@ -14,12 +14,14 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.services.check.buy_round import BuyRoundResult
-from roundtrip.services.check.candidates import list_candidates
-from roundtrip.services.check.pipeline import known_venues, read_index_facts, read_known_venues, start_check
+from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
+from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import KnownVenues, list_candidates
+from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.inputs import known_venues, read_index, role_of
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.trade.trade_builder import FEW_UNITS, SALE_PARTS_BPS, pays
+from roundtrip.services.support.money import pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
@@ -215,23 +217,19 @@ def _value_of(case: HoldingCase, sells: HoldingSells) -> Valued:
 
 
 async def _build_cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
-    seed, book = ctx.entropy(), ctx.heads.venue_index
+    seed = ctx.entropy()
     tokens = list(dict.fromkeys(holding.token for holding in holdings))
-    await at_once(
-        *(read_known_venues(book, ctx.pool, ctx.contracts, token, ctx.index_patience_s) for token in tokens)
-    )
-    without_slot = list(
-        dict.fromkeys(
-            holding.token for holding in holdings if holding.seller is None and holding.slot is None
-        )
-    )
-    waits = (
-        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders, ctx.index_patience_s)
-        for token in without_slot
-    )
-    holders = dict(zip(without_slot, [facts.holders for facts in await at_once(*waits)], strict=True))
+    without_slot = {holding.token for holding in holdings if holding.seller is None and holding.slot is None}
+    reads = (read_index(ctx, token, seed, holders=token in without_slot) for token in tokens)
+    indexes = dict(zip(tokens, await at_once(*reads), strict=True))
+    holders = {token: index.facts.holders for token, index in indexes.items() if index is not None}
+    for token, index in indexes.items():
+        if index is not None and role_of(token, ctx.contracts) != "token":
+            # Nobody sells money for money.
+            indexes[token] = replace(index, pools=())
+    known = {token: known_venues(ctx, token, index) for token, index in indexes.items()}
     places_by_holding = {
-        (holding.token, holding.at): _read_places(ctx, holding.token, holding.at) for holding in holdings
+        (holding.token, holding.at): _list_places(ctx, known[holding.token], holding) for holding in holdings
     }
     cases = []
     for number, holding in enumerate(holdings):
@@ -265,12 +263,11 @@ class _KnownPlaces(TypedDict):
     complete: bool
 
 
-def _read_places(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
+def _list_places(ctx: Context, known: KnownVenues, holding: HoldingToSell) -> _KnownPlaces:
     """Places where it may be sold for eth or usdg: known ones first, those with third-party hooks last of
-    these. Anyone can open any number of pools, so ``at`` is always included."""
-    book = ctx.heads.venue_index
-    candidates = list_candidates(known_venues(book, token), ctx.contracts, token, _MOST_KNOWN)
-    listed = set(book.venues_of(token)) if book is not None else set()
+    these. Anyone can open any number of pools, so its only place is always included."""
+    candidates = list_candidates(known, ctx.contracts, holding.token, _MOST_KNOWN)
+    at, listed = holding.at, set(known.venues)
     missing = [
         venue for venue in listed if at is not None and venue.at() == at and venue not in candidates.venues
     ]

@@ -9,9 +9,7 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.sales import Sale
-from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.check.sell_round import run_sell_round
+from roundtrip.services.engine.check_run import check_token
 from roundtrip.services.runtime.context import Context
 
 from .holdings import HoldingToSell, Valued, slot_of, worth
@@ -34,8 +32,8 @@ async def probe_buy(
 ) -> Probed:
     """Runs a check's buy and sell rounds. ``at``: the place (an address, or a v4 pool's id); None: the place
     where the round trip loses least. Raises NodeFault."""
-    evidence = await run_sell_round(await start_check(ctx, head, token, meter), meter)
-    judgement = judge(evidence, ctx.policy)
+    run = await check_token(ctx, token, meter, head=head, crowd=False)
+    evidence, judgement = run.evidence, run.judgement
     if judgement.missing is not None:
         return judgement.missing
     number = judgement.best if at is None else _find_venue(evidence, at)

@@ -12,7 +12,7 @@ from roundtrip.chain.simulate.number_copies import NumberCopies
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check.session import MOST_PLANS_A_REQUEST
+from roundtrip.services.engine.session import MOST_PLANS_A_REQUEST
 from roundtrip.services.runtime.context import Context
 
 BatchAnswer = Results | Missing | msgspec.Raw | RpcError

@@ -9,31 +9,17 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
-from roundtrip.services.check.schema import CodeText, LevelText
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.wallet_params import read_address
+from roundtrip.services.support.verdict_fields import CodeText, LevelText
+from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.check.evidence import MOST_COMPARED
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-MOST_COMPARED = 1000
-"""Checks of one token that are compared: each is one row without its evidence."""
 MOST_CHANGES = 50
 _READ_S = 5.0
 _TTL_MS = 2_000
-
-
-class HistoryParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which token."""
-
-    address: Annotated[
-        str,
-        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
-    ]
-
-    def token(self) -> Address:
-        """The address, lower-cased. Raises CallerFault (bad_address)."""
-        return read_address(self.address)
 
 
 class VerdictChange(msgspec.Struct, frozen=True, rename="camel"):

@@ -12,10 +12,10 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.services.liquidity.removals import describe_removal, present_removal
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.alert_rows import rows as alert_rows
 from roundtrip.services.support.index_reader import looking, when
-from roundtrip.services.watch.alert_rows import rows as alert_rows
+from roundtrip.services.support.removals import describe_removal, present_removal
 from roundtrip.store.accounts import accounts as account_store
 from roundtrip.store.liquidity.removals import read_removals_between
 from roundtrip.store.server.errors import DATABASE_FAULTS

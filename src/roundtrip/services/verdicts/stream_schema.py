@@ -9,13 +9,13 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import StreamPosition, parse_position
-from roundtrip.services.check.schema import CodeText, LevelText
-from roundtrip.services.liquidity.removals import RemovalRow
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.removals import RemovalRow
 from roundtrip.services.support.strangers_text import Sentence
+from roundtrip.services.support.verdict_fields import CodeText, LevelText
 from roundtrip.services.support.wallet_params import read_address
-from roundtrip.services.watch.alert_rows import AlertRow
 
 MOST_TOKENS = 50
 Kind = Literal["verdict", "launch", "graduation", "removal", "alert"]

@@ -13,14 +13,14 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
 
 from .history_answer import WalletBeginning, WalletHistory, WalletRecord, present
-from .origins import DATABASE_S, JOB, origin_of
+from .origins import DATABASE_S, origin_of
 
 RECENT_S = 30 * 86_400
 T = TypeVar("T")
@@ -64,7 +64,7 @@ async def _read_origin(ctx: Context, wallet: Address) -> WalletBeginning:
         if origin is not None:
             return WalletBeginning(origin, "known")
         async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
-            is_searching = await jobs.is_to_come(connection, JOB, wallet)
+            is_searching = await jobs.is_to_come(connection, ORIGIN_JOB, wallet)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index is unavailable; retry in 5 seconds.", 5) from error
     return WalletBeginning(None, "searching" if is_searching else "unknown")

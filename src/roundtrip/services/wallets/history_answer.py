@@ -22,7 +22,7 @@ from roundtrip.services.support.index_reader import (
     share_bps,
     when,
 )
-from roundtrip.services.wallets.names import scam_text
+from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import MOST_LAUNCHES, DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin

@@ -6,38 +6,20 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count
-from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, PublicMarks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
-from roundtrip.services.support.strangers_text import WRITTEN
+from roundtrip.services.support.public_marks import MarkSaid, NameSaid
 from roundtrip.store.community import public_names
-from roundtrip.store.community.public_names import Bearer
-from roundtrip.store.server.rows import Connection
 
 SHOWN = 50
-MOST_BEARERS = 200
-"""Limit of wallets with one name."""
 _DESCRIBED = 3
 _RULE = (
     f"At least {PEOPLE} different people (wallets that one wallet funded count once) gave each name or mark. "
     f"Their accounts are {OLD.days} days old and their wallets have traded. Names and marks are strangers' "
     "words, not proof."
 )
-
-
-class NameSaid(msgspec.Struct, frozen=True, rename="camel"):
-    """A name that people gave a wallet."""
-
-    name: Annotated[str, says(f"As most of them wrote it. {WRITTEN}")]
-    people: Annotated[int, says("People who gave it.")]
-
-
-class MarkSaid(msgspec.Struct, frozen=True, rename="camel"):
-    """A mark that people gave a wallet."""
-
-    mark: Annotated[Mark, says("The mark.")]
-    people: Annotated[int, says("People who gave it.")]
 
 
 class WalletNamed(msgspec.Struct, frozen=True, rename="camel"):
@@ -66,16 +48,6 @@ async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNam
         rows=rows,
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
-
-
-def scam_text(subject: str, people: int) -> str:
-    """``subject``: the wallet in a sentence. ``people``: how many mark it as a scam."""
-    return f"{subject} is marked as a scam by {people:,} people: that is their word, not proof."
-
-
-async def find_wallets_named(connection: Connection, name: str) -> list[Bearer]:
-    """Wallets with that name by enough people, those named by the most people first."""
-    return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 
 
 def _present_row(public: PublicMarks) -> WalletNamed:

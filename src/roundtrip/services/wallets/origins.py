@@ -8,11 +8,10 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 
-JOB = "origin"
 DATABASE_S = 5.0
 
 
@@ -23,8 +22,8 @@ async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
         stored = await origins.origin(connection, wallet)
         if stored is None and await _may_be_older(connection, wallet):
             async with connection.transaction():
-                if not await jobs.is_there(connection, JOB, wallet):
-                    await jobs.enqueue(connection, JOB, wallet)
+                if not await jobs.is_there(connection, ORIGIN_JOB, wallet):
+                    await jobs.enqueue(connection, ORIGIN_JOB, wallet)
     return stored
 
 

@@ -7,8 +7,8 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches

@@ -9,15 +9,14 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import INBOX_S
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
+from roundtrip.services.support.alert_rows import RETRACTED, AlertRow, rows
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.token_states import TokenState, read_states
 from roundtrip.store.watch import alerts as store
-
-from .alert_rows import RETRACTED, AlertRow, rows
-from .token_states import TokenState, read_states
 
 MOST_ROWS = 500
 _QUOTED = 3

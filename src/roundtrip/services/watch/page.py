@@ -8,8 +8,8 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.channels import ACTIVE
 from roundtrip.domain.watch.rules import Rule, Who
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels

@@ -19,9 +19,9 @@ from roundtrip.domain.watch.alerts import INBOX_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.alert_rows import rows
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import reading, when
-from roundtrip.services.watch.alert_rows import rows
 from roundtrip.services.watch.rule_parser import parse
 from roundtrip.services.watch.rules import describe_rule, unseen_text, wallet_of
 from roundtrip.services.watch.schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested

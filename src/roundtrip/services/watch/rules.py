@@ -11,8 +11,8 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Verb, Who
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.rule_parser import parse
 from roundtrip.services.watch.schema import (

@@ -9,11 +9,11 @@ import msgspec
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.services.support.alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
 from roundtrip.services.support.wallet_params import read_address
 
-from .alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
 from .rule_parser import MOST_CHARACTERS
 
 MOST_NAME = 24

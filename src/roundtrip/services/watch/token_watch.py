@@ -8,17 +8,16 @@ import msgspec
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.alerts import MOST_WATCHED
-from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.token_states import TokenState, read_states
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.watches import TooManyWatches
-
-from .token_states import TokenState, read_states
 
 
 class WatchedTokenRow(TokenState, frozen=True):

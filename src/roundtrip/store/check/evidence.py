@@ -9,6 +9,9 @@ from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
+MOST_COMPARED = 1000
+"""Checks of one token whose verdicts are compared: each is one row without its evidence."""
+
 
 class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was

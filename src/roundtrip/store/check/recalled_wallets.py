@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
@@ -13,19 +13,11 @@ MOST_RECALLED = 64
 _PRUNED_AT_ONCE = 64
 
 
-class KeptWallet(NamedTuple):
-    """``at``: the venue; ``seed``: 32 bytes; ``number``: its place in the crowd, or -1 for the main one."""
-
-    at: str
-    seed: bytes
-    number: int
-
-
-async def read(connection: Connection, token: Address, since: datetime) -> list[KeptWallet]:
+async def read(connection: Connection, token: Address, since: datetime) -> list[RecalledWallet]:
     """The token's wallets that were seen at ``since`` or later, the newest first."""
     return await fetch(
         connection,
-        KeptWallet,
+        RecalledWallet,
         "SELECT at, seed, number::int AS number FROM facts.recalled_wallet WHERE token = $1 AND seen_at >= $2"
         " ORDER BY seen_at DESC, at, seed, number LIMIT $3",
         as_bytes(token),
@@ -35,7 +27,11 @@ async def read(connection: Connection, token: Address, since: datetime) -> list[
 
 
 async def keep(
-    connection: Connection, token: Address, wallets: Collection[KeptWallet], now: datetime, since: datetime
+    connection: Connection,
+    token: Address,
+    wallets: Collection[RecalledWallet],
+    now: datetime,
+    since: datetime,
 ) -> None:
     """Inserts wallets, or renews them. Deletes at most 64 that were seen before ``since``."""
     if not wallets:
@@ -45,7 +41,7 @@ async def keep(
         " ON CONFLICT (token, at, seed, number)"
         " DO UPDATE SET seen_at = greatest(recalled_wallet.seen_at, excluded.seen_at)",
         # In one order, so that two checks of one token do not wait for each other.
-        sorted((as_bytes(token), *wallet, now) for wallet in wallets),
+        sorted((as_bytes(token), kept.at, as_bytes(kept.seed), kept.number, now) for kept in wallets),
     )
     await connection.execute(
         "DELETE FROM facts.recalled_wallet WHERE (token, at, seed, number) IN (SELECT token, at, seed, number"

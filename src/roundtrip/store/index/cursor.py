@@ -234,15 +234,14 @@ async def unpaid_pools_of(
     return {pool.at: pool for _, pool in rows}
 
 
-async def pools_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
-    """At most ``most`` places where ``token`` trades for money, the oldest first."""
+async def pools_of(connection: Connection, token_id: int, most: int) -> list[PoolPlace]:
+    """At most ``most`` places where the token trades for money, the oldest first."""
     rows = await fetch(
         connection,
         tuple[int, PoolPlace],
-        f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
-        " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
+        f"{_POOL} WHERE pool.in_money_from IS NOT NULL AND pool.token_id = $1"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
-        as_bytes(token),
+        token_id,
         most,
     )
     return [pool for _, pool in rows]
@@ -317,18 +316,16 @@ async def may_trade_beyond(connection: Connection, token: Address, places: Itera
     return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MOST_BEYOND))
 
 
-async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[OtherPool]:
-    """At most ``most`` pools of ``token`` against a currency that is not money, or where it is the money."""
+async def unpaid_places_of(connection: Connection, token_id: int, most: int) -> list[OtherPool]:
+    """At most ``most`` pools of the token against a currency that is not money, or where it is the money."""
     return await fetch(
         connection,
         OtherPool,
         "SELECT pool.at, against.address AS against FROM facts.pool AS pool"
-        " JOIN facts.address AS token ON token.address = $1"
         " JOIN facts.address AS against"
-        " ON against.id = CASE WHEN pool.quote_id = token.id THEN pool.token_id ELSE pool.quote_id END"
-        " WHERE pool.quote_id = token.id OR (pool.in_money_from IS NULL AND pool.token_id = token.id)"
-        " LIMIT $2",
-        as_bytes(token),
+        " ON against.id = CASE WHEN pool.quote_id = $1 THEN pool.token_id ELSE pool.quote_id END"
+        " WHERE pool.quote_id = $1 OR (pool.in_money_from IS NULL AND pool.token_id = $1) LIMIT $2",
+        token_id,
         most,
     )
 

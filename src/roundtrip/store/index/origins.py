@@ -7,6 +7,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
+ORIGIN_JOB = "origin"
+"""The job that searches a wallet's origin in an archive node."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredOrigin:

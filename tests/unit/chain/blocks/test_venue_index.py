@@ -14,6 +14,7 @@ from roundtrip.chain.blocks import venue_index as module
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import MAX_VENUES_A_TOKEN
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import raw
@@ -302,19 +303,17 @@ def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
     book = caught_up(100, created(TOKEN, OTHER), created(TOKEN, OTHER))
     for token in (TOKEN, OTHER):
         assert book.venues_of(token) == ()
-        assert book.others(token) == 1
-        (pool,) = book.other_pools(token)
-        assert {token, pool.against} == {TOKEN, OTHER}
+        (against,) = book.list_venues(token).others.values()
+        assert {token, against} == {TOKEN, OTHER}
         assert book.complete(token)
-    assert book.others(address(0xD0)) == 0
+    assert not book.list_venues(address(0xD0)).others
 
 
 def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
     junk = [created(TOKEN, address(0xE000 + n)) for n in range(100)]
     book = caught_up(100, *junk, created(TOKEN))
     assert len(book.venues_of(TOKEN)) == 1
-    assert book.others(TOKEN) == 100
-    assert [pool.against for pool in book.other_pools(TOKEN)] == [address(0xE000 + n) for n in range(3)]
+    assert list(book.list_venues(TOKEN).others.values()) == [address(0xE000 + n) for n in range(100)]
     assert book.complete(TOKEN)
 
 
@@ -355,7 +354,7 @@ def test_venues_found_another_way_are_known_too() -> None:
 
 
 def test_of_a_crowd_of_pools_the_first_are_kept_and_not_called_all() -> None:
-    most = module.MOST_VENUES_A_TOKEN
+    most = MAX_VENUES_A_TOKEN
     fees = range(1, most + 9)
     book = caught_up(100, *(created(TOKEN, fee=fee) for fee in fees[:most]), created(OTHER))
     assert book.complete(TOKEN)

@@ -24,7 +24,7 @@ from roundtrip.venues import amm_v3, launchpad_curve
 from unit.chain.crowds import logs_of, swap_log, traded, trader
 from unit.chain.samples import GAS_PRICE_WEI, did, error_string, refused
 from unit.chain.trades import ETH, EVERY_PLACE, SETTING, TOKEN, USDG, WETH, renamed
-from unit.services.check.crowds import CURVE
+from unit.services.engine.crowds import CURVE
 from unit.venues.logs import CURVE_BUY, CURVE_SELL, STRANGER, TRANSFER
 from unit.venues.network import ABOVE, CONTRACTS, address
 

@@ -38,7 +38,7 @@ from unit.chain.trades import (
     steps_of,
     was_bought,
 )
-from unit.services.check.crowds import CURVE, drawn
+from unit.services.engine.crowds import CURVE, drawn
 from unit.venues.network import CONTRACTS, address
 
 RATE = QuoteRate(MONEY, 20 * 10**18, (QuoteHop(MONEY, 3000),), 18)

@@ -23,7 +23,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.refusals import NOTHING_ARRIVED, POOL_GAVE_NOTHING
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.main_trips import nearly_all_probes
+from roundtrip.services.engine.main_trips import nearly_all_probes
 from unit.domain.builders import (
     BOUGHT_RAW,
     LIQUID,

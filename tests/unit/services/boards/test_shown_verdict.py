@@ -3,7 +3,7 @@
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
 from roundtrip.domain.verdicts.words import level_word
-from roundtrip.services.boards.shown_verdict import present_stored
+from roundtrip.services.support.shown_verdict import present_stored
 
 NOW_S = 1_700_000_000.0
 

@@ -19,9 +19,9 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, p
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal_code
-from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.money import parse_amount
+from roundtrip.services.support.money import parse_amount, pays
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.prepare import PrepareSellParams
 from roundtrip.services.trade.trade_builder import (
@@ -30,7 +30,6 @@ from roundtrip.services.trade.trade_builder import (
     TradeBuilder,
     kind_of,
     pairs_of,
-    pays,
     read_holdings,
     write,
 )

@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Alert, Draft
-from roundtrip.services.watch.alert_rows import AlertRow, rows
+from roundtrip.services.support.alert_rows import AlertRow, rows
 
 WALLET, TOKEN = Address("0x" + "c0" * 20), Address("0x" + "70" * 20)
 TX = TxHash("0x" + "ab" * 32)

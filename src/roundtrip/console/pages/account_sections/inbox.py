@@ -11,11 +11,11 @@ from roundtrip.console.support.page_operations import own_variant
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import address, render_sentence, stranger
 from roundtrip.domain.verdicts.words import level_word
+from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.alert_rows import AlertRow
+from roundtrip.services.support.token_states import TokenState
 from roundtrip.services.watch.inbox import Inbox, inbox_feed
 from roundtrip.services.watch.schema import HitRow
-from roundtrip.services.watch.token_states import TokenState
 
 PAGE = 50
 KINDS = {

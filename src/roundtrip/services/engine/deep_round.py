@@ -17,14 +17,12 @@ from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.runtime.check_steps import note_step
-from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Contracts
 
 from . import account_rights, holder_sells
 from .account_rights import AccountInputs, RightsPlan
 from .buy_round import BuyRoundResult
 from .hostile_calls import READING, DeepPlanName, PlannedCalls, control_of
-from .sell_round import run_sell_round
 from .session import CheckSession
 
 
@@ -37,17 +35,6 @@ class DeepRoundInputs:
     implementation_code: bytes | Missing
     holders: holder_sells.HolderWallets | Missing | None
     accounts: AccountInputs | Missing | None
-
-
-async def run_later_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """Runs the sell round, and the deep round of a deep check."""
-    if not bought.run.deep:
-        return await run_sell_round(bought, meter)
-    selling, reading = Meter(), Meter()
-    evidence, deep_inputs = await at_once(run_sell_round(bought, selling), read_deep_inputs(bought, reading))
-    meter.add(selling, reading)
-    note_step("Sells simulated: soon, after an hour, after a day")
-    return await run_deep_round(bought, evidence, deep_inputs, meter)
 
 
 async def read_deep_inputs(bought: BuyRoundResult, meter: Meter) -> DeepRoundInputs:

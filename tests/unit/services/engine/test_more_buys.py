@@ -6,8 +6,8 @@ from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import GAS_POOL_SPENT
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import BuyOutcome, CompletedBuy, EnvironmentBuy, RefusedCall
-from roundtrip.services.check.buy_round import _more_buys
-from roundtrip.services.check.session import VenueTrial
+from roundtrip.services.engine.buy_round import _more_buys
+from roundtrip.services.engine.session import VenueTrial
 from roundtrip.venues import amm_v3
 from unit.domain.builders import LIQUID, NODE, small_buy, venue
 

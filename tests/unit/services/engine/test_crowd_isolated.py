@@ -19,8 +19,8 @@ from roundtrip.domain.check.evidence import (
     Missing,
     RefusedCall,
 )
-from roundtrip.services.check.crowd import doubt_balance
-from roundtrip.services.check.crowd_sells import (
+from roundtrip.services.engine.crowd import doubt_balance
+from roundtrip.services.engine.crowd_sells import (
     CrowdSells,
     Isolation,
     choose_sellers,
@@ -35,7 +35,7 @@ from unit.chain.samples import did, error_string, refused
 from unit.chain.trades import WETH
 from unit.domain.builders import NODE
 from unit.domain.crowds import MAIN, PAUSED, crowd_sale
-from unit.services.check.crowds import bought, bought_on, drawn, session
+from unit.services.engine.crowds import bought, bought_on, drawn, session
 
 RECEIVED = 10**18
 BUY = bought(RECEIVED)

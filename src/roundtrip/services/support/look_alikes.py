@@ -8,9 +8,9 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.token_facts import BEACON_SLOT
 from roundtrip.domain.base import names
 from roundtrip.domain.base.confusables import list_readings
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, ListedToken, Namesake, choose_original
-from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import TokenNamed, looking, present_token, quote_token
 from roundtrip.services.support.strangers_text import Sentence
@@ -43,28 +43,6 @@ class LookAlikeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     by: Annotated[Literal["symbol", "name"], says("What looks alike: the symbol or the name.")]
     is_equal: Annotated[bool, says("false: only by characters that look like others, such as Cyrillic A.")]
     text: Sentence
-
-
-class LookAlikeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The token, and its symbol and name as its contract returns them."""
-
-    address: str
-    symbol: str | None
-    name: str | None
-
-
-class TokenLookAlike(msgspec.Struct, frozen=True, rename="camel"):
-    """``look_alike`` null: no token was found that it looks like, which does not prove that there is none."""
-
-    look_alike: LookAlikeAnswer | None
-
-
-async def token_look_alike(ctx: Context, params: LookAlikeParams) -> UseCaseAnswer[TokenLookAlike]:
-    """The original of a token. Raises ServiceFull (busy), NodeFault."""
-    label = Label(parse_address(params.address), params.symbol, params.name, None, None)
-    meter = Meter()
-    found = await find_look_alike(ctx, label, meter)
-    return UseCaseAnswer(TokenLookAlike(found), ctx.policy.answer_ttl_ms, meter=meter)
 
 
 async def find_look_alike(ctx: Context, label: Label, meter: Meter) -> LookAlikeAnswer | None:

@@ -1,12 +1,22 @@
 """The candidate venues of a check."""
 
 from dataclasses import dataclass
+from itertools import islice
 
+from roundtrip.chain.blocks.venue_index import ListedVenues
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import OtherPool, Venue
+from roundtrip.domain.base.venue import (
+    MAX_OTHERS_COUNTED,
+    MAX_VENUES_A_TOKEN,
+    MOST_OTHERS_NAMED,
+    OtherPool,
+    Venue,
+)
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
-from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
-from roundtrip.venues.base import Contracts
+from roundtrip.store.check.token_index import TokenIndex
+from roundtrip.venues import VENUES, amm_v3, amm_v4, launchpad_curve, launchpad_pool
+from roundtrip.venues.base import Contracts, quote_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,28 @@ class KnownVenues:
     others: int = 0
     complete: bool = False
     other_pools: tuple[OtherPool, ...] = ()
+
+
+def join_venues(listed: ListedVenues, index: TokenIndex | None, contracts: Contracts) -> KnownVenues:
+    """A token's venues by the logs of this process and by the index, oldest first."""
+    others = dict(listed.others)
+    venues = list(listed.venues)
+    is_complete = listed.complete_from == 0
+    if index is not None and not is_complete:
+        indexed = [venue_of(pool, contracts) for pool in index.pools]
+        venues = []
+        for venue in (*indexed, *listed.venues):
+            if not venue.is_paid_in_money(venues):
+                if len(others) < MAX_OTHERS_COUNTED:
+                    others[venue.at() or ""] = venue.quote_address
+            elif venue not in venues:
+                venues.append(venue)
+        others |= {pool.at: pool.against for pool in index.others}
+        if listed.complete_from is not None and index.whole_to is not None:
+            # Together they leave no block out.
+            is_complete = index.whole_to >= listed.complete_from - 1 and len(venues) <= MAX_VENUES_A_TOKEN
+    named = tuple(OtherPool(at, against) for at, against in islice(others.items(), MOST_OTHERS_NAMED))
+    return KnownVenues(tuple(venues[:MAX_VENUES_A_TOKEN]), len(others), is_complete, named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +100,14 @@ def _of_launch(contracts: Contracts, token: Address, launch: AnyLaunch | Missing
         fee, spacing = launch.pool_fee_pips, launch.tick_spacing
         return launchpad_pool.pool(token, launch.quote_address, fee, spacing, contracts)
     return None
+
+
+def venue_of(pool: PoolPlace, contracts: Contracts) -> Venue:
+    """An indexed pool as a venue."""
+    if pool.kind == launchpad_curve.KIND:
+        return launchpad_curve.curve(pool.quote, Address(pool.at), contracts)
+    if pool.kind == amm_v3.KIND:
+        return amm_v3.pool(pool.token, pool.quote, pool.fee_pips, contracts)
+    name = quote_name(pool.quote, contracts)
+    fee, spacing = pool.fee_pips, pool.tick_spacing
+    return amm_v4.pool(pool.kind, pool.token, name, pool.quote, fee, spacing, pool.hook)

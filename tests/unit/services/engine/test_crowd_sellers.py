@@ -11,13 +11,13 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, RefusedCall
-from roundtrip.services.check.crowd import crowd_blocks, quote_crowd_buys
-from roundtrip.services.check.crowd_sells import CrowdSells, choose_sellers
-from roundtrip.services.check.session import VenueTrial
+from roundtrip.services.engine.crowd import crowd_blocks, quote_crowd_buys
+from roundtrip.services.engine.crowd_sells import CrowdSells, choose_sellers
+from roundtrip.services.engine.session import VenueTrial
 from unit.chain.trades import EVERY_PLACE, SETTING, TOKEN, USDG, WETH
 from unit.domain.builders import NODE
 from unit.domain.launches import THRESHOLD_RAW, launch, state
-from unit.services.check.crowds import (
+from unit.services.engine.crowds import (
     BUY_GAS,
     CURVE,
     DEEP,

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.blocks.venue_index import VenueIndex
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.chain.blocks.venue_index import ListedVenues, VenueIndex
+from roundtrip.domain.base.events import PoolPlace, Spot
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.venue import OtherPool, Venue
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check import candidates as module
-from roundtrip.services.check.candidates import Candidates, unseen_venues
-from roundtrip.services.check.pipeline import known_venues
+from roundtrip.services.engine import candidates as module
+from roundtrip.services.engine.candidates import Candidates, unseen_venues
+from roundtrip.store.check.token_index import TokenIndex
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
@@ -28,8 +29,11 @@ NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, l
 MOST = 30
 
 
-def candidates(book: VenueIndex | None, contracts: Contracts, token: Address) -> Candidates:
-    return module.list_candidates(known_venues(book, token), contracts, token, MOST)
+def candidates(
+    book: VenueIndex | None, contracts: Contracts, token: Address, index: TokenIndex | None = None
+) -> Candidates:
+    listed = ListedVenues() if book is None else book.list_venues(token)
+    return module.list_candidates(module.join_venues(listed, index, contracts), contracts, token, MOST)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
@@ -112,6 +116,65 @@ def test_beyond_a_bound_the_oldest_are_tried_and_the_others_named(hook: Address 
     found = candidates(book(*many, other), CONTRACTS, TOKEN)
     assert found.venues == (*many[:MOST], other)
     assert (found.others, found.left_out, found.complete) == (0, 5, True)
+
+
+# --- what the index adds -----------------------------------------------------------------------------
+
+
+def place(venue: Venue) -> PoolPlace:
+    """As the index has it."""
+    fee, spacing, hook = venue.fee_pips, venue.tick_spacing, venue.hook
+    quote = venue.quote_address
+    return PoolPlace(
+        venue.at() or "", venue.kind, TOKEN, quote, 0, fee, spacing, hook, Spot(1, 1, 1, TxHash(""))
+    )
+
+
+def own_curve(quote: Address) -> Venue:
+    return launchpad_curve.curve(quote, CURVE_ADDRESS, CONTRACTS)
+
+
+def test_the_indexs_venues_come_first_and_each_once() -> None:
+    younger = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 500, 7, address(0xC0))
+    listed = ListedVenues((KNOWN, younger), {}, 100)
+    old = own_curve(ZERO_ADDRESS)
+    index = TokenIndex(200, 200, (place(old), place(KNOWN)))
+    known = module.join_venues(listed, index, CONTRACTS)
+    assert (known.venues, known.complete) == ((old, KNOWN, younger), True)
+    assert listed.venues == (KNOWN, younger)
+
+
+@pytest.mark.parametrize(
+    ("complete_from", "whole_to", "complete"),
+    [(100, 99, True), (100, 98, False), (100, None, False), (None, 200, False), (0, None, True)],
+)
+def test_only_logs_and_an_index_without_a_gap_between_them_are_complete(
+    complete_from: int | None, whole_to: int | None, complete: bool
+) -> None:
+    listed = ListedVenues((KNOWN,), {}, complete_from)
+    known = module.join_venues(listed, TokenIndex(200, whole_to), CONTRACTS)
+    assert known.complete is complete
+    # Not read is not known, wherever the logs begin.
+    assert module.join_venues(listed, None, CONTRACTS).complete is (complete_from == 0)
+
+
+def test_money_of_an_older_launch_is_money_for_what_the_logs_list() -> None:
+    listed = ListedVenues((), {odd().at() or "": ODD}, 100)
+    unpaid = OtherPool("0x" + "0e" * 20, address(0xBAD))
+    index = TokenIndex(200, 200, (place(own_curve(ODD)), place(odd(fee_pips=500))), (unpaid,))
+    known = module.join_venues(listed, index, CONTRACTS)
+    assert known.venues == (own_curve(ODD), odd(fee_pips=500))
+    assert known.others == 2
+    assert known.other_pools == (OtherPool(odd().at() or "", ODD), unpaid)
+
+
+def test_of_a_crowd_in_the_index_the_oldest_are_kept_and_not_called_all() -> None:
+    many = [amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 100 + n, 7, None) for n in range(257)]
+    listed = ListedVenues((), {}, 100)
+    for count, complete in ((256, True), (257, False)):
+        index = TokenIndex(200, 200, tuple(place(venue) for venue in many[:count]))
+        known = module.join_venues(listed, index, CONTRACTS)
+        assert (known.venues, known.complete) == (tuple(many[:256]), complete)
 
 
 # --- what the launchpad knows and the book does not -----------------------------------------------

@@ -15,10 +15,10 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CrowdWallet, Missing
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
-from roundtrip.services.check.crowd import recall_wallets
-from roundtrip.services.check.session import CheckSession
+from roundtrip.services.engine.crowd import recall_wallets
+from roundtrip.services.engine.session import CheckSession
 from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
-from unit.services.check.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent
+from unit.services.engine.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent
 
 COUNT = 27
 PLAIN = 12

@@ -11,9 +11,9 @@ from roundtrip.chain.rpc.dialect import GETH, NITRO
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CompletedBuy
-from roundtrip.services.check.crowd import WHOLE_CROWD, crowd_parts
+from roundtrip.services.engine.crowd import WHOLE_CROWD, crowd_parts
 from unit.chain.samples import ENVIRONMENT
-from unit.services.check.crowds import HEAD, bought_on, drawn, measured, session
+from unit.services.engine.crowds import HEAD, bought_on, drawn, measured, session
 
 
 def buy(gas: int, approve_gas: int = 46_000) -> CompletedBuy:

@@ -14,8 +14,8 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import AnyLaunch, CompletedBuy, CrowdWallet, EnvironmentBuy, RefusedCall
-from roundtrip.services.check.crowd import draw_crowd
-from roundtrip.services.check.session import CheckSession, VenueTrial
+from roundtrip.services.engine.crowd import draw_crowd
+from roundtrip.services.engine.session import CheckSession, VenueTrial
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.venues import launchpad_curve
 from unit.chain.samples import ENVIRONMENT, PINNED

@@ -4,13 +4,11 @@ a new launch)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.blocks import environments
-from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
@@ -21,7 +19,7 @@ from roundtrip.chain.simulate.token_facts import ProxyFacts
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.base.venue import COMMON_MONEY, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
@@ -36,13 +34,12 @@ from roundtrip.domain.check.evidence import (
     Size,
     TokenFacts,
 )
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs, RecalledWallet
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.domain.check.refusals import POOL_GAVE_NOTHING
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND
-from roundtrip.venues.base import Contracts
 
 from .candidates import Candidates, unseen_venues
 from .crowd import (
@@ -57,41 +54,12 @@ from .crowd import (
     recall_wallets,
 )
 from .facts import SIDE_SIZES, ask_facts_in_parts, plan_facts, side_results
+from .inputs import CheckInputs, Role, role_of
 from .number_passing import PassedNumbers, control_copies, find_block_gaps, find_copies, strange_contracts
 from .session import BlockGaps, CheckSession, PlanResult, Reads, VenueTrial, choose_venues
 
-Role = Literal["token", "weth", "usdg"]
-
 _SMALLER_SIZES: tuple[Size, ...] = ("tenth", "hundredth")
 """Tried where a venue does not fill the main buy."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckInputs:
-    """The inputs of a check. The same inputs and the same ``CheckContext`` send the same requests again.
-
-    ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
-    ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
-    ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
-    earlier checks that trade, too, the newest first.
-    """
-
-    head: ChainHead
-    token: Address
-    seed: bytes
-    candidates: Candidates
-    deep: bool = False
-    indexed: IndexInputs = NOTHING
-    crowd: bool = True
-    recalled: tuple[RecalledWallet, ...] = ()
-
-    def for_proof(self) -> ProofInputs:
-        """The inputs as a proof stores them; its evidence has the head and the token."""
-        known = self.candidates
-        seed = "0x" + self.seed.hex()
-        return ProofInputs(
-            seed, known.venues, known.others, self.deep, self.indexed, self.recalled, known.other_pools
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +131,6 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
     run, data = await _with_given_money(run, data)
     run, data = await _with_numbers(run, data)
     return BuyRoundResult(run, role, inputs.candidates, passed_over, data, new, inputs.indexed)
-
-
-def role_of(token: Address, contracts: Contracts) -> Role:
-    """The role of an address: a token to judge, or money."""
-    roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
-    return roles.get(token, "token")
 
 
 def _places_of(venues: tuple[Venue, ...]) -> tuple[VenuePlace, ...]:

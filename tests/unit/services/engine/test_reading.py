@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
-from roundtrip.services.check.hostile_calls import MOST_WAITING, CodeReading
+from roundtrip.services.engine.hostile_calls import MOST_WAITING, CodeReading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:

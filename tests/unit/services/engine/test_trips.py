@@ -10,7 +10,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy, EnvironmentBuy, Missing, RefusedCall
-from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans, choose_venues
+from roundtrip.services.engine.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans, choose_venues
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE

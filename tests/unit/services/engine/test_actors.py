@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check.deep_round import OwnerActors, actors_of
+from roundtrip.services.engine.deep_round import OwnerActors, actors_of
 from unit.domain.builders import ITS_OWN, NODE, POOL, TOKEN, TOKEN_FACTS, evidence, venue
 from unit.venues.network import CONTRACTS, address
 

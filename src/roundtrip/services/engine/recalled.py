@@ -1,59 +1,29 @@
 """Wallets that met a refusal or a loss: kept for a day, and tried again in each later check of the token."""
 
-import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
-import asyncpg
-
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_reading import is_trap
 from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
+from roundtrip.services.support.answer_fields import at
 from roundtrip.store.check import recalled_wallets
-from roundtrip.store.check.recalled_wallets import KeptWallet
-from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import BY_KIND
 
-from .buy_round import CheckInputs
 from .crowd import draw_crowd, redraw_wallet
-from .schema import at
-
-
-async def read_recalled(
-    pool: asyncpg.Pool, token: Address, now_s: float, policy: Policy, patience_s: float
-) -> tuple[RecalledWallet, ...]:
-    """The wallets that checks of the last day keep for this token, the newest first. None where the database
-    does not answer in time: the drawn wallets still trade."""
-    since = at(now_s) - timedelta(seconds=policy.recalled_s)
-    try:
-        async with asyncio.timeout(patience_s), pool.acquire() as connection:
-            kept = await recalled_wallets.read(connection, token, since)
-    except DATABASE_FAULTS:
-        return ()
-    numbers = range(MAIN_WALLET, sum(policy.crowd_counts))
-    return tuple(
-        RecalledWallet(wallet.at, "0x" + wallet.seed.hex(), wallet.number)
-        for wallet in kept
-        # The policy of another release may draw a larger crowd.
-        if wallet.number in numbers
-    )
+from .inputs import CheckInputs
 
 
 async def keep_recalled(
     connection: Connection, evidence: Evidence, inputs: CheckInputs, now_s: float, policy: Policy
 ) -> None:
     """Stores the wallets of this check that met a refusal or a loss."""
-    kept = [
-        KeptWallet(wallet.at, bytes.fromhex(wallet.seed[2:]), wallet.number)
-        for wallet in wallets_to_recall(evidence, inputs, policy)
-    ]
-    now = at(now_s)
+    kept, now = wallets_to_recall(evidence, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
     await recalled_wallets.keep(connection, evidence.token, kept, now, since)
 

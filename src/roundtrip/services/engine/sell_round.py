@@ -194,10 +194,22 @@ async def ask_sell_round(
     if repeated or short or split:
         results |= await _send_groups(run, trials, repeated)
         venues = [_read_venue(run, trials, number, results, crowds) for number in range(len(trials))]
-    again = _plan_isolation(run, trials, venues, crowds, launch)
-    if not again:
+    return await _run_isolation_round(run, trials, venues, crowds, launch, results)
+
+
+async def _run_isolation_round(
+    run: CheckSession,
+    trials: list[VenueTrial],
+    venues: list[VenueEvidence],
+    crowds: _Crowds,
+    launch: AnyLaunch | Missing | None,
+    results: _SellResults,
+) -> tuple[VenueEvidence, ...]:
+    """Tries alone what deviated in company. Sends one batch, or none."""
+    isolated = _plan_isolation(run, trials, venues, crowds, launch)
+    if not isolated:
         return tuple(venues)
-    results |= await _send_groups(run, trials, [{sell: plan} for sell, plan in again.items()])
+    results |= await _send_groups(run, trials, [{sell: plan} for sell, plan in isolated.items()])
     return tuple(_read_venue(run, trials, number, results, crowds) for number in range(len(trials)))
 
 

@@ -1,0 +1,102 @@
+"""One check from its inputs to its judgement, as a use case, a price or a proof runs it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.chain.blocks.heads import ChainHead
+from roundtrip.chain.rpc.client import Meter, RpcNode
+from roundtrip.domain.base.figures import format_count
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.services.runtime.check_context import CheckContext
+from roundtrip.services.runtime.check_steps import note_step
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.cancel_on_error import at_once
+
+from .buy_round import BuyRoundResult, run_buy_round
+from .deep_round import read_deep_inputs, run_deep_round
+from .inputs import CheckInputs, prepare_inputs
+from .sell_round import run_sell_round
+
+Round = Literal["buy round", "sell round"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """A check that was run: its inputs, the token after the buy round, the evidence of all rounds, and what
+    that says."""
+
+    inputs: CheckInputs
+    bought: BuyRoundResult
+    evidence: Evidence
+    judgement: Judgement
+
+    def policy(self) -> Policy:
+        """The policy that it was run under."""
+        return self.bought.run.means.policy
+
+
+async def check_token(
+    ctx: Context,
+    token: Address,
+    meter: Meter,
+    deep: bool = False,
+    *,
+    head: ChainHead | None = None,
+    crowd: bool = True,
+    node: RpcNode | None = None,
+) -> CheckResult:
+    """Checks a token. ``head``, ``crowd``: as ``prepare_inputs``; ``node``: replaces the context's own.
+    Raises NodeFault when the node gave no usable answer."""
+    inputs = await prepare_inputs(ctx, token, deep, head=head, crowd=crowd)
+    run = await run_check(ctx.means(node), inputs, meter)
+    remember_launch(ctx, run.bought)
+    return run
+
+
+async def run_check(
+    means: CheckContext, inputs: CheckInputs, meter: Meter, on_round: Callable[[Round], None] = lambda _: None
+) -> CheckResult:
+    """Runs a check from its inputs, which ``prepare_inputs`` or a proof gives: buys on every candidate, sells
+    on every venue that bought, tries alone what deviated, and in a deep check what an owner could do.
+    ``on_round``: is told each round before it runs. Raises NodeFault when the buy round has no usable
+    answer."""
+    note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
+    on_round("buy round")
+    bought = await run_buy_round(means, inputs, meter)
+    note_step("Buys simulated")
+    on_round("sell round")
+    if inputs.deep:
+        selling, reading = Meter(), Meter()
+        evidence, deep_inputs = await at_once(
+            run_sell_round(bought, selling), read_deep_inputs(bought, reading)
+        )
+        meter.add(selling, reading)
+        note_step("Sells simulated: soon, after an hour, after a day")
+        evidence = await run_deep_round(bought, evidence, deep_inputs, meter)
+    else:
+        evidence = await run_sell_round(bought, meter)
+    return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
+
+
+async def start_check(
+    ctx: Context, head: ChainHead, token: Address, meter: Meter, *, crowd: bool = False
+) -> BuyRoundResult:
+    """Prepares the inputs and runs the buy round alone. Raises as ``check_token``."""
+    return await open_check(ctx, await prepare_inputs(ctx, token, head=head, crowd=crowd), meter)
+
+
+async def open_check(ctx: Context, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
+    """Runs the buy round alone. Raises as ``check_token``."""
+    bought = await run_buy_round(ctx.means(), inputs, meter)
+    remember_launch(ctx, bought)
+    return bought
+
+
+def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
+    """Adds the launchpad's venues to the venue index, for later checks."""
+    if bought.new_venues and ctx.heads.venue_index is not None:
+        ctx.heads.venue_index.add(bought.run.token, bought.new_venues)
