@@ -225,7 +225,8 @@ class _Reference:
 
     def format_object(self, name: str) -> list[str]:
         """An object's fields, one a line."""
-        lines = [_format_field(*field, self.shared) for field in self.objects[name]["properties"].items()]
+        properties = self.objects[name]["properties"]
+        lines = [_format_field(field, schema, self.shared) for field, schema in properties.items()]
         once = ", ".join(f"`{_field_name(line)}`" for line in lines if line in self.common)
         kept = [line for line in lines if line not in self.common]
         return [*kept, *([f"- and {once}"] if once else []), ""]
@@ -258,7 +259,9 @@ def _read_reference() -> _Reference:
     )
     shared = frozenset(name for name, count in users.items() if count > 1)
     lines = Counter(
-        _format_field(*field, shared) for schema in objects.values() for field in schema["properties"].items()
+        _format_field(field, schema, shared)
+        for parent in objects.values()
+        for field, schema in parent["properties"].items()
     )
     most: dict[str, str] = {}
     for line, count in lines.most_common():
