@@ -51,13 +51,15 @@ _WAITS_S: Mapping[Door, float] = MappingProxyType({"http": WAIT_S, "mcp": WAIT_S
 @dataclass(frozen=True, slots=True)
 class DoorReply:
     """An encoded answer with the headers that every door may send. ``forms``: of a shared answer, the
-    encodings that doors have cached with it, by name."""
+    encodings that doors have cached with it, by name. ``answer``: what the body encodes; None: of a shared
+    answer, or an error."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     error: RoundtripError | None = None
     forms: dict[str, bytes] | None = field(default=None, compare=False, repr=False)
+    answer: Any = field(default=None, compare=False, repr=False)
 
 
 class ErrorDetail(msgspec.Struct, frozen=True):
@@ -245,7 +247,7 @@ class Dispatch:
             self.gate.doubt_keys(admitted)
         headers = limit_headers(await self._charge(admitted, shared.counted))
         if operation.shared_by is None:
-            return DoorReply(200, shared.body, headers)
+            return DoorReply(200, shared.body, headers, answer=shared.answer)
         headers["x-cache"] = "hit" if is_hit else "miss"
         return DoorReply(200, shared.body, headers, forms=shared.forms)
 
@@ -292,8 +294,12 @@ class Dispatch:
             with self.ctx.measures.span("use_case", operation.name):
                 answer = await self._run_with_deadline(_wake_and_run(operation, call))
             body = msgspec.json.encode(answer.answer)
-            msgspec.json.decode(body, type=operation.answer)
-            return SharedAnswer(body, answer.ttl_ms, answer.counted, answer.block, answer.is_absence)
+            decoded = msgspec.json.decode(body, type=operation.answer)
+            is_stored = operation.shared_by is not None or operation.has_own_place
+            return SharedAnswer(
+                body, answer.ttl_ms, answer.counted, answer.block, answer.is_absence,
+                answer=None if is_stored else decoded,
+            )  # fmt: skip
 
         def size() -> int:
             return len(msgspec.json.encode(params))

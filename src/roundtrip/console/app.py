@@ -67,7 +67,8 @@ class PageEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        page = self.by_method["GET" if scope["method"] == "HEAD" else scope["method"]]
+        method = scope["method"]
+        page = self.by_method["GET" if method == "HEAD" else method]
         session = read_session(scope, self.console.cookie)
         query = dict(QueryParams(scope.get("query_string", b"")))
         visit = Visit(self.console, scope, session, scope["path_params"], query)

@@ -1,7 +1,7 @@
 """The rooms of practice and the bag, and the league's page."""
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -12,14 +12,17 @@ import pytest
 from roundtrip.console.pages.account_sections.bag import list_warnings, sum_past
 from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.services.portfolio.bag_page import value_past
+from roundtrip.services.portfolio.bag import BagRow
+from roundtrip.services.portfolio.bag_page import BagPast, value_past
 from roundtrip.services.practice.pricing import SELL_FAILS
+from roundtrip.services.practice.schema import PracticeAccount
 from roundtrip.services.practice.trades import MOST_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from roundtrip.store.watch.bag_changes import BagToken
 from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
 from roundtrip_development.devnet.world import Built
+from support.answers import build_answer
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -162,27 +165,26 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
 @pytest.mark.parametrize(
     ("position", "refused", "gain"),
     [
-        ({"worth": "0.5", "why": None, "stuckAt": None}, False, "0.25"),
-        ({"worth": None, "why": f"{SELL_FAILS}: STF.", "stuckAt": None}, True, "0.25"),
-        ({"worth": None, "why": "We could not find out what it sells for.", "stuckAt": None}, False, None),
+        ({"worth": "0.5"}, False, "0.25"),
+        ({"worth": None, "why": f"{SELL_FAILS}: STF."}, True, "0.25"),
+        ({"worth": None, "why": "We could not find out what it sells for."}, False, None),
         ({"worth": None, "why": "We could not find out.", "stuckAt": "2026-01-01T00:00:00Z"}, True, "0.25"),
     ],
 )
 def test_what_is_not_known_is_neither_refused_nor_nothing(
     position: dict[str, Any], refused: bool, gain: str | None
 ) -> None:
-    assert is_refused(position) == refused
-    account = {"positions": [position], "worth": "1.2", "setApart": "0.05", "given": "1"}
+    given = {"positions": [position], "worth": "1.2", "setApart": "0.05", "given": "1"}
+    account = build_answer(PracticeAccount, given)
+    assert is_refused(account.positions[0]) == refused
     assert gain_now(account) == gain
 
 
 # --- the bag ---------------------------------------------------------------------------------------
 
 
-def holding(**more: Any) -> Mapping[str, Any]:
-    changes = {"deployer": None, "liquidityLeftBps": 0, "then": None, "now": None}
-    given = {"sells": "yes", "changes": changes | more.pop("changes", {})}
-    return given | more
+def holding(**more: Any) -> BagRow:
+    return build_answer(BagRow, {"sells": "yes", "changes": {}} | more)
 
 
 def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
@@ -211,13 +213,13 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
          ["danger", "unknown", "warn"]),
     ],
 )  # fmt: skip
-def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: list[str]) -> None:
+def test_what_is_to_be_known_of_a_holding_first(row: BagRow, levels: list[str]) -> None:
     assert [level for level, _ in list_warnings(row)] == levels
 
 
 def test_the_bag_over_time_counts_what_can_be_sold_and_no_guess() -> None:
     rows = [
-        {"token": {"address": name}, "sells": sells}
+        holding(token={"address": name}, sells=sells)
         for name, sells in (("a", "yes"), ("b", "yes"), ("trap", "refused"), ("dark", "unknown"))
     ]
     values = {"a": ["1.5", "2"], "b": ["0.5", None], "trap": ["9", "9"], "dark": ["9", "9"]}
@@ -225,8 +227,9 @@ def test_the_bag_over_time_counts_what_can_be_sold_and_no_guess() -> None:
         "times": ["2026-01-05T00:00:00Z", "2026-01-05T06:00:00Z"],
         "tokens": [{"address": name, "values": series} for name, series in values.items()],
     }
-    assert [value for _, value in sum_past(rows, past)] == [Decimal(2), None]
-    assert sum_past(rows[2:], past) == []
+    answer = build_answer(BagPast, past)
+    assert [value for _, value in sum_past(rows, answer)] == [Decimal(2), None]
+    assert sum_past(rows[2:], answer) == []
 
 
 def test_what_was_held_is_counted_back_from_what_is_held() -> None:

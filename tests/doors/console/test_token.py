@@ -13,7 +13,7 @@ import pytest
 
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages import token as token_page
-from roundtrip.console.pages.token import lay_out_group
+from roundtrip.console.pages.holder_ties import lay_out_group
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
@@ -21,6 +21,8 @@ from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 from roundtrip.services.holders import book_reader
+from roundtrip.services.holders.launch_bundle import LaunchBundle, LaunchGroup
+from roundtrip.services.holders.schema import TokenHolders
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip_development.devnet.compile import compile_contract
@@ -28,6 +30,7 @@ from roundtrip_development.devnet.deploy import ContractDeployer, put_token
 from roundtrip_development.devnet.stories import Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.answers import build_answer
 from support.faulty_node import FaultyNode
 from support.fixtures import PROJECT, context_for
 from support.holding_asked import Holding
@@ -567,16 +570,15 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
         "snipers": None, "block": 9, "holders": None, "forensics": {"suspiciousBps": None},
     }  # fmt: skip
     launched = {"buyers": count, "boughtBps": 900, "heldBps": None, "fundersUnknown": 1}
-    drawn = lay_out_group(group)
-    page = Templates({}).render(
-        "launch_piece.html", held=held, launched=launched, graphs=[drawn], large_buy=""
-    )
-    for node in drawn["nodes"]:
-        assert node["radius"] < node["x"] < 360 - node["radius"]
-        assert node["radius"] < node["y"] < drawn["height"] - node["radius"]
+    drawn = lay_out_group(build_answer(LaunchGroup, group))
+    answers = {"held": build_answer(TokenHolders, held), "launched": build_answer(LaunchBundle, launched)}
+    page = Templates({}).render("launch_piece.html", **answers, graphs=[drawn], large_buy="")
+    for node in drawn.nodes:
+        assert node.radius < node.x < 360 - node.radius
+        assert node.radius < node.y < drawn.height - node.radius
     # A line ends at the rim of its circle, and names are on its other side.
     ends = [float(end) for end in re.findall(r'<path d="M61 \d+H112V\d+H([\d.]+)" class="tie"/>', page)]
-    assert ends == [node["x"] - node["radius"] for node in drawn["nodes"]]
+    assert ends == [node.x - node.radius for node in drawn.nodes]
     circles = re.findall(r'<a href="/wallet/0x[0-9a-f]{40}"><circle [^>]*class="(?:node|gone)"', page)
     assert len(circles) == min(count, 8)
     assert ("4 more wallets are in the table only" in page) is (count == 12)

@@ -17,12 +17,14 @@ from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.watch.alerts import MOST_WATCHED, Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.watch.alert_rows import AlertRow
 from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
 from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
+from support.answers import build_answer
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -405,14 +407,18 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
 )
 def test_an_alert_is_told_with_names_and_words(text: str, verb: str | None, words: str) -> None:
     token = "0x" + "7e" * 20
-    message = str(tell_alert({"text": text.replace("TOKEN", token), "token": token, "verb": verb}, "FOX"))
+    message = str(tell_alert(alert(text.replace("TOKEN", token), token, verb), "FOX"))
     assert words in message
     assert ("from ok to ok" in message) == ("from ok to ok" in text)
 
 
+def alert(text: str, token: str, verb: str | None) -> AlertRow:
+    return build_answer(AlertRow, {"text": text, "token": token, "verb": verb})
+
+
 def test_a_strangers_symbol_stays_text() -> None:
     token = "0x" + "7e" * 20
-    row = {"text": f"0xab bought {token}.", "token": token, "verb": "buying"}
+    row = alert(f"0xab bought {token}.", token, "buying")
     assert "<b>" not in str(tell_alert(row, "<b>"))
 
 

@@ -20,6 +20,7 @@ from roundtrip.services.check.card import read_card
 from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.alert_rows import AlertRow
 from roundtrip.services.watch.token_states import read_states
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip_development.devnet.hook_tokens import HOOKED
@@ -27,6 +28,7 @@ from roundtrip_development.devnet.launch_samples import LAUNCHES
 from roundtrip_development.devnet.launchpad_v1 import FIRST
 from roundtrip_development.devnet.stories import STORIES
 from roundtrip_development.devnet.world import Built
+from support.answers import build_answer
 from support.serving import service
 from support.signing import prepared
 from support.terminal import printed
@@ -89,7 +91,7 @@ async def test_a_token_has_one_word_and_one_colour(
         badge = drawn(await read(browser, f"/t/{token}/badge.svg"))[-1]
         assert badge.startswith(word.lower()), badge
     text = f"The verdict of {token} went from ok (ok) to {level} ({code})."
-    alert = {"text": text, "token": token, "verb": "verdict"}
+    alert = build_answer(AlertRow, {"text": text, "token": token, "verb": "verdict"})
     rows = re.findall(r'<strong class="t-(\w+)">(.*?)</strong>', tell_alert(alert, None))
     found["alert"] = rows[-1]
     evidence, policy = await newest_evidence(indexed, token), indexed.policy

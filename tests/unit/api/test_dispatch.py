@@ -200,6 +200,11 @@ async def test_an_answer_that_is_not_shared_says_nothing_of_it(house: House) -> 
     assert "x-cache" not in (await house.ask()).headers
 
 
+async def test_callers_in_this_process_get_the_answer_itself_unless_it_is_stored(house: House) -> None:
+    assert (await house.ask(PLAIN)).answer == Doubled("xx", 1)
+    assert [(await house.ask(SHARED)).answer for _ in range(2)] == [None, None]
+
+
 async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house: House) -> None:
     free = replace(PLAIN, counts="never")
     for _ in range(10):

@@ -1,10 +1,13 @@
 """How a reader looks at what moves: what passes, in which order, and which address shows it again."""
 
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
 
+from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.support.board_tables import (
     GRADUATING,
     LEAGUE,
@@ -13,34 +16,53 @@ from roundtrip.console.support.board_tables import (
     NEWEST,
     PROVEN,
     SIGNALS,
-    TABLES,
     WINNERS,
 )
-from roundtrip.console.support.board_view import BoardTable, BoardView, Row
+from roundtrip.console.support.board_view import BoardTable, BoardView
+from roundtrip.domain.market.moving import MovingGroup
+from roundtrip.services.boards.graduating_soon import FillingRow, LaunchDeployer
+from roundtrip.services.boards.moving_page import MovingRow
+from roundtrip.services.boards.newest_verdicts import NewestVerdict
+from roundtrip.services.boards.shown_verdict import ShownVerdict
+from roundtrip.services.boards.signals import SignalSize
+from roundtrip.services.boards.signals_page import SignalRow
+from roundtrip.services.boards.winners import BestTrade, WinnerRow
+from roundtrip.services.community.proven_flags import CalledBy, FlagReceipt, ProvenCall
+from roundtrip.services.practice.league import LeagueRow
+from roundtrip.services.support.index_reader import TokenNamed
+from roundtrip.services.wallets.names import MarkSaid, WalletNamed
 
 SORTS = MOVING.sorts
-TOKEN = {"symbol": "AB", "address": "0x1"}
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+TOKEN = TokenNamed("0x1", "AB", "Ab")
+USUAL = MovingRow(
+    token=TOKEN, group="listed", verdict=None, venue="amm_v3", price_eth=1.0, price_usd=None, cap_usd=None,
+    change5m=None, change1h=None, change24h=None, line=[], volume_eth=1.0, volume_usd=None, net_in_eth=1.0,
+    buys=1, sells=1, buyers=1, liquidity_eth=1.0, liquidity_usd=None, kept_bps=None, free_bps=None,
+    unproven_bps=None, insiders_bps=None, holders=1, more_hold=False, age_s=60, opened_at=NOW,
+)  # fmt: skip
 
 
-def row(name: str, group: str = "listed", level: str | None = "ok", **figures: Any) -> dict[str, Any]:
-    usual = {
-        "name": name, "token": TOKEN, "group": group, "venue": "amm_v3",
-        "verdict": level and {"level": level},
-        "netInEth": 1.0, "priceEth": 1.0, "change5m": None, "change1h": None, "change24h": None,
-        "volumeEth": 1.0, "liquidityEth": 1.0, "freeBps": None, "insidersBps": None, "holders": 1, "ageS": 60,
-    }  # fmt: skip
-    return usual | figures
+def verdict(level: str) -> ShownVerdict:
+    return ShownVerdict("ok", level, NOW, 0)
 
 
-def look(query: str, *rows: dict[str, Any]) -> dict[str, list[str]]:
+def row(name: str, group: MovingGroup = "listed", level: str | None = "ok", **figures: Any) -> MovingRow:
+    """A row of this group, whose token is called so."""
+    checked = None if level is None else verdict(level)
+    token = TokenNamed(name, "AB", "Ab")
+    return msgspec.structs.replace(USUAL, token=token, group=group, verdict=checked, **figures)
+
+
+def look(query: str, *rows: MovingRow) -> dict[str, list[str]]:
     groups = BoardView.of(MOVING, dict(parse_qsl(query))).arrange(rows)
-    return {name: [one["name"] for one in some] for name, some in groups.items() if some}
+    return {name: [one.token.address for one in some] for name, some in groups.items() if some}
 
 
 def test_traps_and_what_is_not_proven_stand_below_whatever_they_are_sorted_by() -> None:
     rows = (
-        row("trap", "danger", "danger", netInEth=9.0),
-        row("new", "checking", None, netInEth=8.0),
+        row("trap", "danger", "danger", net_in_eth=9.0),
+        row("new", "checking", None, net_in_eth=8.0),
         row("a"),
     )
     for sort in SORTS:
@@ -53,7 +75,7 @@ def test_what_is_not_known_stands_last_either_way() -> None:
     rows = row("none"), row("low", change1h=-50), row("high", change1h=70)
     assert look("sort=1h", *rows) == {"listed": ["high", "low", "none"]}
     assert look("sort=1h&turned=1", *rows) == {"listed": ["low", "high", "none"]}
-    assert look("sort=age", row("old", ageS=90), row("young", ageS=5)) == {"listed": ["young", "old"]}
+    assert look("sort=age", row("old", age_s=90), row("young", age_s=5)) == {"listed": ["young", "old"]}
     assert look("sort=verdict", row("w", level="warn"), row("o")) == {"listed": ["o", "w"]}
 
 
@@ -72,9 +94,9 @@ def test_what_is_not_known_stands_last_either_way() -> None:
 )
 def test_filters_let_through_what_is_known_to_pass(query: str, expected: list[str]) -> None:
     rows = (
-        row("a", liquidityEth=1.0, ageS=3599),
-        row("b", venue="launchpad_curve", liquidityEth=10.0, ageS=3600),
-        row("c", level="warn", liquidityEth=None, ageS=10**7),
+        row("a", liquidity_eth=1.0, age_s=3599),
+        row("b", venue="launchpad_curve", liquidity_eth=10.0, age_s=3600),
+        row("c", level="warn", liquidity_eth=None, age_s=10**7),
     )
     assert look(query, *rows).get("listed", []) == expected
 
@@ -97,53 +119,46 @@ def test_an_address_shows_the_same_view_again() -> None:
     assert not BoardView.of(WINNERS, {"dangers": "hide"}).hides_dangers
 
 
-MADE: list[tuple[BoardTable, Row, set[str]]] = [
-    (MOVING, row("a", liquidityEth=10.0), {"verdict-ok", "venue-amm_v3", "age-1h", "liquidity-10"}),
+FILLING = FillingRow(
+    token=TOKEN, curve="0x2", quote="usdg", fill_bps=9_500, raised="3.5", threshold="4", raised_raw="35",
+    threshold_raw="40", buys=1, buyers=1, launched_at=NOW, age_s=90_000, last_trade_at=None,
+    deployer=LaunchDeployer("0x3", 3, 2, 0, False), verdict=None, insiders_bps=700,
+)  # fmt: skip
+CALLER = CalledBy("a", True, 1, 0, 0, None, None, None)
+MADE: list[tuple[BoardTable[Any], Any, set[str]]] = [
+    (MOVING, row("a", liquidity_eth=10.0), {"verdict-ok", "venue-amm_v3", "age-1h", "liquidity-10"}),
     (
         GRADUATING,
-        {
-            "token": TOKEN, "verdict": None, "fillBps": 9_500, "raised": "3.5", "quote": "usdg", "buys": 1,
-            "buyers": 1, "insidersBps": 700, "ageS": 90_000, "deployer": {"graduated": 2, "soldOwn": 0},
-        },
+        FILLING,
         {"full-50", "full-80", "full-95", "age-7d", "insiders-20", "deployer-1", "deployer-kept"},
     ),
-    (NEWEST, {"token": TOKEN, "verdict": {"level": "danger", "checkedAt": "2026"}}, {"verdict-danger"}),
+    (NEWEST, NewestVerdict(TOKEN, verdict("danger")), {"verdict-danger"}),
     (
         WINNERS,
-        {
-            "wallet": "0x1", "profitEth": 1.0, "returnMultiple": None, "closed": 2, "won": 1, "winRate": 0.5,
-            "best": {"profitEth": 1.0},
-        },
+        WinnerRow(1, "0x1", 1.0, 1.0, None, 2, 1, 0.5, BestTrade(TOKEN, 1.0, 0.5, 3.0, NOW)),
         {"closed-2", "won-50"},
     ),
     (
         SIGNALS,
-        {
-            "token": TOKEN, "verdict": None, "kind": "large_burn", "block": 1,
-            "size": {"eth": None, "supplyBps": 5},
-        },
+        SignalRow(
+            kind="large_burn", token=TOKEN, wallet="0x1", other=None, recipients=None,
+            size=SignalSize(None, 5, None, None), tx="0x4", block=1, time=NOW, text="", verdict=None,
+        ),
         {"kind-large_burn"},
     ),
-    (NAMES, {"wallet": "0x1", "names": [], "marks": [{"mark": "scam", "people": 3}]}, {"mark-scam"}),
+    (NAMES, WalletNamed("0x1", [], [MarkSaid("scam", 3)]), {"mark-scam"}),
     (
         PROVEN,
-        {
-            "token": TOKEN, "kind": "dead", "provedAt": "2026", "beforeS": 1,
-            "mite": {"designation": "a", "level": 1, "proved": 0, "decided": 0, "agent": True},
-        },
+        ProvenCall(TOKEN, "dead", CALLER, NOW, NOW, 1, FlagReceipt("price", 1, None, 0.1)),
         {"flag-dead", "who-agents"},
     ),
-    (
-        LEAGUE,
-        {"profitEth": "-1.5", "designation": "a", "agent": False, "sells": 3, "won": 0, "best": None},
-        {"who-people"},
-    ),
+    (LEAGUE, LeagueRow(1, "a", False, None, "-1.5", 3, 0, None), {"who-people"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("table", "made", "passes"), MADE, ids=[table.path for table, _, _ in MADE])
 def test_every_board_can_be_sorted_by_each_column_and_filtered(
-    table: BoardTable, made: Row, passes: set[str]
+    table: BoardTable[Any], made: Any, passes: set[str]
 ) -> None:
     tags = table.read_tags(made)
     assert passes <= tags
@@ -156,11 +171,13 @@ def test_every_board_can_be_sorted_by_each_column_and_filtered(
 
 
 def test_amounts_of_different_money_are_not_compared() -> None:
-    rows: list[Row] = [{**made, "raised": raised, "quote": quote} for _, made, _ in MADE[1:2]
-            for raised, quote in (("9000", "usdg"), ("1", "eth"), ("2", "weth"))]  # fmt: skip
-    found = BoardView.of(GRADUATING, {"sort": "raised"}).arrange(rows)["listed"]
-    assert [row["raised"] for row in found] == ["2", "1", "9000"]
+    rows = [
+        msgspec.structs.replace(FILLING, raised=raised, quote=quote)
+        for raised, quote in (("9000", "usdg"), ("1", "eth"), ("2", "weth"))
+    ]
+    sorted_rows = BoardView.of(GRADUATING, {"sort": "raised"}).arrange(rows)["listed"]
+    assert [one.raised for one in sorted_rows] == ["2", "1", "9000"]
 
 
 def test_every_board_has_a_table() -> None:
-    assert {table.path for table, _, _ in MADE} == {"/league", *(table.path for table in TABLES.values())}
+    assert {table.path for table, _, _ in MADE} == {"/league", *(board.table.path for board in BOARDS)}

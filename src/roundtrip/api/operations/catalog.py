@@ -10,7 +10,7 @@ from .channels import CHANNELS
 from .league import LEAGUE
 from .lookups import LOOKUPS
 from .marks import MARKS
-from .operation import AnyOperation
+from .operation import A, AnyOperation, Operation, P
 from .practice import PRACTICE
 from .system import SYSTEM
 from .tokens import TOKENS
@@ -45,3 +45,12 @@ OPERATIONS: tuple[AnyOperation, ...] = tuple(
 def tools() -> tuple[AnyOperation, ...]:
     """The operations that are tools, in the table's order."""
     return tuple(operation for operation in OPERATIONS if operation.on_mcp)
+
+
+def find_operation(name: str, params: type[P], answer: type[A]) -> Operation[P, A]:
+    """The row of this name, with the types that its callers in this process rely on. Raises ValueError where
+    the row has other types."""
+    row = next(row for row in OPERATIONS if row.name == name)
+    if (row.params, row.answer) != (params, answer):
+        raise ValueError(f"{name} has other types than {params.__name__} and {answer.__name__}")
+    return row

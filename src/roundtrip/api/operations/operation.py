@@ -12,6 +12,7 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
 P = TypeVar("P", bound=msgspec.Struct)
+A = TypeVar("A", bound=msgspec.Struct)
 Method = Literal["GET", "POST", "DELETE"]
 LINES = "application/x-ndjson"
 """The media type of one JSON object a line."""
@@ -46,7 +47,7 @@ class HandlerCall(Generic[P]):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Generic[P]):
+class Operation(Generic[P, A]):
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
 
     ``counts``: which of the caller's limits a call counts against; ``day``: the day's and the minute's.
@@ -74,7 +75,7 @@ class Operation(Generic[P]):
     title: str
     description: str
     params: type[P]
-    answer: type[msgspec.Struct]
+    answer: type[A]
     handler: Callable[[HandlerCall[P]], Awaitable[UseCaseAnswer[Any]]]
     method: Method = "GET"
     path: str | None = None
@@ -161,5 +162,5 @@ class Operation(Generic[P]):
             raise ValueError(f"{self.name}: a tool has one answer, not lines or events")
 
 
-AnyOperation = Operation[Any]
-"""A row of the table, with parameters of any type."""
+AnyOperation = Operation[Any, Any]
+"""A row of the table, with parameters and an answer of any type."""

@@ -5,7 +5,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from roundtrip.domain.base.errors import ServiceFull
 
@@ -20,7 +20,8 @@ FINISH_RUNS_S, _CANCEL_S = 2.0, 1.0
 class SharedAnswer:
     """An encoded answer that is shared with all equal requests for ``ttl_ms``. ``block``: the block that it
     was computed at, if that matters. ``is_absence``: it says that something does not exist, and is shared
-    only while that block is the newest. ``forms``: encodings that doors cache with it, by name."""
+    only while that block is the newest. ``forms``: encodings that doors cache with it, by name. ``answer``:
+    the answer itself, for callers in this process; None: it is stored, as bytes only."""
 
     body: bytes
     ttl_ms: int
@@ -28,6 +29,7 @@ class SharedAnswer:
     block: int = 0
     is_absence: bool = False
     forms: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    answer: Any = field(default=None, compare=False, repr=False)
 
 
 class TookTooLong(ServiceFull):

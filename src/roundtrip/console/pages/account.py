@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
-from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -21,7 +20,7 @@ ACTS: tuple[AccountForm, ...] = tuple(act for section in _SECTIONS for act in se
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
 _WITHOUT_ROOM = ("bad_key", "internal")
 """Errors after which no room can be shown: signed out, or a failure of this service."""
-_ACTS: Mapping[str, AccountForm] = MappingProxyType({act.name: act for act in ACTS})
+_ACTS: Mapping[str, AccountForm] = MappingProxyType({act.operation.name: act for act in ACTS})
 
 
 async def show_first_room(visit: Visit) -> Response:
@@ -31,7 +30,7 @@ async def show_first_room(visit: Visit) -> Response:
 
 async def show_room(visit: Visit) -> Response:
     """GET /account/{room}."""
-    room = _ROOMS.get(visit.path["room"])
+    room = _ROOMS.get(visit.subject)
     if room is None:
         raise CallerFault("not_found", f"There is no such page. Your account has: {', '.join(_ROOMS)}.")
     return await _render_room(visit, room)
@@ -39,59 +38,50 @@ async def show_room(visit: Visit) -> Response:
 
 async def submit_form(visit: Visit) -> Response:
     """POST /account/do/{tool}: calls the form's operation, and shows its room again with the result."""
-    account_form = _ACTS.get(visit.path["tool"])
+    account_form = _ACTS.get(visit.subject)
     if account_form is None:
         raise CallerFault(
             "not_found", "There is no such form. Open your account's page again and send the form from there."
         )
+    name = account_form.operation.name
     if account_form.parse is not None:
         visit.form = account_form.parse(visit.form)
     try:
         await _check_fingerprint(account_form, visit)
-        done = await visit.ask(
-            account_form.operation,
-            **_read_params(account_form, visit.form),
-            **_session_param(account_form.operation, visit),
-        )
+        done = await visit.ask(account_form.operation, _read_params(account_form, visit))
     except RoundtripError as fault:
         if fault.code in _WITHOUT_ROOM:
             raise
         if account_form.piece is not None and visit.is_piece():
             return visit.show(account_form.piece, done=None, fault=fault, tell_alert=tell_alert)
         # The error is shown beside the form, which keeps the visitor's input.
-        return await _render_room(
-            visit, _ROOMS[account_form.room], act=account_form.name, fault=fault, status=fault.status
-        )
+        room = _ROOMS[account_form.room]
+        return await _render_room(visit, room, act=name, fault=fault, status=fault.status)
     if account_form.piece is not None and visit.is_piece():
         return visit.show(account_form.piece, done=done, fault=None, tell_alert=tell_alert)
-    return await _render_room(visit, _ROOMS[account_form.room], act=account_form.name, done=done)
+    return await _render_room(visit, _ROOMS[account_form.room], act=name, done=done)
 
 
 async def _check_fingerprint(account_form: AccountForm, visit: Visit) -> None:
     """Raises CallerFault (bad_input): the state that the visitor saw beside the form has changed since."""
-    if account_form.fingerprint is not None:
-        tool, fingerprint = account_form.fingerprint
-        if visit.form.get("seen") != fingerprint(await visit.ask(tool)):
-            raise CallerFault(
-                "bad_input",
-                "Nothing was changed: you sent this form before, or your channels changed since you opened "
-                "the page. Check the list, and send the form again if you still want it.",
-            )
+    if account_form.fingerprint and visit.form.get("seen") != await account_form.fingerprint(visit):
+        raise CallerFault(
+            "bad_input",
+            "Nothing was changed: you sent this form before, or your channels changed since you opened "
+            "the page. Check the list, and send the form again if you still want it.",
+        )
 
 
-def _read_params(account_form: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
-    params: dict[str, Any] = {}
+def _read_params(account_form: AccountForm, visit: Visit) -> dict[str, object]:
+    """What the visitor wrote; and the session, for operations that take it: it never comes from a form."""
+    params: dict[str, object] = {}
     for name in account_form.fields:
-        text = form.get(name, "").strip()
+        text = visit.form.get(name, "").strip()
         if text:
             params[name] = _parse_number(text) if name in account_form.numbers else text
+    if "session" in account_form.operation.params.__struct_fields__:
+        params["session"] = visit.session
     return params
-
-
-def _session_param(operation: str | AnyOperation, visit: Visit) -> dict[str, Any]:
-    """The session as a parameter, for operations that take it; it never comes from a form."""
-    takes_session = isinstance(operation, Operation) and "session" in operation.params.__struct_fields__
-    return {"session": visit.session} if takes_session else {}
 
 
 def _parse_number(text: str) -> int | float | str:
@@ -108,20 +98,16 @@ async def _render_room(
     visit: Visit,
     room: Room,
     act: str | None = None,
-    done: Mapping[str, Any] | None = None,
+    done: msgspec.Struct | None = None,
     fault: RoundtripError | None = None,
     status: int = 200,
 ) -> Response:
     try:
-        answers = {
-            name: await visit.ask(tool, **_session_param(tool, visit))
-            for name, tool in room.operations.items()
-        }
+        values = await room.read(visit)
     except RoundtripError as error:
         if error.code in (*_WITHOUT_ROOM, "rate_limited"):
             raise
         return visit.show("account/away.html", error.status, room=room, rooms=ROOMS, fault=error, done=done)
-    extra_values = {} if room.extra_values is None else room.extra_values(answers, visit.query)
     return visit.show(
         room.template,
         status,
@@ -132,6 +118,5 @@ async def _render_room(
         fault=fault,
         form=visit.form,
         tell_alert=tell_alert,
-        **answers,
-        **extra_values,
+        **values,
     )

@@ -1,32 +1,40 @@
 """The pages of boards, and their live events."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import structlog
 from markupsafe import Markup
 from starlette.responses import Response
 
-from roundtrip.api.dispatch import Dispatch, TracedFailure
-from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.api.dispatch import Dispatch, TracedFailure, error_reply
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.api.operations.operation import A, Operation
 from roundtrip.api.request.callers import CallerRequest
-from roundtrip.console.support import short_figures
-from roundtrip.console.support.board_tables import LEAGUE, SIGNAL_WORDS, TABLES
-from roundtrip.console.support.board_view import BoardView, Row
+from roundtrip.api.server.drain import ENDING, EndlessAnswers
+from roundtrip.console.support import board_tables, short_figures
+from roundtrip.console.support.board_view import BoardTable, BoardView
+from roundtrip.console.support.live_stream import LiveResponse
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit, index_lag_s
 from roundtrip.console.support.render import Templates
-from roundtrip.domain.base.errors import CallerFault
-from roundtrip.services.boards.graduating_soon import GraduatingPage, graduating_page
-from roundtrip.services.boards.moving_page import MovingPage, moving_page
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.services.boards.graduating_soon import graduating_page
+from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
-from roundtrip.services.boards.signals_page import SignalsPage, signals_page
+from roundtrip.services.boards.signals_page import signals_page
+from roundtrip.services.boards.winners import Winners
+from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams
+from roundtrip.services.practice.league import League, LeagueParams
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.wallets.names import WalletNames
 
+from .account_sections.overview import MY_MITE
 from .chart import shorten_price
 
 log = structlog.get_logger(__name__)
@@ -34,41 +42,32 @@ _UNCOUNTED_CALLER = CallerRequest("")
 
 
 # Page-only: programs query the tools of the catalog.
-MOVING = Operation(
-    name="moving_page", title="What moves", description="", params=Nothing, answer=MovingPage, on_mcp=False,
-    handler=lambda call: moving_page(call.ctx, call.params), shared_by=lambda params: "",
-    from_replica=True,
-)  # fmt: skip
-GRADUATING = Operation(
-    name="graduating_page", title="What graduates", description="", params=Nothing, answer=GraduatingPage,
-    handler=lambda call: graduating_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
-    from_replica=True,
-)  # fmt: skip
-NEWEST_VERDICTS = Operation(
-    name="newest_verdicts", title="Newest verdicts", description="", params=Nothing, answer=NewestVerdicts,
-    handler=lambda call: newest_verdicts(call.ctx, call.params), on_mcp=False, counts="never",
-    shared_by=lambda params: "",
-)  # fmt: skip
-SIGNALS = Operation(
-    name="signals_page", title="Insider alerts", description="", params=Nothing, answer=SignalsPage,
-    handler=lambda call: signals_page(call.ctx, call.params), on_mcp=False, shared_by=lambda params: "",
-)  # fmt: skip
-_OPERATIONS: dict[str, AnyOperation] = {
-    **{row.name: row for row in OPERATIONS}, "moving_now": MOVING, "graduating_soon": GRADUATING,
-    "newest_verdicts": NEWEST_VERDICTS, "signals": SIGNALS,
-}  # fmt: skip
+MOVING = page_operation(moving_page, shared_by=lambda params: "", from_replica=True)
+GRADUATING = page_operation(graduating_page, shared_by=lambda params: "", from_replica=True)
+NEWEST_VERDICTS = page_operation(newest_verdicts, counts="never", shared_by=lambda params: "")
+SIGNALS = page_operation(signals_page, shared_by=lambda params: "")
+WINNERS = find_operation("winners", Nothing, Winners)
+WALLET_NAMES = find_operation("wallet_names", Nothing, WalletNames)
+PROVEN_CALLS = find_operation("proven_calls", ProvenParams, ProvenCalls)
+_LEAGUE = find_operation("league", LeagueParams, League)
+R = TypeVar("R")
+_SOONEST_MS, _SPREAD_MS = 1_000, 4_000
+"""Spreads reconnects of browsers that were disconnected together."""
 
 
 @dataclass(frozen=True, slots=True)
-class BoardPage:
+class BoardPage(Generic[A, R]):
     """A board's page: its name, which is that of the tool with the same rows if there is one, its title, the
-    words on its tab, and its description. ``repeats``: the answer's text tells the rows again, for
-    programs."""
+    words on its tab, and its description. ``operation``: whose answer it shows; ``rows``: the rows of that.
+    ``repeats``: the answer's text tells the rows again, for programs."""
 
     tool: str
     title: str
     tab: str
     about: str
+    operation: Operation[Any, A]
+    table: BoardTable[R]
+    rows: Callable[[A], Sequence[R]]
     repeats: bool = False
 
     @property
@@ -76,22 +75,23 @@ class BoardPage:
         """The path of the template of its rows."""
         return f"boards/{self.tool}.html"
 
-    @property
-    def operation(self) -> AnyOperation:
-        """The operation whose answer it shows."""
-        return _OPERATIONS[self.tool]
-
-    def view(self, query: Mapping[str, str] = MappingProxyType({})) -> BoardView:
+    def view(self, query: Mapping[str, str] = MappingProxyType({})) -> BoardView[R]:
         """How a reader with this query looks at it; without one: the usual view."""
-        return BoardView.of(TABLES[self.tool], query)
+        return BoardView.of(self.table, query)
 
 
-BOARDS = (
+AnyBoard = BoardPage[Any, Any]
+
+
+BOARDS: tuple[AnyBoard, ...] = (
     BoardPage(
         "moving_now",
         "Moving now",
         "Moving",
         "Tokens with more eth going in than coming out over the last ten minutes.",
+        MOVING,
+        board_tables.MOVING,
+        lambda answer: answer.rows,
     ),
     BoardPage(
         "graduating_soon",
@@ -99,6 +99,9 @@ BOARDS = (
         "Graduating",
         "Launches by how full their curve is, the fullest first. A full curve closes, and trading moves to "
         "a pool.",
+        GRADUATING,
+        board_tables.GRADUATING,
+        lambda answer: answer.curves,
     ),
     BoardPage(
         "winners",
@@ -107,6 +110,9 @@ BOARDS = (
         "Wallets with the most realised profit in the last day. A token counts once it is a day old and 20 "
         "people bought it. Its deployer does not count, nor do wallets tied to him by their first eth. Open "
         "a wallet to follow it.",
+        WINNERS,
+        board_tables.WINNERS,
+        lambda answer: answer.rows,
         repeats=True,
     ),
     BoardPage(
@@ -114,12 +120,18 @@ BOARDS = (
         "New verdicts",
         "Verdicts",
         "The tokens that were checked last, with what the checks found.",
+        NEWEST_VERDICTS,
+        board_tables.NEWEST,
+        lambda answer: answer.rows,
     ),
     BoardPage(
         "signals",
         "Insider alerts",
         "Insiders",
         "What deployers, other insiders and large holders did in the last hour.",
+        SIGNALS,
+        board_tables.SIGNALS,
+        lambda answer: answer.signals,
         repeats=True,
     ),
     BoardPage(
@@ -127,6 +139,9 @@ BOARDS = (
         "Tagged wallets",
         "Tags",
         "Names and marks that several independent people gave to a wallet.",
+        WALLET_NAMES,
+        board_tables.NAMES,
+        lambda answer: answer.rows,
         repeats=True,
     ),
     BoardPage(
@@ -134,13 +149,14 @@ BOARDS = (
         "Calls that came true",
         "Calls",
         "Flags that people put on a token before the chain proved them.",
+        PROVEN_CALLS,
+        board_tables.PROVEN,
+        lambda answer: answer.rows,
         repeats=True,
     ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
 NEWEST_BOARD = _BY_TOOL["newest_verdicts"]
-# Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
-_UNCOUNTED = {board.tool: replace(board.operation, counts="never", shared_by=None) for board in BOARDS}
 
 
 async def show_first_board(visit: Visit) -> Response:
@@ -158,20 +174,20 @@ async def show_rows(visit: Visit) -> Response:
     board = find_board(visit)
     answer = await visit.ask(board.operation)
     values = show_values(board, answer, board.view(visit.query))
-    return visit.show("rows_piece.html", lag_s=visit.lag_s(answer["blockTime"]), **values)
+    return visit.show("rows_piece.html", lag_s=visit.lag_s(answer.block_time), **values)
 
 
-def show_values(board: BoardPage, answer: Any, view: BoardView | None = None) -> dict[str, Any]:
+def show_values(board: BoardPage[A, R], answer: A, view: BoardView[R] | None = None) -> dict[str, Any]:
     """What the templates of a board's rows need. ``view`` None: the usual one."""
     seen = board.view() if view is None else view
     return {
         "board": board,
         "answer": answer,
         "view": seen,
-        "groups": seen.arrange(_read_rows(answer)),
+        "groups": seen.arrange(board.rows(answer)),
         "looks": short_figures,
         "shorten": _shorten_price,
-        "signal_words": SIGNAL_WORDS,
+        "signal_words": board_tables.SIGNAL_WORDS,
     }
 
 
@@ -180,44 +196,30 @@ def _shorten_price(value: float, prefix: str = "") -> Markup:
     return shorten_price(f"{Decimal(f'{value:.15g}'):f}", prefix)
 
 
-def _read_rows(answer: Any) -> list[Row]:
-    if "signals" in answer:
-        verdicts = answer["verdicts"]
-        return [row | {"verdict": verdicts.get(row["token"]["address"])} for row in answer["signals"]]
-    if "curves" not in answer:
-        return list(answer["rows"])
-    rows = []
-    for curve in answer["curves"]:
-        token = curve["token"]["address"]
-        verdict, insiders_bps = answer["verdicts"].get(token), answer["insiders"].get(token)
-        is_danger = verdict is not None and verdict["level"] == "danger"
-        group = "danger" if is_danger else "listed"
-        rows.append(curve | {"verdict": verdict, "insidersBps": insiders_bps, "group": group})
-    return rows
-
-
-def find_good(newest: Any) -> str | None:
+def find_good(newest: NewestVerdicts | None) -> str | None:
     """The token of the newest verdicts' good example; None: there is none."""
-    examples = [] if newest is None else newest["examples"]
-    good = (row["token"]["address"] for row in examples if row["verdict"]["level"] == "ok")
-    return next(good, None)
+    examples = [] if newest is None else newest.examples
+    return next((row.token.address for row in examples if row.verdict.level == "ok"), None)
 
 
 async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
     """A board's texts by event name; only ``state`` if it cannot be read, so that its rows stay unchanged."""
-    reply = await dispatch.run(_UNCOUNTED[tool], {}, _UNCOUNTED_CALLER, door="pages")
+    board = _BY_TOOL[tool]
+    # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
+    operation = replace(board.operation, counts="never", shared_by=None)
+    reply = await dispatch.run(operation, {}, _UNCOUNTED_CALLER, door="pages")
     if reply.error is not None:
         # Without the request id, which differs each time and would make every event new.
         why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
-        answer = msgspec.json.decode(reply.body)
-        values = show_values(_BY_TOOL[tool], answer)
+        answer = msgspec.json.decode(reply.body, type=operation.answer)
+        values = show_values(board, answer)
         return {
-            "rows": templates.render(_BY_TOOL[tool].template, **values),
+            "rows": templates.render(board.template, **values),
             "said": templates.render("boards/said.html", **values),
             "as-of": templates.render(
-                "boards/as_of.html", answer=answer, lag_s=index_lag_s(dispatch.ctx, answer["blockTime"])
+                "boards/as_of.html", answer=answer, lag_s=index_lag_s(dispatch.ctx, answer.block_time)
             ),
             "state": templates.render("boards/state.html", is_live=True, why=""),
         }
@@ -227,15 +229,41 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
-async def _render_board(visit: Visit, board: BoardPage) -> Response:
+async def stream_board(visit: Visit) -> Response:
+    """GET /boards/{board}/live: the board's events. Opening a stream counts as one call. Errors are JSON."""
+    try:
+        board = find_board(visit)
+        if visit.is_head():
+            return Response(media_type=LiveResponse.media_type)
+        return await _open_stream(visit, board)
+    except RoundtripError as error:
+        reply = error_reply(error)
+        return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
+
+
+async def _open_stream(visit: Visit, board: AnyBoard) -> Response:
+    console = visit.console
+    name = visit.caller_name()
+    delay_ms = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS
+    state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(console.live.reserve_stream(name))
+        await visit.ask(board.operation)
+        reserved = stack.pop_all()
+    return LiveResponse(
+        console.live, board.tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms
+    )
+
+
+async def _render_board(visit: Visit, board: AnyBoard) -> Response:
     answer = await visit.ask(board.operation)
     values = show_values(board, answer, board.view(visit.query))
-    return visit.show("boards.html", boards=BOARDS, lag_s=visit.lag_s(answer["blockTime"]), **values)
+    return visit.show("boards.html", boards=BOARDS, lag_s=visit.lag_s(answer.block_time), **values)
 
 
-def find_board(visit: Visit) -> BoardPage:
+def find_board(visit: Visit) -> AnyBoard:
     """The board that the path names. Raises CallerFault (not_found)."""
-    board = _BY_TOOL.get(visit.path["board"])
+    board = _BY_TOOL.get(visit.subject)
     if board is None:
         raise CallerFault("not_found", f"There is no such board. The boards are: {', '.join(_BY_TOOL)}.")
     return board
@@ -244,9 +272,9 @@ def find_board(visit: Visit) -> BoardPage:
 async def show_league(visit: Visit) -> Response:
     """GET /league: the practice league's board of the week."""
     params = {name: visit.query[name] for name in ("who",) if name in visit.query}
-    answer = await visit.ask("league", **params)
-    mine = None if visit.session is None else (await visit.ask("my_mite"))["designation"]
-    own_row = next((row for row in answer["rows"] if row["designation"] == mine), None)
-    view = BoardView.of(LEAGUE, visit.query)
-    rows = view.arrange(answer["rows"])["listed"]
+    answer = await visit.ask(_LEAGUE, params)
+    mine = None if visit.session is None else (await visit.ask(MY_MITE)).designation
+    own_row = next((row for row in answer.rows if row.designation == mine), None)
+    view = BoardView.of(board_tables.LEAGUE, visit.query)
+    rows = view.arrange(answer.rows)["listed"]
     return visit.show("league.html", answer=answer, rows=rows, view=view, mine=mine, standing=own_row)

@@ -5,25 +5,20 @@ import hashlib
 from collections.abc import Callable
 from urllib.parse import quote
 
-import msgspec
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
-from roundtrip.api.operations.operation import Operation
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import LimitReached
 from roundtrip.services.cards.drawing import draw_badge, draw_card
 from roundtrip.services.cards.newest_check import TokenCard, newest_check
 from roundtrip.services.verdicts.history import HistoryParams
 
-_CARD = Operation(
+_CARD = page_operation(
+    newest_check,
     name="token_card",
-    title="Card of a token's newest check",
-    description="",
-    params=HistoryParams,
-    answer=TokenCard,
-    handler=lambda call: newest_check(call.ctx, call.params),
-    on_mcp=False,
     counts="never",
     shared_by=lambda params: str(params.token()),
     bad_params="bad_address",
@@ -59,7 +54,7 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
     visitor."""
     limits = visit.console.dispatch.gate.limits
     ticket = _count_picture(visit, limits)
-    card = msgspec.convert(await visit.ask(_CARD, address=visit.path["address"]), TokenCard)
+    card = await visit.ask(_CARD, HistoryParams(visit.address))
     svg = draw(card)
     # An SVG is sent plain or compressed: a strong tag would promise the same bytes.
     weak = "W/" if kind == _SVG else ""
@@ -71,7 +66,7 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
         # Other sites show it.
         "cross-origin-resource-policy": "cross-origin",
     }
-    known = [value.decode("latin-1") for name, value in visit.scope["headers"] if name == b"if-none-match"]
+    known = Headers(scope=visit.scope).getlist("if-none-match")
     if any(etag in value for value in known):
         limits.refund(ticket)
         return Response(None, 304, headers)
@@ -81,7 +76,7 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
 
 def _count_picture(visit: Visit, limits: MinuteLimits) -> Ticket:
     """Counts one picture under the visitor's address. Raises LimitReached (rate_limited)."""
-    address = visit.console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
+    address = visit.caller_name()
     try:
         return limits.take(f"pictures of {address}", PICTURES_A_MINUTE)
     except LimitReached as error:

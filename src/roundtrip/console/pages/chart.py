@@ -7,81 +7,39 @@ from datetime import datetime
 from markupsafe import Markup
 from starlette.responses import Response
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.console.support.page_operations import own_operation, page_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.services.boards.newest_trades import (
-    FollowedWallets,
-    NoFollows,
-    TokenTrades,
-    TradesParams,
-    followed_wallets,
-    token_trades,
-)
-from roundtrip.services.boards.price_chart import ChartParams, PriceChart, price_chart
+from roundtrip.services.boards.newest_trades import TradesParams, followed_wallets, token_trades
+from roundtrip.services.boards.price_chart import CandleRow, ChartParams, price_chart
 
 # Open pages ask for these again and again. They count against no limit, since they ask no node. All readers
 # of a token share one answer for two seconds, and an address gets its share of the places for runs.
-_CHART = Operation(
-    name="price_chart",
-    title="A token's price, for its page",
-    description="",
-    params=ChartParams,
-    answer=PriceChart,
-    handler=lambda call: price_chart(call.ctx, call.params),
-    on_mcp=False,
-    counts="never",
-    shared_by=lambda params: f"{params.address.lower()} {params.span}",
-    from_replica=True,
-    errors=("bad_address", "busy"),
-)
-_TRADES = Operation(
-    name="newest_trades",
-    title="A token's newest trades, for its page",
-    description="",
-    params=TradesParams,
-    answer=TokenTrades,
-    handler=lambda call: token_trades(call.ctx, call.params),
-    on_mcp=False,
-    counts="never",
-    shared_by=lambda params: params.address.lower(),
-    from_replica=True,
-    bad_params="bad_address",
-    errors=("busy",),
-)
-_FOLLOWED = Operation(
-    name="followed_wallets",
-    title="Whom the account follows, for pages",
-    description="",
-    params=NoFollows,
-    answer=FollowedWallets,
-    handler=lambda call: followed_wallets(call.ctx, call.owner().id),
-    on_mcp=False,
-    key=True,
-    counts="never",
-    errors=("busy",),
-)
+_CHART = page_operation(
+    price_chart, counts="never", shared_by=lambda params: f"{params.address.lower()} {params.span}",
+    from_replica=True, errors=("bad_address", "busy"),
+)  # fmt: skip
+_TRADES = page_operation(
+    token_trades, "newest_trades", counts="never", shared_by=lambda params: params.address.lower(),
+    from_replica=True, bad_params="bad_address", errors=("busy",),
+)  # fmt: skip
+_FOLLOWED = own_operation(followed_wallets, counts="never", errors=("busy",))
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _LEAST_ZEROS = 4
 _DIGITS = 4
 _WIDTH, _HEIGHT = 600, 160
-_DRAWN = ("open", "high", "low", "close", "volume")
 LISTED = 30
 """Candles in the table, the newest."""
 
 
 async def show_chart(visit: Visit) -> Response:
     """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
-    chart = await visit.ask(_CHART, address=visit.path["address"], span=visit.query.get("span", ""))
-    candles = chart["candles"]
-    rows = [
-        [_seconds(candle["at"]), *(float(f"{float(candle[column]):.6g}") for column in _DRAWN)]
-        for candle in candles
-    ]
-    marks = [[_seconds(mark["at"]), mark["kind"], mark["level"]] for mark in chart["marks"]]
+    chart = await visit.ask(_CHART, ChartParams(visit.address, visit.query.get("span", "")))
+    rows = [[_seconds(candle.at), *_read_figures(candle)] for candle in chart.candles]
+    marks = [[_seconds(mark.at), mark.kind, mark.level] for mark in chart.marks]
     return visit.show(
         "chart_piece.html" if visit.is_piece() else "chart.html",
         chart=chart,
-        listed=candles[: -LISTED - 1 : -1],
+        listed=chart.candles[: -LISTED - 1 : -1],
         rows=json.dumps(rows, separators=(",", ":")),
         marks=json.dumps(marks, separators=(",", ":")),
         line=draw_line([row[4] for row in rows]),
@@ -91,8 +49,8 @@ async def show_chart(visit: Visit) -> Response:
 
 async def show_trades(visit: Visit) -> Response:
     """GET /token/{address}/trades: the newest trades."""
-    found = await visit.ask(_TRADES, address=visit.path["address"])
-    followed = [] if visit.session is None else (await visit.ask(_FOLLOWED))["wallets"]
+    found = await visit.ask(_TRADES, TradesParams(visit.address))
+    followed = [] if visit.session is None else (await visit.ask(_FOLLOWED)).wallets
     return visit.show(
         "trades_piece.html" if visit.is_piece() else "trades.html",
         found=found,
@@ -101,8 +59,13 @@ async def show_trades(visit: Visit) -> Response:
     )
 
 
-def _seconds(at: str) -> int:
-    return round(datetime.fromisoformat(at).timestamp())
+def _seconds(at: datetime) -> int:
+    return round(at.timestamp())
+
+
+def _read_figures(candle: CandleRow) -> list[float]:
+    texts = candle.open, candle.high, candle.low, candle.close, candle.volume
+    return [float(f"{float(text):.6g}") for text in texts]
 
 
 def shorten_price(text: str | None, prefix: str = "") -> Markup:

@@ -4,6 +4,7 @@
 import json
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
@@ -17,6 +18,51 @@ from .boards import NEWEST_VERDICTS, find_good
 # By the name in their path, which has no underscores: "rt_" begins a key, and keys are taken out of paths.
 _TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
 _PLACEHOLDER = "0xTOKEN"
+
+
+class ParamSchema(msgspec.Struct):
+    """What a JSON Schema says of a parameter."""
+
+    type: object = None
+    pattern: str = ""
+    description: str = ""
+    examples: list[object] = []
+
+
+class ParamsSchema(msgspec.Struct):
+    """What a JSON Schema says of an operation's parameters."""
+
+    properties: dict[str, ParamSchema] = {}
+    required: list[str] = []
+
+
+def _read_schema(operation: AnyOperation) -> ParamsSchema:
+    return msgspec.convert(params_schema(operation), ParamsSchema)
+
+
+async def show_operations(visit: Visit) -> Response:
+    """GET /operations: every operation over HTTP."""
+    rows = [operation for operation in catalog.OPERATIONS if operation.path is not None]
+    return visit.show("reference.html", is_tools=False, rows=[_describe_operation(row) for row in rows])
+
+
+async def show_tools(visit: Visit) -> Response:
+    """GET /tools: every tool."""
+    rows = [_describe_operation(operation) for operation in catalog.tools()]
+    return visit.show("reference.html", is_tools=True, rows=rows)
+
+
+def _describe_operation(operation: AnyOperation) -> dict[str, object]:
+    schema = _read_schema(operation)
+    required = {*schema.required, *operation.needs_one_of}
+    return {
+        "operation": operation,
+        "errors": [f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes()],
+        "parameters": [
+            {"name": name, "is_required": name in required, "description": parameter.description}
+            for name, parameter in schema.properties.items()
+        ],
+    }
 
 
 async def show_docs(visit: Visit) -> Response:
@@ -68,7 +114,7 @@ async def show_doc_page(visit: Visit) -> Response:
 
 async def show_tool(visit: Visit) -> Response:
     """GET /tools/{tool}: one tool, with its schemas and a call."""
-    tool = _TOOLS.get(visit.path["tool"])
+    tool = _TOOLS.get(visit.subject)
     if tool is None:
         raise CallerFault("not_found", "There is no such tool. GET /tools lists them.")
     return visit.show(
@@ -83,8 +129,8 @@ async def show_tool(visit: Visit) -> Response:
 
 def write_call(url: str, tool: AnyOperation, token: str) -> str:
     """A call of the tool for a shell. ``token``: in place of the addresses that it needs."""
-    schema = params_schema(tool)
-    arguments = {name: _sample(schema["properties"][name], token) for name in schema.get("required", ())}
+    schema = _read_schema(tool)
+    arguments = {name: _sample(schema.properties[name], token) for name in schema.required}
     call = {"name": tool.name, "arguments": arguments}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
     key = ' \\\n  -H "authorization: Bearer $KEY"' if tool.key else ""
@@ -92,13 +138,13 @@ def write_call(url: str, tool: AnyOperation, token: str) -> str:
     return f"curl -s {url}/mcp {headers}{key} \\\n  -d '{body}'"
 
 
-def _sample(schema: dict[str, Any], token: str) -> Any:
+def _sample(schema: ParamSchema, token: str) -> object:
     """A value that shows a parameter's kind."""
-    if "{40}" in schema.get("pattern", ""):
+    if "{40}" in schema.pattern:
         return token
-    if "examples" in schema:
-        return schema["examples"][0]
-    return {"integer": 1, "number": 1, "boolean": True, "array": []}.get(str(schema.get("type")), "…")
+    if schema.examples:
+        return schema.examples[0]
+    return {"integer": 1, "number": 1, "boolean": True, "array": []}.get(str(schema.type), "…")
 
 
 def _to_json(schema: dict[str, Any]) -> str:

@@ -1,24 +1,24 @@
 """The front page and the status page."""
 
-from typing import Any
-
 from starlette.responses import Response
 
 from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
-from roundtrip.api.operations.catalog import tools
-from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.api.operations.catalog import find_operation, tools
+from roundtrip.api.operations.operation import A, Operation
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
+from roundtrip.services.boards.chain_vitals import ChainVitals
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.health import Health, HealthParams
 from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
 
 from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, find_good, show_values
 
-_STATUS = Operation(
-    name="service_status", title="Service status", description="", params=Nothing, answer=ServiceStatus,
-    handler=lambda call: service_status(call.ctx, call.params), on_mcp=False, counts="never",
-)  # fmt: skip
+_STATUS = page_operation(service_status, counts="never")
+_HEALTH = find_operation("health", HealthParams, Health)
+_VITALS = find_operation("chain_vitals", Nothing, ChainVitals)
 
 
 async def show_front(visit: Visit) -> Response:
@@ -40,12 +40,12 @@ async def show_front(visit: Visit) -> Response:
         strip=strip,
         newest_why=newest_why,
         moving_why=moving_why,
-        lag_s=0 if moving is None else visit.lag_s(moving["blockTime"]),
+        lag_s=0 if moving is None else visit.lag_s(moving.block_time),
         **({"answer": None} | values),
     )
 
 
-async def _try_to_ask(visit: Visit, operation: AnyOperation) -> tuple[Any, str]:
+async def _try_to_ask(visit: Visit, operation: Operation[Nothing, A]) -> tuple[A | None, str]:
     """The answer; or None, and why: the rest of the page is shown without it."""
     try:
         return await visit.ask(operation), ""
@@ -53,8 +53,8 @@ async def _try_to_ask(visit: Visit, operation: AnyOperation) -> tuple[Any, str]:
         return None, error.message
 
 
-async def _read_state(visit: Visit) -> tuple[Any, Any]:
-    return await visit.ask("health"), await visit.ask(_STATUS)
+async def _read_state(visit: Visit) -> tuple[Health, ServiceStatus]:
+    return await visit.ask(_HEALTH), await visit.ask(_STATUS)
 
 
 async def show_status(visit: Visit) -> Response:
@@ -62,7 +62,7 @@ async def show_status(visit: Visit) -> Response:
     fails."""
     health, state = await visit.console.status.get(lambda: _read_state(visit))
     try:
-        vitals = await visit.ask("chain_vitals")
+        vitals = await visit.ask(_VITALS)
     except RoundtripError:
         vitals = None
     return visit.show(

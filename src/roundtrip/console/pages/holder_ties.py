@@ -1,69 +1,138 @@
-"""Draws the ties among a token's holders: wallets as dots in rows, beside the purse that they share."""
+"""Draws the ties among a token's holders: wallets as dots in rows, beside the purse or the funder that they
+share."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from roundtrip.services.holders.launch_bundle import LaunchBundle, LaunchBuyer, LaunchGroup
+from roundtrip.services.holders.schema import PurseAnswer, TokenHolders
 
 MOST_IN_PURSE, MOST_DRAWN = 6, 16
 """Wallets that are drawn of one purse, and in all. The table beneath has the rest."""
+_MOST_OF_GROUP = 8
+"""Wallets of a launch group in its drawing: more would overlap. The list below it has the rest."""
 _ROW, _TOP, _DOT_X = 38, 24, 160
-Answer = Mapping[str, Any]
 
 
-def draw_ties(held: Answer, launched: Answer) -> dict[str, Any] | None:
-    """The drawing, 360 wide: groups with their middle, and wallets with x, y and a radius that grows with
-    their share. Wallets of one purse are neighbours, so that no line crosses a name. None: no tie is
+@dataclass(frozen=True, slots=True)
+class TiedWallet:
+    """A wallet with its share of the supply; ``purse``: its number. ``x``, ``y``: its place in a drawing 360
+    wide, with a radius that grows with its share."""
+
+    address: str
+    bps: int
+    purse: int | None
+    tags: Sequence[str]
+    x: int = _DOT_X
+    y: int = 0
+    radius: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TieGroup:
+    """The wallets of one purse; None: those without one. ``middle``: the height of the purse."""
+
+    number: int | None
+    purse: PurseAnswer | None
+    middle: int
+    dots: list[TiedWallet]
+
+
+@dataclass(frozen=True, slots=True)
+class TieDrawing:
+    """The groups, and all wallets that are tied. ``not_drawn``: how many of these have no dot."""
+
+    groups: list[TieGroup]
+    height: int
+    wallets: list[TiedWallet]
+    not_drawn: int
+
+
+def draw_ties(held: TokenHolders, launched: LaunchBundle) -> TieDrawing | None:
+    """The drawing. Wallets of one purse are neighbours, so that no line crosses a name. None: no tie is
     known."""
-    purses = held["forensics"]["purses"]
-    rows = purses["rows"] if purses else []
+    purses = held.forensics.purses
+    rows = purses.rows if purses else []
     wallets = sorted(
-        _tied(held, launched, rows), key=lambda one: (one["purse"] or len(rows) + 1, -one["bps"])
+        _list_tied(held, launched, rows), key=lambda wallet: (wallet.purse or len(rows) + 1, -wallet.bps)
     )
-    groups: list[dict[str, Any]] = []
-    most_bps = max([one["bps"] for one in wallets], default=0) or 1
+    groups: list[TieGroup] = []
+    most_bps = max([wallet.bps for wallet in wallets], default=0) or 1
     drawn = 0
     for number in (*range(1, len(rows) + 1), None):
-        if number is not None and not rows[number - 1]["holding"]:
+        purse = rows[number - 1] if number is not None else None
+        if purse is not None and not purse.holding:
             continue  # Its wallets sold all: the table has them.
-        members = [one for one in wallets if one["purse"] == number]
+        members = [wallet for wallet in wallets if wallet.purse == number]
         shown = members[: min(MOST_IN_PURSE, MOST_DRAWN - drawn)]
         if not shown or (number is None and not groups):
             continue
         y = _TOP + _ROW * drawn
         dots = [
-            one
-            | {
-                "x": _DOT_X,
-                "y": y + _ROW * place,
-                "radius": round(5 + 9 * math.sqrt(one["bps"] / most_bps), 1),
-            }
-            for place, one in enumerate(shown)
+            replace(wallet, y=y + _ROW * place, radius=_radius(wallet.bps, most_bps))
+            for place, wallet in enumerate(shown)
         ]
         # A purse's name needs the room of two rows.
         drawn += max(2, len(shown)) if number else len(shown)
-        middle = (dots[0]["y"] + max(dots[-1]["y"], dots[0]["y"] + _ROW)) // 2
-        purse = rows[number - 1] if number else None
-        groups.append({"number": number, "purse": purse, "middle": middle, "dots": dots})
+        middle = (dots[0].y + max(dots[-1].y, dots[0].y + _ROW)) // 2
+        groups.append(TieGroup(number, purse, middle, dots))
     if not groups:
         return None
-    return {"groups": groups, "height": _TOP + _ROW * drawn, "wallets": wallets,
-            "notDrawn": len(wallets) - sum(len(group["dots"]) for group in groups)}  # fmt: skip
+    not_drawn = len(wallets) - sum(len(group.dots) for group in groups)
+    return TieDrawing(groups, _TOP + _ROW * drawn, wallets, not_drawn)
 
 
-def _tied(held: Answer, launched: Answer, rows: list[Any]) -> list[dict[str, Any]]:
+def _radius(bps: int, most_bps: int) -> float:
+    return round(5 + 9 * math.sqrt(bps / most_bps), 1)
+
+
+def _list_tied(held: TokenHolders, launched: LaunchBundle, rows: Sequence[PurseAnswer]) -> list[TiedWallet]:
     """The ten biggest, the deployer, and the launch buyers that have a purse."""
-    found = {one["address"]: _wallet(one, one["supplyBps"]) for one in held["top"]}
-    buyers = [*(one for group in launched["groups"] for one in group["wallets"]), *launched["others"]]
-    for one in buyers:
-        if one["purse"] and one["heldBps"] is not None:
-            found.setdefault(one["address"], _wallet(one, one["heldBps"]))
-    deployer = held["deployer"]
-    if deployer is not None and deployer["address"] not in found:
-        own = next((number for number, row in enumerate(rows, 1) if row["hasDeployer"]), None)
-        one = {"address": deployer["address"], "purse": own, "tags": ["deployer"]}
-        found[deployer["address"]] = _wallet(one, deployer["heldBps"])
-    return list(found.values())
+    tied = {top.address: TiedWallet(top.address, top.supply_bps, top.purse, top.tags) for top in held.top}
+    for buyer in (*(wallet for group in launched.groups for wallet in group.wallets), *launched.others):
+        if buyer.purse and buyer.held_bps is not None:
+            tied.setdefault(buyer.address, TiedWallet(buyer.address, buyer.held_bps, buyer.purse, buyer.tags))
+    deployer = held.deployer
+    if deployer is not None and deployer.address not in tied:
+        own = next((number for number, row in enumerate(rows, 1) if row.has_deployer), None)
+        tied[deployer.address] = TiedWallet(deployer.address, deployer.held_bps, own, ["deployer"])
+    return list(tied.values())
 
 
-def _wallet(one: Answer, bps: int) -> dict[str, Any]:
-    return {"address": one["address"], "bps": bps, "purse": one["purse"], "tags": one["tags"]}
+class DrawnBuyer(LaunchBuyer, frozen=True):
+    """A launch buyer with its place, and a radius that grows with what it bought."""
+
+    x: int
+    y: int
+    radius: float
+
+
+class GroupDrawing(LaunchGroup, frozen=True):
+    """A group of launch buyers, with its first wallets in rows beside what ties them (at ``middle``), 360
+    wide."""
+
+    nodes: list[DrawnBuyer]
+    not_drawn: int
+    height: int
+    middle: int
+
+
+def lay_out_group(group: LaunchGroup) -> GroupDrawing:
+    """The drawing of the group."""
+    drawn = group.wallets[:_MOST_OF_GROUP]
+    most_bps = max([wallet.bought_bps for wallet in drawn], default=0) or 1
+    nodes = [
+        DrawnBuyer(
+            **msgspec.structs.asdict(wallet), x=_DOT_X, y=_TOP + _ROW * place,
+            radius=_radius(wallet.bought_bps, most_bps),
+        )
+        for place, wallet in enumerate(drawn)
+    ]  # fmt: skip
+    height = max(_ROW * len(nodes) + 10, 110)
+    return GroupDrawing(
+        **msgspec.structs.asdict(group), nodes=nodes, not_drawn=group.count - len(nodes), height=height,
+        middle=height // 2 - 4,
+    )  # fmt: skip

@@ -2,19 +2,17 @@
 
 from starlette.responses import Response
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.pasted import find_only_word, find_words
-from roundtrip.services.lookup.look_up_answer import MOST_CHARACTERS
-from roundtrip.services.lookup.suggest import SuggestParams, TokenSuggestions, shared_as, suggest
+from roundtrip.services.lookup.look_up_answer import MOST_CHARACTERS, LookUpAnswer, LookUpParams
+from roundtrip.services.lookup.suggest import SuggestParams, shared_as, suggest
 
-_SUGGEST = Operation(
-    name="suggest_tokens", title="Suggestions of a search", description="", params=SuggestParams,
-    answer=TokenSuggestions, handler=lambda call: suggest(call.ctx, call.params), on_mcp=False,
-    shared_by=shared_as, from_replica=True,
-)  # fmt: skip
+_LOOK_UP = find_operation("look_up", LookUpParams, LookUpAnswer)
+_SUGGEST = page_operation(suggest, "suggest_tokens", shared_by=shared_as, from_replica=True)
 MAX_TEXT = 2000
 """Characters of a search that are read."""
 _PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
@@ -25,18 +23,18 @@ async def search(visit: Visit) -> Response:
     query = _shorten(visit.query.get("q", ""))
     if not query:
         return visit.redirect("/")
-    result = await visit.ask("look_up", query=query)
-    bearers = result["bearers"]
-    result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
+    result = await visit.ask(_LOOK_UP, LookUpParams(query))
+    bearers, page = result.bearers, _PAGE_BY_KIND.get(result.kind)
+    is_ambiguous = bearers is not None and bearers.others + bearers.strangers > 0
     pasted = find_only_word(query)
     if pasted is not None and pasted.chain_id not in (None, visit.console.dispatch.ctx.chain_id):
-        return visit.show("found.html", found=result, near=[], page=_PAGE_BY_KIND.get(result["kind"]))
-    if result["kind"] in _PAGE_BY_KIND and result["address"] and not result["isAmbiguous"]:
-        return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
-    if result["kind"] == "transaction" and result["transaction"]:
-        return visit.redirect(f"/transaction/{result['transaction']['hash']}")
-    near = [] if result["kind"] != "nothing" else (await visit.ask(_SUGGEST, query=query))["rows"]
-    return visit.show("found.html", found=result, near=near, page=None)
+        return visit.show("found.html", found=result, is_ambiguous=is_ambiguous, near=[], page=page)
+    if page and result.address and not is_ambiguous:
+        return visit.redirect(f"/{page}/{result.address}")
+    if result.kind == "transaction" and result.transaction:
+        return visit.redirect(f"/transaction/{result.transaction.hash}")
+    near = [] if result.kind != "nothing" else (await visit.ask(_SUGGEST, SuggestParams(query))).rows
+    return visit.show("found.html", found=result, is_ambiguous=is_ambiguous, near=near, page=None)
 
 
 async def show_suggestions(visit: Visit) -> Response:
@@ -44,7 +42,7 @@ async def show_suggestions(visit: Visit) -> Response:
     query = clean(visit.query.get("q", ""), MAX_TEXT)
     pasted = find_only_word(query)
     query = query if pasted is None else pasted.word
-    rows = (await visit.ask(_SUGGEST, query=query))["rows"] if query else []
+    rows = (await visit.ask(_SUGGEST, SuggestParams(query))).rows if query else []
     return visit.show("suggestions_piece.html", near=rows, query=query)
 
 

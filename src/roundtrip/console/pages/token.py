@@ -2,19 +2,18 @@
 
 import asyncio
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import Response
 
-from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
+from roundtrip.console.support.page_operations import page_operation, page_variant
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
@@ -23,80 +22,57 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.exposure import LeavingLiquidity
-from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS, Risk, rate_age, rate_insiders, rate_liquidity
-from roundtrip.domain.verdicts.words import is_tradable, level_word
+from roundtrip.domain.verdicts.facts import (
+    BundleShare,
+    HolderShares,
+    LiquidityShares,
+    TokenFact,
+    describe_age,
+    describe_deployer,
+    describe_flags,
+    describe_holders,
+    describe_liquidity,
+    describe_outlook,
+    describe_pool_cost,
+    describe_stored_insiders,
+    describe_stored_liquidity,
+    describe_taxes,
+    join_insiders,
+    select_facts,
+    sort_facts,
+)
+from roundtrip.domain.verdicts.risks import Risk, combine_risks, rate_loss
+from roundtrip.domain.verdicts.words import has_pool, is_tradable, level_word
+from roundtrip.services.check.card import CheckCard
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
-from roundtrip.services.check.kept_card import CardParams, KeptCard, check_card
-from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.check.kept_card import CardParams, check_card
+from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.holders.growth import GrowthPoint
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.holders.insiders import StoredRisk, stored_risk
-from roundtrip.services.holders.schema import HoldersParams
-from roundtrip.services.lookup.look_alikes import LookAlikeParams, TokenLookAlike, token_look_alike
+from roundtrip.services.holders.launch_bundle import LaunchGroup
+from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, HoldersParams, TokenHolders
+from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
+from roundtrip.services.lookup.look_alikes import LookAlikeAnswer, LookAlikeParams, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.verdicts.history import CheckHistory, HistoryParams, VerdictChange
 
 from .docs import write_examples
-from .holder_ties import draw_ties
-from .token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, insiders_bps, launch_age_s, list_facts
-from .token_watch import read_watched
+from .holder_ties import draw_ties, lay_out_group
+from .token_acts import read_watched
 
-_ROWS = {row.name: row for row in OPERATIONS}
 # Pages pass ``deep`` as a parameter, not in a query string.
-_CHECK = replace(_ROWS["check_token"], query=())
-_CARD = Operation(
-    name="check_card",
-    title="Details of a check, for its page",
-    description="",
-    params=CardParams,
-    answer=KeptCard,
-    handler=lambda call: check_card(call.ctx, call.params),
-    on_mcp=False,
-    counts="never",
-    bad_params="bad_address",
-)
-_LOOK_ALIKE = Operation(
-    name="token_look_alike",
-    title="Which token a token looks like, for its page",
-    description="",
-    params=LookAlikeParams,
-    answer=TokenLookAlike,
-    handler=lambda call: token_look_alike(call.ctx, call.params),
-    on_mcp=False,
-    counts="never",
-    errors=("upstream",),
-)
-_HOLDERS = replace(
-    _ROWS["token_holders"],
-    name="holders_page",
-    answer=HoldersPage,
-    handler=lambda call: holders_page(call.ctx, call.params),
-    path=None,
-    path_answer=None,
-    on_mcp=False,
-)
+_CHECK = replace(find_operation("check_token", CheckParams, Check), query=())
+_AT_SIZE = page_variant(_CHECK, check_at_size)
+_CARD = page_operation(check_card, counts="never", bad_params="bad_address")
+_LOOK_ALIKE = page_operation(token_look_alike, counts="never", errors=("upstream",))
+_HOLDERS = page_variant(find_operation("token_holders", HoldersParams, TokenHolders), holders_page)
 # The check beside it counts. A refused check asks for no holders.
 _HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
-_STORED_RISK = Operation(
-    name="stored_risk",
-    title="What is stored of a token's risks, for pages",
-    description="",
-    params=HoldersParams,
-    answer=StoredRisk,
-    handler=lambda call: stored_risk(call.ctx, call.params),
-    on_mcp=False,
-    counts="never",
-    bad_params="bad_address",
-)
-_HISTORY = replace(_ROWS["check_history"], counts="never")
-_AT_SIZE = replace(
-    _CHECK,
-    name="check_at_size",
-    answer=CheckAtSize,
-    handler=lambda call: check_at_size(call.ctx, call.params),
-    path=None,
-    on_mcp=False,
-)
-_WITHOUT_TRADES = ("no_pool", "empty_pool")
-_USUAL_AMOUNT = "0.1"
+_STORED_RISK = page_operation(stored_risk, counts="never", bad_params="bad_address")
+_HISTORY = replace(find_operation("check_history", HistoryParams, CheckHistory), counts="never")
+_LIQUIDITY = find_operation("token_liquidity", LiquidityParams, Liquidity)
+NOTHING_STORED = StoredRisk()
 _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
 _HOLDERS_S = 0.25
@@ -112,8 +88,6 @@ _CHANGE_STATES = {
     "not_tried": "Not tried",
     "not_found": "Nothing found",
 }
-_MOST_DRAWN = 8
-"""Wallets of a group in its drawing: more would overlap. The list below it has the rest."""
 
 
 async def show_token(visit: Visit) -> Response:
@@ -128,104 +102,97 @@ async def show_token(visit: Visit) -> Response:
 
 
 async def _show_checked(visit: Visit) -> Response:
-    deep, amount = visit.query.get("deep", "0"), visit.query.get("amount", _USUAL_AMOUNT).replace(",", ".")
-    params = CheckParams(visit.path["address"], deep, amount)
+    params = read_check_params(visit)
+    amount = params.amount
     is_usual = params.probe_wei() is None
     row = find_check(params)
     if visit.is_piece():
         # A piece belongs to the page of an answer that was counted, and is shared for as long.
-        if _find_shared(visit, f"{row.name}:{params.shared_as()}") is None:
+        if _find_shared(visit, row, params.shared_as()) is None:
             return Response(status_code=204)
         row = replace(row, counts="never")
-    size = {} if is_usual else {"amount": amount}
-    answer = await visit.ask(row, address=params.address, deep=deep, **size)
-    check, sized_card = (answer, None) if is_usual else (answer["check"], answer["card"])
+    check, sized_card, raw = await _ask_check(visit, row, params)
+    address = check.address
+    card: CheckCard | None
+    holders: HoldersPage | None
+    stored: StoredRisk
     card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
-        _ask_or_none(visit, _HISTORY, check),
-        read_holders(visit, check),
-        read_watched(visit, check["address"]),
-        read_risk(visit, check["address"]),
+        _ask_or_none(visit, _HISTORY, HistoryParams(address)),
+        read_holders(visit, address, check.verdict.code),
+        read_watched(visit, address),
+        read_risk(visit, address),
     )
+    size = {} if is_usual else {"amount": amount}
     query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
+    query = f"?{query}" if query else ""
     ctx = visit.console.dispatch.ctx
-    check_url = f"{ctx.public_url}/v1/check/{check['address']}" + (f"?{query}" if query else "")
-    call = {"name": "check_token", "arguments": {"address": check["address"]}}
-    liquidity = _find_shared(visit, f"token_liquidity:{check['address']}")
+    liquidity = _find_shared(visit, _LIQUIDITY, address)
     says_liquidity = params.asks_deep() and is_usual
+    verdict = check.verdict
     facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
         "know_piece.html" if visit.is_piece() else "token.html",
-        **describe_verdict(check["verdict"], card, facts, read_exposure(check, holders, stored)),
+        word=level_word(verdict.level, verdict.code),
+        colour=verdict.level,
+        risks=list_risks(check, card, holders.held if holders else None, stored),
+        is_tradable=is_tradable(verdict.code),
+        has_pool=has_pool(verdict.code),
+        facts=select_facts(facts, verdict.level, verdict.code),
         check=check,
         card=card,
         amount=amount,
         is_usual=is_usual,
         back=amount_back(check, card),
         smaller=find_smaller(card, amount),
-        knows_liquidity=says_liquidity or liquidity is not None or stored["freeBps"] is not None,
-        loss_colour=colour_loss,
-        query=f"?{query}" if query else "",
+        knows_liquidity=says_liquidity or liquidity is not None or stored.leaving is not None,
+        loss_colour=rate_loss,
+        query=query,
         shared_s=(POLICY.deep_ttl_ms if params.asks_deep() else POLICY.answer_ttl_ms) // 1000,
         strip=draw_history(history),
-        holders=None if holders is None else holders | _draw_holders(holders),
+        holders=None if holders is None else _holder_values(holders),
         look_alike=look_alike,
         watched=watched,
         flags=_FLAG_TEXTS,
         standings=_CHANGE_STATES,
-        raw=json.dumps(check, indent=2, ensure_ascii=False),
-        examples=write_examples(check_url),
-        mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
+        raw=raw,
+        examples=write_examples(f"{ctx.public_url}/v1/check/{address}{query}"),
+        mcp=_write_tool_call(address),
         head=ctx.heads.last_number(),
     )
 
 
-def describe_verdict(
-    verdict: Mapping[str, Any],
-    card: Mapping[str, Any] | None,
-    facts: list[TokenFact],
-    stored: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The verdict's word and colour, the risks beside it, and what else speaks for or against the token.
-    ``card``: with the risks that a check reads; None: not known. ``stored``: as ``read_exposure``."""
-    level, code = verdict["level"], verdict["code"]
-    if level not in ("ok", "warn"):
-        # Nothing speaks for a token that cannot be sold, or of which that is not known.
-        facts = [fact for fact in facts if fact.sign != "good"]
-    return {
-        "word": level_word(level, code), "colour": level,
-        "risks": _list_risks(card, stored) if level in ("ok", "warn") and code not in _WITHOUT_TRADES else [],
-        "is_tradable": is_tradable(code), "has_pool": code not in _WITHOUT_TRADES,
-        "facts": facts[:MOST_FACTS] if is_tradable(code) else [],
-    }  # fmt: skip
+def _write_tool_call(address: str) -> str:
+    call = {"name": "check_token", "arguments": {"address": address}}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
 
 
-def _list_risks(card: Mapping[str, Any] | None, stored: Mapping[str, Any]) -> list[Risk]:
-    """The five risks in their order; where the check's own are not known, the first two."""
-    free_bps, unproven_bps = stored["freeBps"], stored["unprovenBps"]
-    is_read = free_bps is not None and unproven_bps is not None
-    risks = [
-        rate_insiders(stored["insidersBps"]),
-        rate_liquidity(LeavingLiquidity(free_bps, unproven_bps) if is_read else None),
-    ]
-    of_check = [Risk(**risk) for risk in ([] if card is None else card["risks"][len(risks) :])]
-    age = rate_age(stored.get("ageS"))
-    return risks + [age if risk.topic == age.topic and age.level != "unknown" else risk for risk in of_check]
+async def _ask_check(
+    visit: Visit, row: AnyOperation, params: CheckParams
+) -> tuple[Check, CheckCard | None, str]:
+    """The check, its card if it has one of its own, and the answer as programs get it."""
+    body = await visit.ask_json(row, params)
+    raw = msgspec.json.decode(body)
+    if row.answer is CheckAtSize:
+        sized, raw = msgspec.json.decode(body, type=CheckAtSize), raw["check"]
+        check, card = sized.check, sized.card
+    else:
+        check, card = msgspec.json.decode(body, type=Check), None
+    return check, card, json.dumps(raw, indent=2, ensure_ascii=False)
 
 
-def read_exposure(
-    check: Mapping[str, Any], holders: Mapping[str, Any] | None, stored: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What is stored of the token, as ``StoredRisk``, with what its holders say where they were read for this
-    page: what insiders hold, and ``ageS``, its age in seconds."""
-    held = None if holders is None else holders["held"]
-    now_bps = None if held is None or held["holders"] is None else insiders_bps(held)
-    return {
-        **stored,
-        "insidersBps": stored["insidersBps"] if now_bps is None else now_bps,
-        "ageS": launch_age_s(check, held),
-    }
+class CheckQuery(msgspec.Struct):
+    """The query string of a check."""
+
+    deep: str = "0"
+    amount: str = "0.1"
+
+
+def read_check_params(visit: Visit) -> CheckParams:
+    """The check that the page's address names."""
+    query = msgspec.convert(visit.query, CheckQuery)
+    return CheckParams(visit.address, query.deep, query.amount.replace(",", "."))
 
 
 def find_check(params: CheckParams) -> AnyOperation:
@@ -233,154 +200,260 @@ def find_check(params: CheckParams) -> AnyOperation:
     return _CHECK if params.probe_wei() is None else _AT_SIZE
 
 
+def list_facts(
+    check: Check,
+    card: CheckCard | None,
+    holders: HoldersPage | None,
+    liquidity: Liquidity | None,
+    says_liquidity: bool = False,
+    stored: StoredRisk = NOTHING_STORED,
+) -> list[TokenFact]:
+    """What is known, the worst first. ``card``, ``holders``, ``liquidity``: None: not known here, or not yet,
+    which is never a pass. ``says_liquidity``: the verdict's text says who can withdraw it. ``stored``: what
+    was last read."""
+    held = None if holders is None else holders.held
+    cost = None if card is None else card.cost
+    facts = [] if held else describe_stored_insiders(stored.insiders_bps)
+    facts += describe_holders(None if holders is None else _read_shares(holders))
+    facts += describe_flags(check.flags)
+    if card is not None:
+        facts += describe_outlook(card.outlook, check.token.owner, card.deep)
+    if cost is not None:
+        facts += describe_taxes(cost.buy_tax_bps, cost.sell_tax_bps, cost.tax_bps)
+        facts += describe_pool_cost(cost.pool_bps, cost.impact_bps)
+    record = None if check.launchpad is None else check.launchpad.deployer
+    if record is not None and "serial_deployer" not in check.flags:
+        facts.append(describe_deployer(record.launches, record.graduated, record.sold_own))
+    facts += describe_age(launch_age_s(check, held))
+    if liquidity is not None and not says_liquidity and check.verdict.code != "no_pool":
+        facts.append(describe_liquidity(_read_liquidity(liquidity)))
+    elif not says_liquidity and check.verdict.code != "no_pool":
+        facts.append(describe_stored_liquidity(stored.leaving))
+    return sort_facts(facts)
+
+
+def _read_shares(page: HoldersPage) -> HolderShares | None:
+    """What the holders' answers say of shares; None: not read yet."""
+    held, bundle, deployer = page.held, page.held.bundle, page.held.deployer
+    if held.holders is None:
+        return None
+    purses = [] if held.forensics.purses is None else held.forensics.purses.rows
+    strangers = ((purse.wallets, purse.held_bps) for purse in purses if not purse.has_deployer)
+    shares = HolderShares(
+        insiders_bps=insiders_bps(held),
+        top10_bps=held.holders.top10_bps,
+        is_complete=held.status == "complete",
+        deployer_bps=None if deployer is None else deployer.held_bps or 0,
+        purse=next(strangers, None),
+    )
+    if bundle is None:
+        return shares
+    is_among = deployer is not None and _is_in_bundle(deployer, bundle, page.launched.groups)
+    share = BundleShare(bundle.wallets, bundle.held_bps or 0, bundle.funder is not None, is_among)
+    return replace(shares, bundle=share)
+
+
+def _is_in_bundle(deployer: DeployerHolds, bundle: BundleAnswer, groups: Sequence[LaunchGroup]) -> bool:
+    """Whether the deployer is known to be one of the largest bundle's wallets."""
+    same = (bundle.wallets, bundle.held_bps)
+    return (bundle.held_bps or 0) >= (deployer.held_bps or 0) and any(
+        deployer.address in [wallet.address for wallet in group.wallets]
+        for group in groups
+        if group.is_bundle and (group.count, group.held_bps) == same
+    )
+
+
+def insiders_bps(held: TokenHolders) -> int | None:
+    """What insiders hold; None: not known."""
+    purses = [] if held.forensics.purses is None else held.forensics.purses.rows
+    of_deployer = (purse.held_bps for purse in purses if purse.has_deployer)
+    return join_insiders(held.forensics.suspicious_bps, of_deployer)
+
+
+def launch_age_s(check: Check, held: TokenHolders | None) -> int | None:
+    """Seconds between the token's launch and the check; None: not known."""
+    launch = None if held is None else held.launch
+    if launch is None or launch.time is None:
+        return None
+    return int((check.checked_at - launch.time).total_seconds())
+
+
+def _read_liquidity(liquidity: Liquidity) -> LiquidityShares | None:
+    totals = liquidity.totals
+    if totals is None:
+        return None
+    return LiquidityShares(
+        LeavingLiquidity(totals.free_bps, totals.unknown_bps + totals.contract_bps),
+        kept_bps=totals.burned_bps + totals.launchpad_bps,
+        locked_bps=totals.locked_bps,
+        has_free_beside=liquidity.if_it_left is not None,
+        is_complete=liquidity.pools_complete,
+    )
+
+
+def list_risks(
+    check: Check, card: CheckCard | None, held: TokenHolders | None, stored: StoredRisk
+) -> list[Risk]:
+    """The risks beside a verdict that does not say no itself: with what is stored of the token, and what its
+    holders say where they were read for this page."""
+    level, code = check.verdict.level, check.verdict.code
+    if level not in ("ok", "warn") or not has_pool(code):
+        return []
+    now_bps = None if held is None or held.holders is None else insiders_bps(held)
+    return combine_risks(
+        [] if card is None else card.risks,
+        stored.insiders_bps if now_bps is None else now_bps,
+        stored.leaving,
+        launch_age_s(check, held),
+    )
+
+
 async def _show_unchecked(visit: Visit, fault: RoundtripError) -> Response:
     """The page of a token that cannot be checked now: no verdict, and the rest that is known."""
-    address = visit.path["address"]
-    history = await _ask_or_none(visit, _HISTORY, {"address": address})
-    earlier = [] if history is None else history["changes"][:_MOST_EARLIER]
+    address = visit.address
+    history = await _ask_or_none(visit, _HISTORY, HistoryParams(address))
+    earlier = [] if history is None else history.changes[:_MOST_EARLIER]
     after_s = fault.retry_after_s or _AGAIN_S
     return visit.show(
         "token_away.html", fault.status, address=address, error=fault, earlier=earlier, after_s=after_s
     )
 
 
-def amount_back(check: Mapping[str, Any], card: Mapping[str, Any] | None) -> str | None:
+def amount_back(check: Check, card: CheckCard | None) -> str | None:
     """What the sell brings back of what the buy paid, as a plain decimal cut to four digits; None: it was not
     measured, or a part may not have been sold."""
-    trade = check["trade"]
-    if trade is None or trade["roundTripLossBps"] is None or trade["method"] != "simulated_trade":
+    trade = check.trade
+    if trade is None or trade.round_trip_loss_bps is None or trade.method != "simulated_trade":
         return None
-    sold_bps = card["soldBps"] if card else BPS if check["verdict"]["level"] == "ok" else None
+    sold_bps = card.sold_bps if card else BPS if check.verdict.level == "ok" else None
     if sold_bps is None:
         return None
-    back = Decimal(trade["paid"]["amount"]) * (BPS - trade["roundTripLossBps"]) * sold_bps / BPS / BPS
+    back = Decimal(trade.paid.amount) * (BPS - trade.round_trip_loss_bps) * sold_bps / BPS / BPS
     return format_amount(max(0, int(back * 10**18)), 18)
 
 
-def find_smaller(card: Mapping[str, Any] | None, amount: str) -> str | None:
+def find_smaller(card: CheckCard | None, amount: str) -> str | None:
     """The size in eth that was tried, where it is less than ``amount``, which did not go through; None: it
     is that amount, or it is not known."""
-    size = None if card is None or card["cost"] is None else card["cost"]["size"]
+    size = None if card is None or card.cost is None else card.cost.size
     tried, _, unit = (size or "").partition(" ")
     return tried if unit == "eth" and Decimal(tried) < Decimal(amount) else None
 
 
-def colour_loss(loss_bps: int) -> str:
-    """The level whose colour a loss has."""
-    if loss_bps >= POLICY.danger_loss_bps:
-        return "danger"
-    return "warn" if loss_bps >= MARKED_LOSS_BPS else "ok"
+class HistorySpan(NamedTuple):
+    """A verdict in a strip 600 wide: where it begins and how wide it is, its colour and its word."""
+
+    change: VerdictChange
+    word: str
+    x: float
+    width: float
 
 
-def draw_history(history: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The token's verdicts from the oldest on, for a strip 600 wide: each with its colour and word, where it
-    begins and how wide it is. Empty: fewer than two are known."""
-    changes = [] if history is None else history["changes"][:_MOST_VERDICTS]
+def draw_history(history: CheckHistory | None) -> list[HistorySpan]:
+    """The token's verdicts from the oldest on. Empty: fewer than two are known."""
+    changes = [] if history is None else history.changes[:_MOST_VERDICTS]
     if len(changes) < 2:
         return []
-    starts = [datetime.fromisoformat(change["checkedAt"]) for change in reversed(changes)]
-    end = datetime.fromisoformat(changes[0]["lastCheckedAt"])
-    whole_s = max(1.0, (end - starts[0]).total_seconds())
+    oldest_first = changes[::-1]
+    begin, end = oldest_first[0].checked_at, changes[0].last_checked_at
+    whole_s = max(1.0, (end - begin).total_seconds())
     strip = []
-    for number, change in enumerate(reversed(changes)):
-        until = starts[number + 1] if number + 1 < len(starts) else end
-        x = 600 * (starts[number] - starts[0]).total_seconds() / whole_s
-        width = max(_LEAST_WIDTH, 600 * (until - starts[number]).total_seconds() / whole_s)
-        word = level_word(change["level"], change["code"])
+    for change, until in zip(
+        oldest_first, [*(later.checked_at for later in oldest_first[1:]), end], strict=True
+    ):
+        x = 600 * (change.checked_at - begin).total_seconds() / whole_s
+        width = max(_LEAST_WIDTH, 600 * (until - change.checked_at).total_seconds() / whole_s)
         x, width = round(min(x, 600 - _LEAST_WIDTH), 1), round(width, 1)
-        strip.append(change | {"colour": change["level"], "word": word, "x": x, "width": width})
+        strip.append(HistorySpan(change, level_word(change.level, change.code), x, width))
     return strip
 
 
-async def _ask_or_none(visit: Visit, operation: AnyOperation, check: Mapping[str, Any]) -> Any:
-    """The answer about the token of ``check``; None: an error, which the part's own page shows."""
+async def _ask_or_none(visit: Visit, operation: Operation[P, A], params: P) -> A | None:
+    """The answer; None: an error, which the part's own page shows."""
     try:
-        return await visit.ask(operation, address=check["address"])
+        return await visit.ask(operation, params)
     except RoundtripError:
         return None
 
 
-async def read_risk(visit: Visit, address: str) -> Mapping[str, Any]:
-    """What is stored of the token, as ``StoredRisk``; all None where it cannot be read."""
-    try:
-        answer: Mapping[str, Any] = await visit.ask(_STORED_RISK, address=address)
-    except RoundtripError:
-        return NOTHING_STORED
-    return answer
+async def read_risk(visit: Visit, address: str) -> StoredRisk:
+    """What is stored of the token; all None where it cannot be read."""
+    return await _ask_or_none(visit, _STORED_RISK, HoldersParams(address)) or NOTHING_STORED
 
 
-async def read_holders(visit: Visit, check: Mapping[str, Any]) -> Any:
+async def read_holders(visit: Visit, address: str, code: str) -> HoldersPage | None:
     """The answer for the holders' part if it is there at once; None: the part loads by itself. The reading
-    goes on for that: it is shared."""
-    if not is_tradable(check["verdict"]["code"]):
+    goes on for that: it is shared. ``code``: that of the token's verdict."""
+    if not is_tradable(code):
         return None
     try:
         async with asyncio.timeout(_HOLDERS_S):
-            return await _ask_or_none(visit, _HOLDERS_AT_ONCE, check)
+            return await _ask_or_none(visit, _HOLDERS_AT_ONCE, HoldersParams(address))
     except TimeoutError:
         return None
 
 
-def _find_shared(visit: Visit, key: str) -> Any:
+def _find_shared(visit: Visit, operation: Operation[Any, A], shared_as: str) -> A | None:
     """An answer that was just given, if it is still shared; None: not known now. Asks nobody."""
-    found = visit.console.dispatch.shared.find_fresh(key)
-    return None if found is None else msgspec.json.decode(found.body)
+    found = visit.console.dispatch.shared.find_fresh(f"{operation.name}:{shared_as}")
+    return None if found is None else msgspec.json.decode(found.body, type=operation.answer)
 
 
-async def _read_card(visit: Visit, check: Mapping[str, Any], sized_card: Any) -> Any:
+async def _read_card(visit: Visit, check: Check, sized_card: CheckCard | None) -> CheckCard | None:
     """``sized_card``, or else the stored card of the check that is shown (no further call is counted); None:
     there is none, or the database is unavailable."""
     if sized_card is not None:
         return sized_card
     try:
-        answer = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
+        return (await visit.ask(_CARD, CardParams(check.address, check.checked_at))).card
     except RoundtripError as fault:
         if fault.code != "busy":
             raise
         return None
-    return answer["card"]
 
 
-async def _read_look_alike(visit: Visit, check: Mapping[str, Any]) -> Any:
+async def _read_look_alike(visit: Visit, check: Check) -> LookAlikeAnswer | None:
     """The token that this one looks like. None: none was found, or the index or the node is unavailable."""
-    token = check["token"]
-    if token is None:
-        return None
+    params = LookAlikeParams(check.address, check.token.symbol, check.token.name)
     try:
-        answer = await visit.ask(
-            _LOOK_ALIKE, address=check["address"], symbol=token["symbol"], name=token["name"]
-        )
+        return (await visit.ask(_LOOK_ALIKE, params)).look_alike
     except RoundtripError as fault:
         if fault.code not in ("busy", "upstream"):
             raise
         return None
-    return answer["lookAlike"]
 
 
 async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
-    answer = await visit.ask(_HOLDERS, address=visit.path["address"])
+    page = await visit.ask(_HOLDERS, HoldersParams(visit.address))
     template = "holders_piece.html" if visit.is_piece() else "holders.html"
-    response = visit.show(template, **answer, **_draw_holders(answer))
-    if answer["held"]["status"] != "reading":
+    response = visit.show(template, **_holder_values(page))
+    if page.held.status != "reading":
         response.headers[_AFTER] = "holders-read"
     return response
 
 
-def _draw_holders(answer: Mapping[str, Any]) -> dict[str, Any]:
-    graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    ties = draw_ties(answer["held"], answer["launched"])
-    return {"graphs": graphs, "ties": ties, "lines": draw_growth(answer["grown"]["points"])}
+def _holder_values(page: HoldersPage) -> dict[str, Any]:
+    """What the holders' part shows and draws."""
+    return {
+        "held": page.held,
+        "launched": page.launched,
+        "grown": page.grown,
+        "large_buy": page.large_buy,
+        "graphs": [lay_out_group(group) for group in page.launched.groups if group.is_bundle],
+        "ties": draw_ties(page.held, page.launched),
+        "lines": draw_growth(page.grown.points),
+    }
 
 
-def draw_growth(points: list[dict[str, Any]]) -> dict[str, list[str]]:
+def draw_growth(points: Sequence[GrowthPoint]) -> dict[str, list[str]]:
     """The lines of the number of holders and of the share of the ten biggest, as the points of an SVG of 600
     by 80, each from 0 up. A share that is not known parts its line. Empty: fewer than two points."""
     if len(points) < 2:
         return {}
-    most = max(point["holders"] for point in points) or 1
-    counts = [point["holders"] / most for point in points]
-    shares = [None if point["top10Bps"] is None else point["top10Bps"] / BPS for point in points]
+    most = max(point.holders for point in points) or 1
+    counts = [point.holders / most for point in points]
+    shares = [None if point.top10_bps is None else point.top10_bps / BPS for point in points]
     return {"holders": _join_points(counts), "top": _join_points(shares)}
 
 
@@ -397,26 +470,11 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
-    found = await visit.ask("token_liquidity", address=visit.path["address"])
+    found = await visit.ask(_LIQUIDITY, LiquidityParams(visit.address))
     if visit.is_piece():
         response = visit.show("liquidity_piece.html", found=found)
     else:
-        states = await read_token_states(visit, [found["address"]])
-        response = visit.show("liquidity.html", found=found, state=states.get(found["address"]))
+        states = await read_token_states(visit, [found.address])
+        response = visit.show("liquidity.html", found=found, state=states.get(found.address))
     response.headers[_AFTER] = "liquidity-read"
     return response
-
-
-def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:
-    """A group of launch buyers with its first wallets in rows beside what ties them: x and y in a drawing 360
-    wide, and a radius that grows with what each bought."""
-    drawn = group["wallets"][:_MOST_DRAWN]
-    most_bps = max([wallet["boughtBps"] for wallet in drawn], default=0) or 1
-    nodes = []
-    for index, wallet in enumerate(drawn):
-        radius = round(5 + 9 * math.sqrt(wallet["boughtBps"] / most_bps), 1)
-        nodes.append(wallet | {"x": 160, "y": 24 + 38 * index, "radius": radius})
-    height = max(38 * len(nodes) + 10, 110)
-    return group | {
-        "nodes": nodes, "notDrawn": group["count"] - len(nodes), "height": height, "middle": height // 2 - 4
-    }  # fmt: skip

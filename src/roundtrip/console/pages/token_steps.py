@@ -1,58 +1,57 @@
-"""The steps of a deep check as a stream, while a person waits for it."""
+"""How a check is made: its steps as a stream, while a person waits for it, and its exact requests."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
+import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.console.support.live_stream import encode_event
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.services.check.proof import ProofRequestsParams, proof_requests
 from roundtrip.services.check.schema import CheckParams
 
-from .token import find_check
+from .token import find_check, read_check_params
 
+_REQUESTS = page_operation(proof_requests, bad_params="bad_address")
 _EVERY_S = 0.1
 
 
 async def stream_steps(visit: Visit) -> Response:
     """GET /token/{address}/steps: runs the deep check, and sends each step that is done. At the end, or at an
     error, the page loads as usual: the answer is shared, an error is shown there. Errors before are JSON."""
-    amount = visit.query.get("amount", "0.1").replace(",", ".")
-    params = CheckParams(visit.path["address"], "1", amount)
+    params = msgspec.structs.replace(read_check_params(visit), deep="1")
     try:
         key, row = params.shared_as(), find_check(params)
-        if visit.scope["method"] == "HEAD":
+        if visit.is_head():
             return Response(media_type="text/event-stream")
         console = visit.console
-        name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
+        name = visit.caller_name()
         with contextlib.ExitStack() as stack:
             stack.enter_context(console.live.reserve_stream(name))
             reserved = stack.pop_all()
     except RoundtripError as error:
         reply = error_reply(error)
         return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
-    asked = {"address": params.address, "deep": "1"} | (
-        {} if params.probe_wei() is None else {"amount": amount}
-    )
     own_visit = replace(visit, view=None, is_free=True)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
-        _send_steps(own_visit, row, asked, key, reserved), headers=headers, media_type="text/event-stream"
+        _send_steps(own_visit, row, params, key, reserved), headers=headers, media_type="text/event-stream"
     )
 
 
 async def _send_steps(
-    visit: Visit, row: AnyOperation, asked: dict[str, Any], key: str, reserved: contextlib.ExitStack
+    visit: Visit, row: AnyOperation, params: CheckParams, key: str, reserved: contextlib.ExitStack
 ) -> AsyncIterator[bytes]:
     steps = visit.console.dispatch.ctx.steps
     with reserved:
-        check = asyncio.create_task(visit.ask(row, **asked))
+        check = asyncio.create_task(visit.ask(row, params))
         try:
             sent, found, is_done = 0, None, False
             while not is_done:
@@ -70,3 +69,11 @@ async def _send_steps(
             if check.done():
                 visit.settle()
             check.cancel()
+
+
+async def show_request(visit: Visit) -> Response:
+    """GET /token/{address}/request: ``wallet`` traded last ``after`` seconds after the block."""
+    address, wallet, after = visit.address, visit.query.get("wallet"), visit.query.get("after", "0")
+    seconds = int(after) if after.isdecimal() and len(after) < 8 else 0
+    found = await visit.ask(_REQUESTS, ProofRequestsParams(address, wallet, seconds)) if wallet else None
+    return visit.show("token_request.html", address=address, wallet=wallet, found=found)

@@ -5,16 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.responses import Response
 
+from roundtrip.api.operations.catalog import find_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.domain.verdicts.risks import rate_insiders
-from roundtrip.domain.verdicts.words import level_word
+from roundtrip.domain.verdicts.risks import find_insider_warning
+from roundtrip.domain.verdicts.words import level_word, simulation_word
+from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
+from roundtrip.services.trade.simulate import SimulateParams
+from roundtrip.services.trade.simulation_answer import Simulation
 
 from .token import read_holders, read_risk
 
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 else:
     verify = import_module("roundtrip_verify") if find_spec("roundtrip_verify") else None
 
+_BUY = find_operation("prepare_buy", PrepareBuyParams, PreparedTrade)
+_SELL = find_operation("prepare_sell", PrepareSellParams, PreparedTrade)
+_SIMULATE = find_operation("simulate_transaction", SimulateParams, Simulation)
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
 _SHOWN = ("token", "from", "amount", "percent", "slippage")
@@ -54,9 +61,13 @@ class TradeForm:
         """Raises CallerFault (bad_input)."""
         return round(100 * _read_number(self.slippage, "The slippage"))
 
-    def params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, object]:
         """The operation's parameters. Raises CallerFault (bad_input)."""
-        params = {"token": self.token, "from": self.wallet, "slippageBps": self.slippage_bps()}
+        params: dict[str, object] = {
+            "token": self.token,
+            "from": self.wallet,
+            "slippageBps": self.slippage_bps(),
+        }
         if self.side == "sell" and self.percent:
             return params | {"percent": _read_number(self.percent, "The share to sell")}
         return params | {"amount": self.amount}
@@ -83,41 +94,31 @@ async def show_trade(visit: Visit) -> Response:
     if not form.is_complete():
         return _show_form(visit, form)
     try:
-        trade = await visit.ask(f"prepare_{form.side}", **form.params())
+        operation = _SELL if form.side == "sell" else _BUY
+        body = await visit.ask_json(operation, form.params())
     except RoundtripError as fault:
         # A page that is asked for too fast comes back by itself.
         if fault.code in (*_WITHOUT_FORM, "rate_limited"):
             raise
         return _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
-    stored = None
+    trade = msgspec.json.decode(body, type=operation.answer)
+    verdict, insiders = trade.verdict, None
     if form.side == "buy":
-        token = trade["token"]["address"]
-        await read_holders(visit, {"address": token, "verdict": trade["verdict"]})
-        stored = await read_risk(visit, token)
+        await read_holders(visit, trade.token.address, verdict.code)
+        stored = await read_risk(visit, trade.token.address)
+        insiders = find_insider_warning(verdict.level, stored.insiders_bps)
     return visit.show(
         "trade.html",
         form=form,
         trade=trade,
-        **describe_check(trade["verdict"], stored),
-        report=_verify(visit, trade, form),
+        word=level_word(verdict.level, verdict.code),
+        colour=verdict.level,
+        insiders=insiders,
+        report=_verify(visit, body, form),
         contracts=contracts,
         fault=None,
     )
-
-
-def describe_check(verdict: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The word and the colour of a trade's verdict, and what insiders hold beside it. ``stored``: as
-    ``StoredRisk``; None: it is a sale."""
-    insiders = None
-    if stored is not None and verdict["level"] in ("ok", "warn"):
-        insiders = rate_insiders(stored["insidersBps"])
-    is_minded = insiders is not None and insiders.level in ("danger", "unknown")
-    return {
-        "word": level_word(verdict["level"], verdict["code"]),
-        "colour": verdict["level"],
-        "insiders": insiders if is_minded else None,
-    }
 
 
 def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
@@ -125,7 +126,7 @@ def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = Non
     return visit.show("trade.html", status, form=form, trade=None, fault=fault)
 
 
-def _verify(visit: Visit, trade: dict[str, Any], form: TradeForm) -> "verify.Report | None":
+def _verify(visit: Visit, trade: bytes, form: TradeForm) -> "verify.Report | None":
     """What the verifier proves of the answer that the page shows, byte by byte; None: it is not installed."""
     if verify is None:
         return None
@@ -136,7 +137,7 @@ def _verify(visit: Visit, trade: dict[str, Any], form: TradeForm) -> "verify.Rep
         contracts.swap_router02, contracts.universal_router, contracts.launchpad_hook,
     )  # fmt: skip
     try:
-        return verify.verify(trade, network, form.order(), int(ctx.now_s()))
+        return verify.verify(msgspec.json.decode(trade), network, form.order(), int(ctx.now_s()))
     except verify.Unreadable as error:
         return verify.Report(False, (), (str(error),), ())
 
@@ -149,45 +150,46 @@ async def show_simulate(visit: Visit) -> Response:
 async def simulate(visit: Visit) -> Response:
     """POST /simulate: what the calls would do."""
     try:
-        answer = await visit.ask("simulate_transaction", **_read_calls(visit.form))
+        answer = await visit.ask(_SIMULATE, _read_calls(visit.form))
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
-    level, word = simulation_word(answer)
-    named = [one["token"].lower() for one in answer["approvals"]]
-    if answer["check"]:
-        named.append(answer["check"]["address"])
+    level, word = simulation_word(
+        answer.verdict.level,
+        answer.verdict.code,
+        [approval.unlimited for approval in answer.approvals],
+        answer.sell_back is not None,
+    )
+    named = [approval.token.lower() for approval in answer.approvals]
+    if answer.check:
+        named.append(answer.check.address)
     states = await read_token_states(visit, named)
     return visit.show(
         "simulate.html", form=visit.form, answer=answer, level=level, word=word, states=states, fault=None
     )
 
 
-def simulation_word(answer: dict[str, Any]) -> tuple[str, str]:
-    """The level and the word for people of a simulation: what the calls allow comes before what they move. A
-    call that only goes through is not called safe."""
-    verdict = answer["verdict"]
-    if verdict["level"] in ("danger", "unknown"):
-        return verdict["level"], level_word(verdict["level"], verdict["code"])
-    if any(approval["unlimited"] for approval in answer["approvals"]):
-        return "danger", "Allows everything"
-    if answer["approvals"]:
-        return "warn", "Allows a spender"
-    if answer["sellBack"] is None:
-        return ("warn" if verdict["level"] == "warn" else "unknown"), "Goes through"
-    return verdict["level"], level_word(verdict["level"], verdict["code"])
+class CallsForm(msgspec.Struct):
+    """The fields of the form: one call, or a list of ``calls`` as JSON."""
+
+    sender: str = msgspec.field(default="", name="from")
+    fund: str = ""
+    to: str = ""
+    data: str = ""
+    value: str = ""
+    calls: str = ""
 
 
-def _read_calls(form: Any) -> dict[str, Any]:
+def _read_calls(form: Mapping[str, str]) -> dict[str, object]:
     """The operation's parameters from the form. Raises CallerFault (bad_input)."""
-    params: dict[str, Any] = {"from": form.get("from", "").strip()}
-    if form.get("fund"):
-        params["fund"] = True
-    listed = form.get("calls", "").strip()
+    fields = msgspec.convert(form, CallsForm)
+    params: dict[str, object] = {"from": fields.sender.strip()}
+    params |= {"fund": True} if fields.fund else {}
+    listed = fields.calls.strip()
     if not listed:
-        fields = {name: form.get(name, "").strip() for name in ("to", "data", "value")}
-        return params | {name: text for name, text in fields.items() if text}
+        one_call = {"to": fields.to.strip(), "data": fields.data.strip(), "value": fields.value.strip()}
+        return params | {name: text for name, text in one_call.items() if text}
     try:
         calls = msgspec.json.decode(listed)
     except msgspec.DecodeError:

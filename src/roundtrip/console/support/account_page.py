@@ -1,28 +1,27 @@
 """The parts of an account's page: rooms and their forms."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
 
-Answers = Mapping[str, Any]
+from .page_request import Visit
+
+_ROWS = {row.name: row for row in OPERATIONS}
+Values = Mapping[str, object]
+"""What a template shows, by the names in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """One room: its name, title and purpose (``about``), and the operations whose answers it shows, by their
-    names in its template.
-
-    An operation that is not a tool is an AnyOperation of the pages. ``extra_values``: computes the template's
-    other values from those answers and the query string.
-    """
+    """One room: its name, title and purpose (``about``). ``read``: asks for what its template shows; raises
+    RoundtripError."""
 
     name: str
     title: str
     about: str
-    operations: Mapping[str, str | AnyOperation]
-    extra_values: Callable[[Answers, Mapping[str, str]], Answers] | None = None
+    read: Callable[[Visit], Awaitable[Values]]
 
     @property
     def template(self) -> str:
@@ -32,21 +31,21 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class AccountForm:
-    """A form: the operation that it calls, its room, its fields, and which of them are numbers. ``parse``:
-    combines form fields that are parts of one parameter. A form of a ``once`` operation carries an
-    idempotency key in its field ``once``, so that a reload does nothing more. ``fingerprint``: for operations
-    that are harmful when repeated, a tool and the fingerprint of its answer; the form carries the one that
-    the visitor saw. ``piece``: a template that shows the answer, or its error, to the page's script."""
+    """A form: the operation that it calls (a tool by its name), its room, its fields, and which of them are
+    numbers. ``parse``: combines form fields that are parts of one parameter. A form of a ``once`` operation
+    carries an idempotency key in its field ``once``, so that a reload does nothing more. ``fingerprint``: for
+    operations that are harmful when repeated: of the state now; the form carries the one that the visitor
+    saw. ``piece``: a template that shows the answer, or its error, to the page's script."""
 
-    operation: str | AnyOperation
+    tool: str | AnyOperation
     room: str
     fields: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
     parse: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
-    fingerprint: tuple[str, Callable[[Answers], str]] | None = None
+    fingerprint: Callable[[Visit], Awaitable[str]] | None = None
     piece: str | None = None
 
     @property
-    def name(self) -> str:
-        """The operation's name."""
-        return self.operation if isinstance(self.operation, str) else self.operation.name
+    def operation(self) -> AnyOperation:
+        """The operation that it calls."""
+        return _ROWS[self.tool] if isinstance(self.tool, str) else self.tool

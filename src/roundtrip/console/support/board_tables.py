@@ -2,12 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.market.moving import LEVELS
+from roundtrip.services.boards.graduating_soon import FillingRow
+from roundtrip.services.boards.moving_page import MovingRow
+from roundtrip.services.boards.newest_verdicts import NewestVerdict
+from roundtrip.services.boards.shown_verdict import ShownVerdict
+from roundtrip.services.boards.signals_page import SignalRow
+from roundtrip.services.boards.winners import WinnerRow
+from roundtrip.services.community.proven_flags import ProvenCall
+from roundtrip.services.practice.league import LeagueRow
+from roundtrip.services.support.index_reader import TokenNamed
+from roundtrip.services.wallets.names import WalletNamed
 
-from .board_view import BoardTable, Row, RowFilter, SortColumn
+from .board_view import BoardTable, RowFilter, SortColumn
 
 SIGNAL_WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -27,31 +38,43 @@ _VENUES: dict[str, str] = {
 # --- columns and filters that several boards have ----------------------------------------------------
 
 
-def _symbol(row: Row) -> str | None:
-    symbol = row["token"]["symbol"]
+class _Named(Protocol):
+    @property
+    def token(self) -> TokenNamed: ...
+
+
+class _Checked(Protocol):
+    @property
+    def verdict(self) -> ShownVerdict | None: ...
+
+
+class _Aged(Protocol):
+    @property
+    def age_s(self) -> int: ...
+
+
+class _Held(Protocol):
+    @property
+    def insiders_bps(self) -> int | None: ...
+
+
+def _symbol(row: _Named) -> str | None:
+    symbol = row.token.symbol
     return symbol.casefold() if symbol else None
 
 
-def _rank(row: Row) -> int | None:
-    verdict = row["verdict"]
-    return None if verdict is None else LEVELS.index(verdict["level"])
+def _rank(row: _Checked) -> int | None:
+    verdict = row.verdict
+    return None if verdict is None else LEVELS.index(verdict.level)
 
 
-def _ages(row: Row) -> Iterable[str]:
-    return (age for age, within_s in _AGES_S.items() if row["ageS"] < within_s)
-
-
-def _levels(row: Row) -> Iterable[str]:
-    verdict = row["verdict"]
-    return () if verdict is None or row.get("group") == "checking" else (verdict["level"],)
+def _levels(row: _Checked) -> Iterable[str]:
+    verdict = row.verdict
+    return () if verdict is None else (verdict.level,)
 
 
 def _at_least(value: float | None, steps: Mapping[str, str]) -> Iterable[str]:
     return () if value is None else (least for least in steps if value >= float(least))
-
-
-def _is_below(value: float | None, most: float) -> bool:
-    return value is not None and value < most
 
 
 def _shares(part: int, whole: int) -> Iterable[str]:
@@ -59,77 +82,85 @@ def _shares(part: int, whole: int) -> Iterable[str]:
 
 
 _SHARES = {"50": "Half or more", "100": "All"}
-_TOKEN = SortColumn("token", "Token", _symbol, rises=True)
-_VERDICT = SortColumn("verdict", "Verdict", _rank, rises=True)
-_AGE = SortColumn("age", "Age", lambda row: row["ageS"], rises=True)
-_BY_AGE = RowFilter("age", "Age", {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"}, _ages)
-_BY_SALE = RowFilter("verdict", "Verdict", {"ok": "Can sell", "warn": "With a warning"}, _levels)
+_TOKEN: SortColumn[_Named] = SortColumn("token", "Token", _symbol, rises=True)
+_VERDICT: SortColumn[_Checked] = SortColumn("verdict", "Verdict", _rank, rises=True)
+_AGE: SortColumn[_Aged] = SortColumn("age", "Age", lambda row: row.age_s, rises=True)
+_BY_AGE: RowFilter[_Aged] = RowFilter(
+    "age",
+    "Age",
+    {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"},
+    lambda row: (age for age, within_s in _AGES_S.items() if row.age_s < within_s),
+)
+_SELLS = {"ok": "Can sell", "warn": "With a warning"}
 
 
 # --- what moves, and what graduates ------------------------------------------------------------------
 
 _INSIDERS_BELOW = {"5": "Under 5 %", "20": "Under 20 %"}
-_INSIDERS = SortColumn("insiders", "Insiders", lambda row: row["insidersBps"], rises=True)
-_BY_INSIDERS = RowFilter(
+_INSIDERS: SortColumn[_Held] = SortColumn("insiders", "Insiders", lambda row: row.insiders_bps, rises=True)
+_BY_INSIDERS: RowFilter[_Held] = RowFilter(
     "insiders",
     "Insiders",
     _INSIDERS_BELOW,
-    lambda row: (most for most in _INSIDERS_BELOW if _is_below(row["insidersBps"], int(most) * 100)),
+    lambda row: (
+        most
+        for most in _INSIDERS_BELOW
+        if row.insiders_bps is not None and row.insiders_bps < int(most) * 100
+    ),
 )
 _LIQUIDITY = {"1": "1 eth or more", "10": "10 eth or more", "100": "100 eth or more"}
-MOVING = BoardTable(
+MOVING: BoardTable[MovingRow] = BoardTable(
     "/boards/moving_now",
     (
-        SortColumn("inflow", "Net inflow", lambda row: row["netInEth"]),
+        SortColumn("inflow", "Net inflow", lambda row: row.net_in_eth),
         _TOKEN,
         _VERDICT,
-        SortColumn("price", "Price", lambda row: row["priceEth"]),
-        SortColumn("5m", "5 min", lambda row: row["change5m"]),
-        SortColumn("1h", "1 h", lambda row: row["change1h"]),
-        SortColumn("24h", "24 h", lambda row: row["change24h"]),
-        SortColumn("volume", "Volume, 10 min", lambda row: row["volumeEth"]),
-        SortColumn("liquidity", "Liquidity", lambda row: row["liquidityEth"]),
-        SortColumn("free", "Free to leave", lambda row: row["freeBps"]),
-        SortColumn("holders", "Holders", lambda row: row["holders"]),
+        SortColumn("price", "Price", lambda row: row.price_eth),
+        SortColumn("5m", "5 min", lambda row: row.change5m),
+        SortColumn("1h", "1 h", lambda row: row.change1h),
+        SortColumn("24h", "24 h", lambda row: row.change24h),
+        SortColumn("volume", "Volume, 10 min", lambda row: row.volume_eth),
+        SortColumn("liquidity", "Liquidity", lambda row: row.liquidity_eth),
+        SortColumn("free", "Free to leave", lambda row: row.free_bps),
+        SortColumn("holders", "Holders", lambda row: row.holders),
         _INSIDERS,
         _AGE,
     ),
     (
-        _BY_SALE,
-        RowFilter("venue", "Venue", _VENUES, lambda row: (row["venue"],)),
+        RowFilter("verdict", "Verdict", _SELLS, lambda row: () if row.group == "checking" else _levels(row)),
+        RowFilter("venue", "Venue", _VENUES, lambda row: (row.venue,)),
         _BY_AGE,
         _BY_INSIDERS,
-        RowFilter(
-            "liquidity", "Liquidity", _LIQUIDITY, lambda row: _at_least(row["liquidityEth"], _LIQUIDITY)
-        ),
+        RowFilter("liquidity", "Liquidity", _LIQUIDITY, lambda row: _at_least(row.liquidity_eth, _LIQUIDITY)),
     ),
     ("listed", "danger", "checking"),
+    lambda row: row.group,
 )
 
 
-def _read_raised(row: Row) -> float | None:
+def _read_raised(row: FillingRow) -> float | None:
     """None where the curve is not paid in eth: amounts of different money do not compare."""
-    return float(row["raised"]) if row["raised"] is not None and row["quote"] in ("eth", "weth") else None
+    return float(row.raised) if row.raised is not None and row.quote in ("eth", "weth") else None
 
 
 _FULL = {"50": "Half or more", "80": "80 % or more", "95": "95 % or more"}
 _GRADUATED = {"1": "Graduated one before", "3": "Graduated three or more"}
-GRADUATING = BoardTable(
+GRADUATING: BoardTable[FillingRow] = BoardTable(
     "/boards/graduating_soon",
     (
-        SortColumn("full", "Full", lambda row: row["fillBps"]),
+        SortColumn("full", "Full", lambda row: row.fill_bps),
         _TOKEN,
         _VERDICT,
         SortColumn("raised", "Raised", _read_raised),
-        SortColumn("buys", "Buys, 10 min", lambda row: row["buys"]),
-        SortColumn("buyers", "Buyers", lambda row: row["buyers"]),
+        SortColumn("buys", "Buys, 10 min", lambda row: row.buys),
+        SortColumn("buyers", "Buyers", lambda row: row.buyers),
         _INSIDERS,
         _AGE,
-        SortColumn("deployer", "Deployer", lambda row: row["deployer"]["graduated"]),
+        SortColumn("deployer", "Deployer", lambda row: row.deployer.graduated),
     ),
     (
-        _BY_SALE,
-        RowFilter("full", "Full", _FULL, lambda row: _at_least(row["fillBps"] * 100 / BPS, _FULL)),
+        RowFilter("verdict", "Verdict", _SELLS, _levels),
+        RowFilter("full", "Full", _FULL, lambda row: _at_least(row.fill_bps * 100 / BPS, _FULL)),
         _BY_AGE,
         _BY_INSIDERS,
         RowFilter(
@@ -137,20 +168,21 @@ GRADUATING = BoardTable(
             "Deployer",
             _GRADUATED | {"kept": "Never sold its own"},
             lambda row: (
-                *_at_least(row["deployer"]["graduated"], _GRADUATED),
-                *(() if row["deployer"]["soldOwn"] else ("kept",)),
+                *_at_least(row.deployer.graduated, _GRADUATED),
+                *(() if row.deployer.sold_own else ("kept",)),
             ),
         ),
     ),
     ("listed", "danger"),
+    lambda row: "danger" if "danger" in _levels(row) else "listed",
 )
 
 
 # --- checks, wallets, signs, flags -------------------------------------------------------------------
 
-NEWEST = BoardTable(
+NEWEST: BoardTable[NewestVerdict] = BoardTable(
     "/boards/newest_verdicts",
-    (SortColumn("time", "Time", lambda row: row["verdict"]["checkedAt"]), _TOKEN, _VERDICT),
+    (SortColumn("time", "Time", lambda row: row.verdict.checked_at), _TOKEN, _VERDICT),
     (
         RowFilter(
             "verdict",
@@ -162,94 +194,76 @@ NEWEST = BoardTable(
 )
 
 _CLOSED = {"2": "2 or more", "5": "5 or more", "20": "20 or more"}
-WINNERS = BoardTable(
+WINNERS: BoardTable[WinnerRow] = BoardTable(
     "/boards/winners",
     (
-        SortColumn("profit", "Profit, eth", lambda row: row["profitEth"]),
-        SortColumn("wallet", "Wallet", lambda row: row["wallet"], rises=True),
-        SortColumn("times", "Return", lambda row: row["returnMultiple"]),
-        SortColumn("closed", "Closed", lambda row: row["closed"]),
-        SortColumn("won", "Win rate", lambda row: row["winRate"]),
-        SortColumn("best", "Best trade, eth", lambda row: row["best"]["profitEth"]),
+        SortColumn("profit", "Profit, eth", lambda row: row.profit_eth),
+        SortColumn("wallet", "Wallet", lambda row: row.wallet, rises=True),
+        SortColumn("times", "Return", lambda row: row.return_multiple),
+        SortColumn("closed", "Closed", lambda row: row.closed),
+        SortColumn("won", "Win rate", lambda row: row.win_rate),
+        SortColumn("best", "Best trade, eth", lambda row: row.best.profit_eth),
     ),
     (
-        RowFilter("closed", "Closed", _CLOSED, lambda row: _at_least(row["closed"], _CLOSED)),
-        RowFilter("won", "With profit", _SHARES, lambda row: _shares(row["won"], row["closed"])),
+        RowFilter("closed", "Closed", _CLOSED, lambda row: _at_least(row.closed, _CLOSED)),
+        RowFilter("won", "With profit", _SHARES, lambda row: _shares(row.won, row.closed)),
     ),
 )
 
-SIGNALS = BoardTable(
+SIGNALS: BoardTable[SignalRow] = BoardTable(
     "/boards/signals",
     (
-        SortColumn("time", "When", lambda row: row["block"]),
+        SortColumn("time", "When", lambda row: row.block),
         _TOKEN,
         _VERDICT,
-        SortColumn("kind", "What", lambda row: SIGNAL_WORDS[row["kind"]], rises=True),
-        SortColumn("eth", "Eth", lambda row: row["size"]["eth"]),
-        SortColumn("supply", "Of the supply", lambda row: row["size"]["supplyBps"]),
+        SortColumn("kind", "What", lambda row: SIGNAL_WORDS[row.kind], rises=True),
+        SortColumn("eth", "Eth", lambda row: row.size.eth),
+        SortColumn("supply", "Of the supply", lambda row: row.size.supply_bps),
     ),
-    (RowFilter("kind", "What", SIGNAL_WORDS, lambda row: (row["kind"],)),),
+    (RowFilter("kind", "What", SIGNAL_WORDS, lambda row: (row.kind,)),),
 )
 
 _MARKS = {"good": "Good", "bad": "Bad", "scam": "Scam"}
-NAMES = BoardTable(
+NAMES: BoardTable[WalletNamed] = BoardTable(
     "/boards/wallet_names",
     (
-        SortColumn("people", "People", lambda row: sum(one["people"] for one in row["names"] + row["marks"])),
-        SortColumn("wallet", "Wallet", lambda row: row["wallet"], rises=True),
+        SortColumn("people", "People", lambda row: sum(one.people for one in row.names + row.marks)),
+        SortColumn("wallet", "Wallet", lambda row: row.wallet, rises=True),
         SortColumn(
-            "name",
-            "Name",
-            lambda row: row["names"][0]["name"].casefold() if row["names"] else None,
-            rises=True,
+            "name", "Name", lambda row: row.names[0].name.casefold() if row.names else None, rises=True
         ),
-        SortColumn("mark", "Mark", lambda row: row["marks"][0]["mark"] if row["marks"] else None, rises=True),
+        SortColumn("mark", "Mark", lambda row: row.marks[0].mark if row.marks else None, rises=True),
     ),
-    (RowFilter("mark", "Mark", _MARKS, lambda row: (one["mark"] for one in row["marks"])),),
+    (RowFilter("mark", "Mark", _MARKS, lambda row: (one.mark for one in row.marks)),),
 )
 
 _FLAGS = {"runs": "Runs", "drains": "Drains", "dead": "Dies"}
 _WHO = {"agents": "Agents", "people": "People"}
-PROVEN = BoardTable(
+PROVEN: BoardTable[ProvenCall] = BoardTable(
     "/boards/proven_calls",
     (
-        SortColumn("time", "Proved", lambda row: row["provedAt"]),
+        SortColumn("time", "Proved", lambda row: row.proved_at),
         _TOKEN,
-        SortColumn("flag", "Flag", lambda row: row["kind"], rises=True),
-        SortColumn("account", "Account", lambda row: row["mite"]["designation"], rises=True),
-        SortColumn("level", "Level", lambda row: row["mite"]["level"]),
-        SortColumn(
-            "right", "Right so far", lambda row: row["mite"]["proved"] / max(1, row["mite"]["decided"])
-        ),
-        SortColumn("before", "In advance", lambda row: row["beforeS"]),
+        SortColumn("flag", "Flag", lambda row: row.kind, rises=True),
+        SortColumn("account", "Account", lambda row: row.mite.designation, rises=True),
+        SortColumn("level", "Level", lambda row: row.mite.level),
+        SortColumn("right", "Right so far", lambda row: row.mite.proved / max(1, row.mite.decided)),
+        SortColumn("before", "In advance", lambda row: row.before_s),
     ),
     (
-        RowFilter("flag", "Flag", _FLAGS, lambda row: (row["kind"],)),
-        RowFilter("who", "Accounts", _WHO, lambda row: ("agents" if row["mite"]["agent"] else "people",)),
+        RowFilter("flag", "Flag", _FLAGS, lambda row: (row.kind,)),
+        RowFilter("who", "Accounts", _WHO, lambda row: ("agents" if row.mite.agent else "people",)),
     ),
 )
 
-LEAGUE = BoardTable(
+LEAGUE: BoardTable[LeagueRow] = BoardTable(
     "/league",
     (
-        SortColumn("profit", "Profit", lambda row: float(row["profitEth"])),
-        SortColumn("account", "Account", lambda row: row["designation"], rises=True),
-        SortColumn("sells", "Sells", lambda row: row["sells"]),
-        SortColumn("won", "With profit", lambda row: row["won"] / max(1, row["sells"])),
-        SortColumn("best", "Best sell", lambda row: float(row["best"]["profitEth"]) if row["best"] else None),
+        SortColumn("profit", "Profit", lambda row: float(row.profit_eth)),
+        SortColumn("account", "Account", lambda row: row.designation, rises=True),
+        SortColumn("sells", "Sells", lambda row: row.sells),
+        SortColumn("won", "With profit", lambda row: row.won / max(1, row.sells)),
+        SortColumn("best", "Best sell", lambda row: float(row.best.profit_eth) if row.best else None),
     ),
-    (RowFilter("who", "Accounts", _WHO, lambda row: ("agents" if row["agent"] else "people",)),),
+    (RowFilter("who", "Accounts", _WHO, lambda row: ("agents" if row.agent else "people",)),),
 )
-
-TABLES: Mapping[str, BoardTable] = MappingProxyType(
-    {
-        "moving_now": MOVING,
-        "graduating_soon": GRADUATING,
-        "winners": WINNERS,
-        "newest_verdicts": NEWEST,
-        "signals": SIGNALS,
-        "wallet_names": NAMES,
-        "proven_calls": PROVEN,
-    }
-)
-"""By the board's name."""

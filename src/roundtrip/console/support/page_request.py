@@ -6,23 +6,26 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
 from roundtrip.api.admission.page_views import PageViews, ViewTicket
 from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.http.app import read_body
-from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
 from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.system.health import Health
+from roundtrip.services.system.status import ServiceStatus
 
 from .doc_pages import DocPages
 from .live_stream import LiveBoards
@@ -42,7 +45,7 @@ _PREFILLED_LINK = re.compile(
 )
 """Links of the console that prefill a form or open its room, and a token's page, which has forms for who is
 signed in: the only paths to which signing in redirects."""
-_BY_NAME = {operation.name: operation for operation in OPERATIONS}
+_NO_PARAMS: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Console:
     documents: DocPages
     views: PageViews
     """Counts what people look at."""
-    status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)
+    status: BriefCache[tuple[Health, ServiceStatus]] = field(default_factory=BriefCache)
     """The answers of ``health`` and ``service_status``."""
 
     @property
@@ -89,35 +92,55 @@ class Visit:
     is_free: bool = True
     """Whether all answers so far were shared ones, or failed through no fault of the visitor."""
 
-    async def ask(self, operation: str | AnyOperation, **params: Any) -> Any:
-        """Calls an operation; returns the answer as decoded JSON. A ``once`` operation takes its idempotency
-        key from the form. What only reads is part of the view; all else counts as a call. Raises
-        RoundtripError."""
-        row = _BY_NAME[operation] if isinstance(operation, str) else operation
+    @property
+    def address(self) -> str:
+        """The token or wallet that the page's path names."""
+        return self.subject
+
+    @property
+    def subject(self) -> str:
+        """What the page's path names: an address, a hash, a board, a room or a tool."""
+        return next(iter(self.path.values()))
+
+    async def ask(self, operation: Operation[P, A], params: P | Mapping[str, object] = _NO_PARAMS) -> A:
+        """Calls an operation. ``params``: or what the visitor wrote, which is checked as from any door. A
+        ``once`` operation takes its idempotency key from the form. What only reads is part of the view; all
+        else counts as a call. Raises RoundtripError."""
+        reply = await self._call(operation, params)
+        if reply.answer is None:
+            return msgspec.json.decode(reply.body, type=operation.answer)
+        return cast(A, reply.answer)
+
+    async def ask_json(self, operation: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> bytes:
+        """As ``ask``: the answer as programs get it."""
+        return (await self._call(operation, params)).body
+
+    async def _call(self, row: AnyOperation, params: msgspec.Struct | Mapping[str, object]) -> DoorReply:
+        raw: Mapping[str, object] = params if isinstance(params, Mapping) else msgspec.to_builtins(params)
         idempotency_keys = (self.form.get("once", ""),) if row.once else ()
         caller = self._identify()
         in_view = row.method == "GET" and row.counts != "never"
         if in_view:
             caller = msgspec.structs.replace(caller, in_view=True)
-            if not self.console.dispatch.has_shared(row, params):
-                await self._count_view(caller)
+            if not self.console.dispatch.has_shared(row, raw):
+                self.view = self.view or await self.console.views.take(caller, self.is_piece())
         reply = await self.console.dispatch.run(
-            row, params, caller, idempotency_keys=idempotency_keys, door="pages"
+            row, raw, caller, idempotency_keys=idempotency_keys, door="pages"
         )
         self.is_free &= not in_view or _is_free(reply)
         if reply.error is not None:
             raise reply.error
-        return msgspec.json.decode(reply.body)
-
-    async def _count_view(self, caller: CallerRequest) -> None:
-        if self.view is None:
-            self.view = await self.console.views.take(caller, self.is_piece())
+        return reply
 
     def settle(self) -> None:
         """Uncounts the view at the end of the request, if it was free."""
         if self.view is not None and self.is_free:
             self.console.views.refund(self.view)
             self.view = None
+
+    def caller_name(self) -> str:
+        """The visitor's address, as limits name it."""
+        return self._identify().name
 
     def _identify(self) -> CallerRequest:
         """The caller: the session's key, else the address. Pages ignore API keys in headers."""
@@ -145,7 +168,7 @@ class Visit:
         )
         return Response(body, status, media_type="text/html")
 
-    def lag_s(self, block_time: str) -> int:
+    def lag_s(self, block_time: datetime) -> int:
         """How far an answer of the index, up to a block of this time, is behind the chain; 0: not worth
         saying, or not known."""
         return index_lag_s(self.console.dispatch.ctx, block_time)
@@ -158,7 +181,11 @@ class Visit:
 
     def is_piece(self) -> bool:
         """Whether the page's script (htmx) requests a piece of a page."""
-        return any(name == b"hx-request" for name, _ in self.scope["headers"])
+        return "hx-request" in Headers(scope=self.scope)
+
+    def is_head(self) -> bool:
+        """Whether only the headers are asked for."""
+        return bool(self.scope["method"] == "HEAD")
 
     def csrf(self) -> str:
         """The CSRF token of the session's forms; other sites cannot know it."""
@@ -181,13 +208,13 @@ def _is_free(reply: DoorReply) -> bool:
     return reply.headers.get("x-cache") == "hit"
 
 
-def index_lag_s(ctx: Context, block_time: str) -> int:
+def index_lag_s(ctx: Context, block_time: datetime) -> int:
     """How many seconds the newest block is after one of this time; 0: less than ``_LAG_S``, or not known."""
     try:
         newest_s = ctx.heads.current().block.timestamp_s
     except RoundtripError:
         return 0
-    lag_s = newest_s - int(datetime.fromisoformat(block_time).timestamp())
+    lag_s = newest_s - int(block_time.timestamp())
     return lag_s if lag_s >= _LAG_S else 0
 
 
@@ -220,21 +247,19 @@ def path_after_sign_in(wanted: str) -> str:
 
 def read_session(scope: Scope, cookie: str) -> str | None:
     """The session key in the cookie of this name; None: there is no well-formed one."""
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            # Each is parsed by itself: other applications' cookies on this host may be malformed.
-            cookies: list[str] = value.decode("latin-1").split(";")
-            for cookie_text in cookies:
-                cookie_name, _, session = cookie_text.strip().partition("=")
-                if cookie_name == cookie and keys.is_session(session):
-                    return session
+    for cookies in Headers(scope=scope).getlist("cookie"):
+        # Each is parsed by itself: other applications' cookies on this host may be malformed.
+        for cookie_text in cookies.split(";"):
+            cookie_name, _, session = cookie_text.strip().partition("=")
+            if cookie_name == cookie and keys.is_session(session):
+                return session
     return None
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
     """The fields of a form, by name. Raises CallerFault (bad_input)."""
-    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/x-www-form-urlencoded"]:
+    kinds = Headers(scope=scope).getlist("content-type")
+    if [kind.split(";")[0].strip().lower() for kind in kinds] != ["application/x-www-form-urlencoded"]:
         raise CallerFault(
             "bad_input",
             "The body is not a form of these pages. Send it as application/x-www-form-urlencoded.",

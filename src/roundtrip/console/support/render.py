@@ -6,11 +6,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
+from roundtrip.domain.verdicts.facts import TOP10_BOUNDS_BPS
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 from roundtrip.domain.verdicts.words import code_text, level_word
 
 
@@ -142,28 +146,38 @@ def usd(value: float | None) -> str:
     return "–" if value is None else _cut_digits(f"{Decimal(f'{value:.15g}'):f}", "$")
 
 
-def moment(text: str | None) -> Markup:
+def moment(time: datetime | str | None) -> Markup:
     """A UTC time as a ``time`` element. The page's script shows how long ago it is, with the exact time as
     tooltip; where a sentence needs the time itself, use ``exact``."""
-    return _render_time(text, Markup(" data-ago"))
+    return _render_time(time, Markup(" data-ago"))
 
 
-def exact(text: str | None) -> Markup:
+def exact(time: datetime | str | None) -> Markup:
     """A UTC time as a ``time`` element that stays exact."""
-    return _render_time(text, Markup(""))
+    return _render_time(time, Markup(""))
 
 
-def day(text: str) -> Markup:
+def minute(time: datetime) -> str:
+    """A UTC time without its seconds: ``2026-11-30 12:05``."""
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def day(time: datetime) -> Markup:
     """The day of a UTC time: ``Monday, 30 November``."""
-    time = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(text, time, time.day, time)
+    return Markup('<time datetime="{}">{:%A}, {} {:%B}</time>').format(iso(time), time, time.day, time)
 
 
-def _render_time(text: str | None, attribute: Markup) -> Markup:
-    if text is None:
+def _render_time(time: datetime | str | None, attribute: Markup) -> Markup:
+    if time is None:
         return Markup("–")
+    text = time if isinstance(time, str) else iso(time)
     time = datetime.fromisoformat(text)
     return Markup('<time datetime="{}"{}>{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, attribute, time)
+
+
+def iso(time: datetime) -> str:
+    """A UTC time as answers to programs have it."""
+    return str(msgspec.to_builtins(time))
 
 
 _FILTERS = {
@@ -179,32 +193,34 @@ _FILTERS = {
     "decimal": decimal,
     "moment": moment,
     "exact": exact,
+    "minute": minute,
+    "iso": iso,
     "day": day,
     "duration": format_duration,
 }
-
-
-class _Environment(Environment):
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        """An answer's field of that name comes before a dict's method, such as ``keys``."""
-        return (
-            obj[attribute] if isinstance(obj, dict) and attribute in obj else super().getattr(obj, attribute)
-        )
 
 
 class Templates:
     """The templates. ``static``: the path of each static file, by name."""
 
     def __init__(self, static: Mapping[str, str]) -> None:
-        self._environment = _Environment(
+        self._environment = Environment(
             loader=PackageLoader("roundtrip.console"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=lambda value: iso(value) if isinstance(value, datetime) else value,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(static=static, level_word=level_word, code_text=code_text)
+        self._environment.globals.update(
+            static=static,
+            level_word=level_word,
+            code_text=code_text,
+            insider_bounds=(INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS),
+            top10_bounds=TOP10_BOUNDS_BPS,
+            marked_loss_bps=MARKED_LOSS_BPS,
+        )
 
     def render(self, name: str, **values: Any) -> str:
         """Renders the page or piece of this name."""

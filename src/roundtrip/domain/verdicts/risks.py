@@ -1,11 +1,12 @@
 """The risks of a token beside its verdict: who holds it, who can withdraw its liquidity, what its owner may
 do, its taxes, its age. Each has a level of its own; none changes the verdict's word or colour."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.domain.base.figures import format_duration, format_percent
-from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check.cost import cost_of
 from roundtrip.domain.check.evidence import Curve, Evidence, LaunchRecord
 from roundtrip.domain.check.outlook import prospects
@@ -13,12 +14,14 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
+from .words import level_word
+
 Topic = Literal["insiders", "liquidity", "owner", "tax", "age"]
 """In the order in which every door lists them."""
 MARKED_LOSS_BPS = 500
 """A tax or a loss from here on is never marked as good, though the verdict allows more."""
-_MUCH_FREE_BPS = 5000
-_DAY_S = 86_400
+MUCH_FREE_BPS, YOUNG_S = 5000, 86_400
+"""Liquidity of which so much can be withdrawn is a danger; a younger token is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,19 @@ def rate_insiders(bps: int | None) -> Risk:
     return Risk("insiders", level, f"insiders hold {format_percent(bps)}")
 
 
+def find_insider_warning(verdict: Level, bps: int | None) -> Risk | None:
+    """What insiders hold, where it is to be known beside the verdict of a buy: much, or not read. None: the
+    verdict itself says no, or they hold little."""
+    risk = rate_insiders(bps)
+    return risk if verdict in ("ok", "warn") and risk.level in ("danger", "unknown") else None
+
+
 def rate_liquidity(leaving: LeavingLiquidity | None) -> Risk:
     """Who can withdraw the liquidity."""
     if leaving is None:
         return Risk("liquidity", "unknown", "liquidity not read")
     if leaving.free_bps:
-        level: Level = "danger" if leaving.free_bps >= _MUCH_FREE_BPS else "warn"
+        level: Level = "danger" if leaving.free_bps >= MUCH_FREE_BPS else "warn"
         return Risk("liquidity", level, f"{format_percent(leaving.free_bps)} of liquidity can be withdrawn")
     if leaving.unproven_bps:
         text = f"who can withdraw {format_percent(leaving.unproven_bps)} of liquidity is not known"
@@ -86,7 +96,7 @@ def rate_age(age_s: int | None) -> Risk:
     """The time since its launch; None: not known."""
     if age_s is None or age_s < 0:
         return Risk("age", "unknown", "age not known")
-    return Risk("age", "warn" if age_s < _DAY_S else "ok", f"launched {format_duration(age_s)} ago")
+    return Risk("age", "warn" if age_s < YOUNG_S else "ok", f"launched {format_duration(age_s)} ago")
 
 
 def list_risks(
@@ -109,6 +119,63 @@ def list_risks(
         rate_tax(evidence, judgement, policy),
         rate_age(age_s),
     )
+
+
+def combine_risks(
+    of_check: Sequence[Risk], insiders_bps: int | None, leaving: LeavingLiquidity | None, age_s: int | None
+) -> list[Risk]:
+    """The risks of a check with what is known beside it, in their order. ``of_check``: as ``list_risks``;
+    empty: not known, and only the first two are listed. ``age_s`` None: the check's own."""
+    age = rate_age(age_s)
+    return [
+        rate_insiders(insiders_bps),
+        rate_liquidity(leaving),
+        *(age if risk.topic == "age" and age.level != "unknown" else risk for risk in of_check[2:]),
+    ]
+
+
+def rate_loss(loss_bps: int) -> Level:
+    """The level whose colour the loss of a round trip has."""
+    if loss_bps >= POLICY.danger_loss_bps:
+        return "danger"
+    return "warn" if loss_bps >= MARKED_LOSS_BPS else "ok"
+
+
+WORST_FIRST: tuple[Level, ...] = ("danger", "unknown", "warn")
+"""Levels of warnings."""
+_MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
+
+
+def warn_of_holding(
+    sells: Literal["yes", "part", "refused", "unknown"],
+    newest: tuple[Level, str] | None,
+    fees_bps: tuple[int | None, int | None],
+    deployer_sold_bps: int,
+    liquidity_left_bps: int,
+) -> list[tuple[Level, str]]:
+    """What went bad of a token that a wallet holds, the worst first: level and sentence. ``sells``: whether
+    all of it can be sold now, at once. ``newest``: level and code of the newest check; None: there is none.
+    ``fees_bps``: at the buy and now; None: not known. The last two: since the buy."""
+    warnings: list[tuple[Level, str]] = []
+    if sells == "refused":
+        warnings.append(("danger", "You cannot sell it now."))
+    elif sells == "part":
+        warnings.append(("warn", "You can sell only a part of it at once."))
+    elif sells == "unknown":
+        warnings.append(("unknown", "We could not find out whether you can sell it. This is not a pass."))
+    if newest is not None and newest[0] != "ok":
+        warnings.append((newest[0], f"Newest check: {level_word(*newest)}."))
+    before_bps, now_bps = fees_bps
+    if before_bps is not None and now_bps is not None and now_bps > before_bps + _MORE_FEES_BPS:
+        text = f"Fees and taxes rose from {format_percent(before_bps)} to {format_percent(now_bps)}."
+        warnings.append(("warn", text))
+    if deployer_sold_bps > 0:
+        text = f"Its deployer sold {format_percent(deployer_sold_bps)} of its tokens since you bought."
+        warnings.append(("danger" if deployer_sold_bps >= _MUCH_SOLD_BPS else "warn", text))
+    if liquidity_left_bps:
+        text = f"{format_percent(liquidity_left_bps)} of its liquidity was taken out since you bought."
+        warnings.append(("danger" if liquidity_left_bps >= _MUCH_GONE_BPS else "warn", text))
+    return sorted(warnings, key=lambda warning: WORST_FIRST.index(warning[0]))
 
 
 def worst_risk(risks: tuple[Risk, ...]) -> Risk | None:

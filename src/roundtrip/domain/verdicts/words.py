@@ -1,6 +1,10 @@
 """Verdicts in words for people. The word depends only on code and level, so every page, card, alert and the
 terminal show the same one. The level is the colour. Risks are listed separately (``risks``)."""
 
+from collections.abc import Collection
+
+from roundtrip.domain.check.venue_code import Level
+
 _LEVEL_WORDS = {"ok": "Can sell", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
 _CODE_WORDS = {
     "cannot_sell": "Honeypot: you cannot sell",
@@ -20,6 +24,7 @@ _CODE_WORDS = {
     "nothing_received": "Nothing comes back",
 }
 _NOTHING_TO_SELL = frozenset({"no_contract", "not_a_token", "quote_asset"})
+_WITHOUT_TRADES = ("no_pool", "empty_pool")
 _CODE_TEXTS = {
     "ok": "it sells",
     "cannot_sell": "selling is blocked, held back, or ends within the hour",
@@ -47,9 +52,31 @@ def level_word(level: str, code: str) -> str:
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
+def simulation_word(
+    level: Level, code: str, approvals: Collection[bool], sells_back: bool
+) -> tuple[Level, str]:
+    """The level and the words of simulated calls: what they allow comes before what they move, and calls
+    that only go through are not called safe. ``approvals``: of each, whether it has no limit;
+    ``sells_back``: whether the sell of what came was tried."""
+    if level in ("danger", "unknown"):
+        return level, level_word(level, code)
+    if any(approvals):
+        return "danger", "Allows everything"
+    if approvals:
+        return "warn", "Allows a spender"
+    if not sells_back:
+        return ("warn" if level == "warn" else "unknown"), "Goes through"
+    return level, level_word(level, code)
+
+
 def is_tradable(code: str) -> bool:
     """Whether there is a token to trade at all."""
     return code not in _NOTHING_TO_SELL
+
+
+def has_pool(code: str) -> bool:
+    """Whether a pool trades it now."""
+    return code not in _WITHOUT_TRADES
 
 
 def code_text(level: str, code: str) -> str:

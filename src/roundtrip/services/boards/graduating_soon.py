@@ -94,16 +94,21 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
     curves: Annotated[list[CurveFilling], says("At most 20 curves, the fullest first.")]
 
 
+class FillingRow(CurveFilling, frozen=True, rename="camel"):
+    """The row for people. ``verdict`` None: the token is not checked. ``insiders_bps``: their share of the
+    supply; None: not known."""
+
+    verdict: ShownVerdict | None
+    insiders_bps: int | None
+
+
 class GraduatingPage(msgspec.Struct, frozen=True, rename="camel"):
-    """The same rows for people, with the verdict of each token by its address; without one it is not
-    checked. ``insiders``: their share of the supply in hundredths of a percent; without one: not known."""
+    """The same rows for people."""
 
     text: str
     block: int
     block_time: datetime
-    curves: list[CurveFilling]
-    verdicts: dict[str, ShownVerdict]
-    insiders: dict[str, int]
+    curves: list[FillingRow]
 
 
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
@@ -126,20 +131,19 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
         shown, _ = await _read_curves(connection, index_cursor, ctx.contracts)
         checks = await read_shown_checks(connection, [Address(curve.token.address) for curve in shown])
     now_s = ctx.now_s()
-    verdicts: dict[str, ShownVerdict] = {}
-    insiders: dict[str, int] = {}
-    for token, its_checks in checks.items():
-        if (verdict := present_verdict(its_checks, now_s)) is not None:
-            verdicts[token] = verdict
-        if (bps := its_checks.exposure.insiders(now_s)) is not None:
-            insiders[token] = bps
+    rows = [
+        FillingRow(
+            **msgspec.structs.asdict(curve),
+            verdict=present_verdict(checks[Address(curve.token.address)], now_s),
+            insiders_bps=checks[Address(curve.token.address)].exposure.insiders(now_s),
+        )
+        for curve in shown
+    ]
     answer = GraduatingPage(
         text=" ".join(_describe_caveats(shown, index_cursor)),
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
-        curves=shown,
-        verdicts=verdicts,
-        insiders=insiders,
+        curves=rows,
     )
     return UseCaseAnswer(answer, SHARED_MS)
 

@@ -6,9 +6,10 @@ from typing import Literal
 
 import msgspec
 
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import IndexAnswer, reading, when
+from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.money import USDG_DECIMALS
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.services.support.wallet_params import read_address
@@ -122,18 +123,14 @@ def _present_trade(trade: NewestTrade, tags: TraderTags, scale: QuoteScale | Non
     )
 
 
-class NoFollows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No parameters."""
-
-
 class FollowedWallets(msgspec.Struct, frozen=True):
     """The wallets that an account follows."""
 
     wallets: list[str]
 
 
-async def followed_wallets(ctx: Context, account_id: int) -> UseCaseAnswer[FollowedWallets]:
+async def followed_wallets(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[FollowedWallets]:
     """The wallets that the account follows. Raises ServiceFull (busy)."""
     async with reading(ctx) as (connection, _):
-        follows = await follows_of(connection, account_id)
+        follows = await follows_of(connection, account.id)
     return UseCaseAnswer(FollowedWallets([follow.wallet for follow in follows]))

@@ -13,14 +13,19 @@ from .shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from .signals import Signal, signals
 
 
+class SignalRow(Signal, frozen=True, rename="camel"):
+    """The row with the verdict of its token; None: it is not checked."""
+
+    verdict: ShownVerdict | None
+
+
 class SignalsPage(msgspec.Struct, frozen=True, rename="camel"):
-    """The rows of ``signals``, and verdicts by the token's address; without one it is not checked."""
+    """The rows of ``signals`` for people."""
 
     text: str
     block: int
     block_time: datetime
-    signals: list[Signal]
-    verdicts: dict[str, ShownVerdict]
+    signals: list[SignalRow]
 
 
 async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPage]:
@@ -30,9 +35,12 @@ async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPa
         tokens = {Address(signal.token.address) for signal in found.signals}
         checks = await read_shown_checks(connection, tokens)
     now_s = ctx.now_s()
-    verdicts: dict[str, ShownVerdict] = {}
-    for token, its_checks in checks.items():
-        if (verdict := present_stored(its_checks, now_s)) is not None:
-            verdicts[token] = verdict
-    answer = SignalsPage(found.text, found.block, found.block_time, found.signals, verdicts)
+    rows = [
+        SignalRow(
+            **msgspec.structs.asdict(signal),
+            verdict=present_stored(checks[Address(signal.token.address)], now_s),
+        )
+        for signal in found.signals
+    ]
+    answer = SignalsPage(found.text, found.block, found.block_time, rows)
     return UseCaseAnswer(answer, SHARED_MS)

@@ -10,7 +10,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence, Sold
-from roundtrip.domain.check.outlook import Prospect, Standing, Topic, describe_deep_round, prospects
+from roundtrip.domain.check.outlook import Prospect, describe_deep_round, prospects
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
@@ -42,14 +42,6 @@ class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
     exits: ExitSizes | None
 
 
-class ProspectAnswer(msgspec.Struct, frozen=True):
-    """One thing that could change what was found."""
-
-    topic: Topic
-    standing: Standing
-    text: str
-
-
 class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     """``cost`` null: nothing was bought. ``sold_bps``: how much of what was meant to be sold the round trip
     sold; null: no sell, or not known. ``outlook``: what could change it, the worst first. ``risks``: those of
@@ -62,7 +54,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     cost: CostAnswer | None
     sold_bps: Share
     grid: CheckGrid
-    outlook: list[ProspectAnswer]
+    outlook: list[Prospect]
     risks: list[Risk]
     deep_round: str
 
@@ -78,7 +70,7 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         cost=None if index is None or cost is None else _cost(evidence, index, cost, policy),
         sold_bps=None if index is None else _sold_bps(judgement.readings[index]),
         grid=grid_of(evidence, judgement, policy),
-        outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
+        outlook=list(prospects(evidence, judgement, policy)),
         risks=list(list_risks(evidence, judgement, policy)),
         deep_round=describe_deep_round(evidence, judgement, deep, policy),
     )
@@ -115,7 +107,3 @@ def _gas_text(gas: int, evidence: Evidence, policy: Policy) -> str:
         return format_eth(wei)
     cents = round(wei * usd_each * 100 / WEI_PER_ETH)
     return f"{format_eth(wei)} ({f'${cents / 100:,.2f}' if cents else 'under $0.01'})"
-
-
-def _prospect(prospect: Prospect) -> ProspectAnswer:
-    return ProspectAnswer(prospect.topic, prospect.standing, prospect.text)

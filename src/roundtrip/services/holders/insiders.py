@@ -7,7 +7,7 @@ import structlog
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
+from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS, LeavingLiquidity
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.boards.exposures import put_insiders, read_exposures
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -19,12 +19,11 @@ log = structlog.get_logger(__name__)
 
 
 class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
-    """What was read lately; None: not known. ``insiders_bps``: what insiders held. ``free_bps``,
-    ``unproven_bps``: as in ``LeavingLiquidity``."""
+    """What was read lately; None: not known. ``insiders_bps``: what insiders held. ``leaving``: what of the
+    liquidity can be withdrawn."""
 
     insiders_bps: int | None = None
-    free_bps: int | None = None
-    unproven_bps: int | None = None
+    leaving: LeavingLiquidity | None = None
 
 
 async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
@@ -39,14 +38,7 @@ async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[Stor
             "busy", "What is stored of this token cannot be read now; retry in 5 s.", 5
         ) from error
     now_s = ctx.now_s()
-    leaving = exposure.liquidity(now_s)
-    return UseCaseAnswer(
-        StoredRisk(
-            insiders_bps=exposure.insiders(now_s),
-            free_bps=None if leaving is None else leaving.free_bps,
-            unproven_bps=None if leaving is None else leaving.unproven_bps,
-        )
-    )
+    return UseCaseAnswer(StoredRisk(exposure.insiders(now_s), exposure.liquidity(now_s)))
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:

@@ -84,10 +84,7 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
     kind: Any = row_type
     reader = _reader(kind)
     names = tuple(records[0].keys())
-    if names != reader.names and (
-        len(names) != len(reader.names)
-        or any(n not in (None, m) for n, m in zip(reader.names, names, strict=True))
-    ):
+    if not _fit(names, reader.names):
         raise TypeError(f"the query returns {names}, and {row_type.__name__} has {reader.names}")
     rows: list[Any] = msgspec.convert(
         [tuple(record) for record in records], reader.rows, builtin_types=_BUILT_BY_DRIVER
@@ -105,14 +102,14 @@ def array_of(values: Iterable[int | None]) -> str:
 
 # --- columns to values -----------------------------------------------------------------------------
 
-_Column: TypeAlias = Sequence[Any]
-_Build: TypeAlias = Callable[[Sequence[_Column]], list[Any]]
+_Build: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 
 
 class _RowReader(NamedTuple):
     """How values of a type are read. ``names``: of its columns, None where any will do; ``types``: what the
-    driver returns; ``build``: the values of some rows, given by column; None where the column is them.
-    ``rows``: what msgspec checks rows as; ``is_built``: these are the records."""
+    driver returns. ``build``: the values of some rows, from their columns, or from the only column; None
+    where that is the values. ``rows``: what msgspec checks the rows as, None where there is only a column;
+    ``is_built``: these are the records."""
 
     names: tuple[str | None, ...]
     types: tuple[Any, ...]
@@ -124,7 +121,15 @@ class _RowReader(NamedTuple):
 def _convert(values: list[Any], value_type: Any) -> list[Any]:
     reader = _reader(value_type)
     checked: list[Any] = msgspec.convert(values, _list_of(reader.types[0]), builtin_types=_BUILT_BY_DRIVER)
-    return checked if reader.build is None else reader.build([checked])
+    return checked if reader.build is None else reader.build(checked)
+
+
+@cache
+def _fit(names: tuple[str, ...], wanted: tuple[str | None, ...]) -> bool:
+    """Whether a query's columns have the names of a reader."""
+    return len(names) == len(wanted) and all(
+        want in (None, name) for name, want in zip(names, wanted, strict=True)
+    )
 
 
 @cache
@@ -192,13 +197,13 @@ def _record_reader(kind: Any) -> _RowReader:
 def _join(parts: Sequence[_RowReader], names: tuple[str | None, ...], make: Callable[..., Any]) -> _RowReader:
     """The reader of what ``make`` makes of a tuple with one value of each part."""
     ends = accumulate(len(part.types) for part in parts)
-    spans = [
-        (part.build, end - 1, slice(end - len(part.types), end))
+    places = [
+        (part.build, end - 1 if part.rows is None else slice(end - len(part.types), end))
         for part, end in zip(parts, ends, strict=True)
     ]
 
-    def build(columns: Sequence[_Column]) -> list[Any]:
-        values = [columns[n] if decode is None else decode(columns[span]) for decode, n, span in spans]
+    def build(columns: Sequence[Any]) -> list[Any]:
+        values = [columns[at] if decode is None else decode(columns[at]) for decode, at in places]
         return list(map(make, zip(*values, strict=True)))
 
     types = tuple(chain(*(part.types for part in parts)))
@@ -206,7 +211,7 @@ def _join(parts: Sequence[_RowReader], names: tuple[str | None, ...], make: Call
 
 
 def _optional_reader(reader: _RowReader) -> _RowReader:
-    def build(columns: Sequence[_Column]) -> list[Any]:
+    def build(columns: Sequence[Any]) -> list[Any]:
         rows = [
             row if any(value is not None for value in row) else None for row in zip(*columns, strict=True)
         ]
@@ -221,24 +226,24 @@ def _optional_reader(reader: _RowReader) -> _RowReader:
     return _RowReader(reader.names, types, build, _rows_of(types))
 
 
-def _read_hex(columns: Sequence[_Column]) -> list[Any]:
-    return [None if value is None else "0x" + value.hex() for value in columns[0]]
+def _read_hex(column: Sequence[Any]) -> list[Any]:
+    return [None if value is None else "0x" + value.hex() for value in column]
 
 
-def _read_json(columns: Sequence[_Column]) -> list[Any]:
-    return [msgspec.json.decode(value, type=dict[str, Any]) for value in columns[0]]
+def _read_json(column: Sequence[Any]) -> list[Any]:
+    return [msgspec.json.decode(value, type=dict[str, Any]) for value in column]
 
 
 _INTS: dict[type, Callable[[Any], int | None]] = {Decimal: int, str: int}
 _OPTIONAL_INTS = {**_INTS, NoneType: lambda _: None}
 
 
-def _read_numeric(ints: Mapping[type, Callable[[Any], int | None]], columns: Sequence[_Column]) -> list[Any]:
+def _read_numeric(ints: Mapping[type, Callable[[Any], int | None]], column: Sequence[Any]) -> list[Any]:
     try:
-        return [ints[type(value)](value) for value in columns[0]]
+        return [ints[type(value)](value) for value in column]
     except (KeyError, ValueError) as error:
         raise msgspec.ValidationError(f"Expected `numeric`: {error}") from error
 
 
-def _read_collection(kind: Any, decode: Any, columns: Sequence[_Column]) -> list[Any]:
-    return [None if values is None else kind(decode([values])) for values in columns[0]]
+def _read_collection(kind: Any, decode: _Build, column: Sequence[Any]) -> list[Any]:
+    return [None if values is None else kind(decode(values)) for values in column]

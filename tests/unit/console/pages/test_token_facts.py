@@ -4,16 +4,17 @@ from typing import Any, get_args
 
 import pytest
 
-from roundtrip.console.pages.token import (
-    amount_back,
-    colour_loss,
-    describe_verdict,
-    draw_history,
-    find_smaller,
-    read_exposure,
-)
-from roundtrip.console.pages.token_facts import MOST_FACTS, NOTHING_STORED, TokenFact, list_facts
+from roundtrip.console.pages.token import amount_back, draw_history, find_smaller, list_facts, list_risks
+from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.verdicts.facts import MAX_FACTS, TokenFact, select_facts
 from roundtrip.domain.verdicts.risks import Topic
+from roundtrip.services.check.card import CheckCard
+from roundtrip.services.check.schema import Check
+from roundtrip.services.holders.handlers import HoldersPage
+from roundtrip.services.holders.insiders import StoredRisk
+from roundtrip.services.liquidity.schema import Liquidity
+from roundtrip.services.verdicts.history import CheckHistory
+from support.answers import build_answer
 
 CHECK: dict[str, Any] = {
     "flags": [],
@@ -54,11 +55,18 @@ def facts(
     totals: Any = None,
     says_liquidity: bool = False,
     groups: Any = (),
-    **stored: int,
+    leaving: LeavingLiquidity | None = None,
 ) -> list[TokenFact]:
-    liquidity = None if totals is None else {"ifItLeft": None, "poolsComplete": True, "totals": totals}
+    liquidity = None if totals is None else {"poolsComplete": True, "totals": totals}
     holders = None if held is None else {"held": held, "launched": {"groups": groups}}
-    return list_facts(check, card, holders, liquidity, says_liquidity, {**NOTHING_STORED, **stored})
+    return list_facts(
+        build_answer(Check, check),
+        None if card is None else build_answer(CheckCard, card),
+        None if holders is None else build_answer(HoldersPage, holders),
+        None if liquidity is None else build_answer(Liquidity, liquidity),
+        says_liquidity,
+        StoredRisk(leaving=leaving),
+    )
 
 
 def signs(found: list[TokenFact]) -> list[str]:
@@ -75,14 +83,14 @@ def test_what_is_not_known_is_no_pass() -> None:
 
 def test_all_well_is_said_in_five_lines() -> None:
     found = facts(card=card(), held=HELD | {"deployer": {"heldBps": 0}}, totals=BURNED)
-    assert signs(found) == ["good"] * MOST_FACTS
+    assert signs(found) == ["good"] * MAX_FACTS
 
 
 def test_the_worst_comes_first_and_the_rest_is_left_out() -> None:
     held = HELD | {"forensics": {"suspiciousBps": 3877}, "holders": {"top10Bps": 6604}}
     found = facts(CHECK | {"flags": ["hook", "no_liquidity"]}, card(OWNER, sellTaxBps=1000, taxBps=994), held)
     assert signs(found)[:5] == ["bad", "bad", "bad", "mind", "mind"]
-    assert len(describe_verdict(CHECK["verdict"], None, found, NOTHING_STORED)["facts"]) == MOST_FACTS
+    assert len(select_facts(found, "ok", "ok")) == MAX_FACTS
 
 
 DEPLOYER = "0x" + "d" * 40
@@ -118,20 +126,6 @@ def test_no_insiders_of_an_unknown_deployer_are_no_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "sign", "text"),
-    [
-        ({"sellTaxBps": 500, "taxBps": 498}, "mind", "A tax takes 5.00 % of each sell."),
-        ({"buyTaxBps": None, "sellTaxBps": None, "taxBps": 2000}, "bad", "20.00 % of a round trip."),
-        ({"poolBps": 1949}, "bad", "The pool and its hook keep 19.49 % of a round trip."),
-        ({"impactBps": 600}, "mind", "6.00 % fewer tokens than a small one."),
-    ],
-)
-def test_a_cost_of_five_percent_is_told(cost: dict[str, Any], sign: str, text: str) -> None:
-    (found,) = [fact for fact in facts(card=card(**cost)) if text in fact.text]
-    assert found.sign == sign
-
-
-@pytest.mark.parametrize(
     ("totals", "sign"),
     [
         ({"freeBps": 8700, "burnedBps": 1300}, "bad"),
@@ -151,27 +145,10 @@ def test_liquidity_is_good_only_where_nobody_can_withdraw_it(totals: dict[str, i
     ("answer", "sign"), [({"ifItLeft": {"lossBps": 8919}}, "bad"), ({"poolsComplete": False}, "mind")]
 )
 def test_what_lies_out_of_range_or_is_not_read_is_no_pass(answer: dict[str, Any], sign: str) -> None:
-    liquidity = {"ifItLeft": None, "poolsComplete": True, "totals": BURNED} | answer
-    (found,) = [fact for fact in list_facts(CHECK, None, None, liquidity) if fact.part == "liquidity"]
+    liquidity = build_answer(Liquidity, {"poolsComplete": True, "totals": BURNED} | answer)
+    facts = list_facts(build_answer(Check, CHECK), None, None, liquidity)
+    (found,) = [fact for fact in facts if fact.part == "liquidity"]
     assert found.sign == sign
-
-
-@pytest.mark.parametrize(
-    ("free_bps", "unproven_bps", "sign", "text"),
-    [
-        (8700, 0, "bad", "87.00 % of the liquidity can be withdrawn now."),
-        (0, 9900, "mind", "Who can withdraw 99.00 % of the liquidity is not known."),
-        (0, 0, "mind", "Nobody could withdraw the liquidity when it was last read"),
-    ],
-)
-def test_liquidity_is_known_from_what_is_stored(
-    free_bps: int, unproven_bps: int, sign: str, text: str
-) -> None:
-    (found,) = [
-        fact for fact in facts(freeBps=free_bps, unprovenBps=unproven_bps) if fact.part == "liquidity"
-    ]
-    assert found.sign == sign
-    assert text in found.text
 
 
 def test_a_token_without_a_pool_has_no_liquidity_to_tell_of() -> None:
@@ -184,7 +161,7 @@ def test_a_token_without_a_pool_has_no_liquidity_to_tell_of() -> None:
     [("0.01 eth", "0.1", "0.01"), ("0.1 eth", "0.1", None), ("0.5 eth", "0.50", None), (None, "0.1", None)],
 )
 def test_a_smaller_size_than_asked_for_is_told(size: str | None, amount: str, smaller: str | None) -> None:
-    assert find_smaller({"cost": {"size": size}}, amount) == smaller
+    assert find_smaller(build_answer(CheckCard, {"cost": {"size": size}}), amount) == smaller
     assert find_smaller(None, amount) is None
 
 
@@ -241,12 +218,12 @@ def test_an_owner_is_told_once() -> None:
     assert [fact.sign for fact in facts(owned, card(harms, OWNER)) if "owner" in fact.text] == ["bad"]
 
 
-def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
+def test_what_comes_back_is_cut() -> None:
     trade = {"paid": {"amount": "0.1", "asset": "eth"}, "roundTripLossBps": 198, "method": "simulated_trade"}
 
     def back(sold_bps: int | None, level: str = "warn", **changes: object) -> str | None:
-        check = {"trade": trade | changes, "verdict": {"level": level}}
-        return amount_back(check, None if sold_bps == 0 else {"soldBps": sold_bps})
+        check = build_answer(Check, {"trade": trade | changes, "verdict": {"level": level}})
+        return amount_back(check, None if sold_bps == 0 else build_answer(CheckCard, {"soldBps": sold_bps}))
 
     assert back(10_000) == "0.09802"
     assert back(7000) == "0.06861"
@@ -254,7 +231,6 @@ def test_what_comes_back_is_cut_and_coloured_by_its_loss() -> None:
     assert (back(0, "ok"), back(0, "warn"), back(None)) == ("0.09802", None, None)
     assert back(10_000, roundTripLossBps=None) is None
     assert back(10_000, method="curve_math") is None
-    assert [colour_loss(bps) for bps in (-5, 499, 500, 4999, 5000)] == ["ok", "ok", "warn", "warn", "danger"]
 
 
 def verdict(minute: int, last: int, level: str, code: str = "ok") -> dict[str, Any]:
@@ -270,41 +246,36 @@ def test_verdicts_are_a_strip_from_the_oldest_on() -> None:
         verdict(10, 30, "danger", "cannot_sell"),
         verdict(0, 5, "ok"),
     ]
-    strip = draw_history({"changes": newest_first})
-    assert [span["colour"] for span in strip] == ["ok", "danger", "warn"]
-    assert [span["word"] for span in strip][-1] == "Sells, with a warning"
-    assert [span["x"] for span in strip] == sorted(span["x"] for span in strip)
-    assert all(span["width"] > 0 and span["x"] < 600 for span in strip)
-    assert draw_history({"changes": newest_first[:1]}) == draw_history(None) == []
+    strip = draw_history(build_answer(CheckHistory, {"changes": newest_first}))
+    assert [span.change.level for span in strip] == ["ok", "danger", "warn"]
+    assert strip[-1].word == "Sells, with a warning"
+    assert [span.x for span in strip] == sorted(span.x for span in strip)
+    assert all(span.width > 0 and span.x < 600 for span in strip)
+    one = build_answer(CheckHistory, {"changes": newest_first[:1]})
+    assert draw_history(one) == draw_history(None) == []
 
 
 def test_chips_agree_with_what_the_page_reads_of_holders() -> None:
-    stored = {"insidersBps": None, "freeBps": None, "unprovenBps": None}
+    check = build_answer(Check, CHECK)
     read = HELD | {"forensics": {"suspiciousBps": 2047}, "launch": {"time": "2026-01-05T11:47:00Z"}}
-    shown = read_exposure(CHECK, {"held": read}, stored)
-    assert (shown["insidersBps"], shown["ageS"]) == (2047, 780)
-    assert read_exposure(CHECK, None, stored | {"insidersBps": 2000})["insidersBps"] == 2000
-    card = {"risks": [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]}
-    risks = describe_verdict(CHECK["verdict"], card, [], shown)["risks"]
-    assert [risks[0].text, risks[-1].text] == ["insiders hold 20.47 %", "launched 13 minutes ago"]
+    held = build_answer(HoldersPage, {"held": read}).held
+    risks = [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]
+    card = build_answer(CheckCard, {"risks": risks})
+    shown = list_risks(check, card, held, StoredRisk())
+    assert [shown[0].text, shown[-1].text] == ["insiders hold 20.47 %", "launched 13 minutes ago"]
+    assert list_risks(check, card, None, StoredRisk(2000))[0].text == "insiders hold 20.00 %"
 
 
 @pytest.mark.parametrize(
-    ("level", "code", "expected"),
-    [
-        ("ok", "ok", ("Can sell", 5)),
-        ("warn", "ok", ("Sells, with a warning", 5)),
-        ("danger", "cannot_sell", ("Honeypot: you cannot sell", 0)),
-        ("warn", "no_pool", ("No pool to trade in", 0)),
-    ],
+    ("level", "code", "count"),
+    [("ok", "ok", 5), ("warn", "ok", 5), ("danger", "cannot_sell", 0), ("warn", "no_pool", 0)],
 )
-def test_risks_stand_beside_a_verdict_and_change_no_word(
-    level: str, code: str, expected: tuple[str, int]
-) -> None:
+def test_risks_stand_only_beside_a_verdict_that_does_not_say_no(level: str, code: str, count: int) -> None:
+    check = build_answer(Check, CHECK | {"verdict": {"level": level, "code": code}})
     risks = [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]
-    stored = {"insidersBps": 4074, "freeBps": 10_000, "unprovenBps": 0}
-    shown = describe_verdict({"level": level, "code": code}, {"risks": risks}, [], stored)
-    assert (shown["word"], len(shown["risks"]), shown["colour"]) == (*expected, level)
-    assert [risk.text for risk in shown["risks"][:2] if risk.level == "danger"] == (
-        ["insiders hold 40.74 %", "100.00 % of liquidity can be withdrawn"] if shown["risks"] else []
+    stored = StoredRisk(4074, LeavingLiquidity(10_000, 0))
+    shown = list_risks(check, build_answer(CheckCard, {"risks": risks}), None, stored)
+    assert len(shown) == count
+    assert [risk.text for risk in shown if risk.level == "danger"] == (
+        ["insiders hold 40.74 %", "100.00 % of liquidity can be withdrawn"] if shown else []
     )

@@ -6,9 +6,20 @@ from evidence.corpus import documents
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import LeavingLiquidity
-from roundtrip.domain.verdicts.risks import list_risks, rate_age, rate_insiders, rate_liquidity, worst_risk
+from roundtrip.domain.verdicts.risks import (
+    combine_risks,
+    find_insider_warning,
+    list_risks,
+    rate_age,
+    rate_insiders,
+    rate_liquidity,
+    rate_loss,
+    warn_of_holding,
+    worst_risk,
+)
 
 TOPICS = ["insiders", "liquidity", "owner", "tax", "age"]
 
@@ -66,3 +77,54 @@ def test_a_tax_is_measured(name: str, tax: str) -> None:
     worst = worst_risk(risks)
     assert worst is not None
     assert worst.topic == "insiders"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "bps", "expected"),
+    [
+        ("ok", 2000, "danger"),
+        ("ok", 1999, None),
+        ("ok", None, "unknown"),
+        ("warn", 9000, "danger"),
+        ("danger", 9000, None),
+        ("unknown", None, None),
+    ],
+)
+def test_insiders_are_named_beside_a_verdict_that_does_not_say_no(
+    verdict: Level, bps: int | None, expected: str | None
+) -> None:
+    risk = find_insider_warning(verdict, bps)
+    assert (risk and risk.level) == expected
+
+
+def test_what_is_known_beside_a_check_replaces_what_it_does_not_read() -> None:
+    evidence = canonical_json.load(Evidence, documents()["plain"])
+    of_check = list_risks(evidence, judge(evidence, POLICY), POLICY, age_s=90_000)
+    leaving = LeavingLiquidity(0, 0)
+    combined = combine_risks(of_check, 100, leaving, 60)
+    assert combined == [rate_insiders(100), rate_liquidity(leaving), *of_check[2:4], rate_age(60)]
+    assert combine_risks(of_check, None, None, None) == list(of_check)
+    assert [risk.topic for risk in combine_risks([], 100, leaving, 60)] == TOPICS[:2]
+
+
+def test_a_loss_is_coloured_from_five_percent_on() -> None:
+    assert [rate_loss(bps) for bps in (-5, 499, 500, 4999, 5000)] == ["ok", "ok", "warn", "warn", "danger"]
+
+
+def test_what_went_bad_of_a_holding_is_listed_the_worst_first() -> None:
+    warnings = warn_of_holding("unknown", ("danger", "cannot_sell"), (100, 201), 1999, 5000)
+    assert warnings == [
+        ("danger", "Newest check: Honeypot: you cannot sell."),
+        ("danger", "50.00 % of its liquidity was taken out since you bought."),
+        ("unknown", "We could not find out whether you can sell it. This is not a pass."),
+        ("warn", "Fees and taxes rose from 1.00 % to 2.01 %."),
+        ("warn", "Its deployer sold 19.99 % of its tokens since you bought."),
+    ]
+    assert warn_of_holding("yes", ("ok", "ok"), (100, 200), 0, 0) == []
+    assert warn_of_holding("yes", None, (None, 9000), 0, 0) == []
+    assert [level for level, _ in warn_of_holding("part", None, (None, None), 0, 0)] == ["warn"]
+    assert [level for level, _ in warn_of_holding("refused", None, (None, None), 2000, 1)] == [
+        "danger",
+        "danger",
+        "warn",
+    ]

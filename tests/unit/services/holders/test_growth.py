@@ -2,7 +2,7 @@
 
 from roundtrip.console.pages.token import draw_growth
 from roundtrip.domain.holders.book import HolderBook
-from roundtrip.services.holders.growth import list_points, present_growth
+from roundtrip.services.holders.growth import GrowthPoint, list_points, present_growth
 from roundtrip.services.holders.schema import Growth
 from roundtrip.services.support.index_reader import when
 from unit.domain.tokens import ALL, ANN, AT_S, BOB, CAT, CURVE, folded, minted, tx
@@ -62,7 +62,7 @@ def test_growth_is_told_in_sentences() -> None:
 
 def test_lines_part_where_a_share_is_not_known() -> None:
     shares = [None, 5000, 10000, None, 0, 2500]
-    drawn = draw_growth([{"holders": number, "top10Bps": share} for number, share in enumerate(shares)])
+    drawn = draw_growth([GrowthPoint(when(0), number, share) for number, share in enumerate(shares)])
     assert drawn["holders"] == ["0.0,78.0 120.0,62.8 240.0,47.6 360.0,32.4 480.0,17.2 600.0,2.0"]
     assert drawn["top"] == ["120.0,40.0 240.0,2.0", "480.0,78.0 600.0,59.0"]
-    assert draw_growth([{"holders": 1, "top10Bps": 1}]) == {}
+    assert draw_growth([GrowthPoint(when(0), 1, 1)]) == {}

@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-import msgspec
-
 from roundtrip.console.support.render import Templates
 from roundtrip.services.holders.findings import HolderRecord
 from roundtrip.services.holders.growth import present_growth
@@ -16,10 +14,7 @@ from unit.services.holding import SUPPLY_RAW, A, B, gathered, the_told
 
 
 def shown(record: HolderRecord) -> str:
-    held, launched, grown = (
-        msgspec.json.decode(msgspec.json.encode(answer))
-        for answer in (present(record), present_launch_bundle(record), present_growth(record))
-    )
+    held, launched, grown = present(record), present_launch_bundle(record), present_growth(record)
     return Templates({}).render(
         "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], ties=None, lines={},
         large_buy=" ".join(large_buy_text(record)),

@@ -1,10 +1,12 @@
 """A wallet's positions, profit and family, as its page shows and draws them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from roundtrip.console.pages.wallet import (
+    ValuedPosition,
     draw_profit,
     draw_ties,
     is_unknown,
@@ -12,91 +14,96 @@ from roundtrip.console.pages.wallet import (
     sum_gains,
     value_position,
 )
+from roundtrip.services.wallets.history_answer import HoldingAnswer, WalletHistory
+from roundtrip.services.wallets.linked import LinkedWallets
+from roundtrip.services.wallets.page import RealisedDay
+from support.answers import build_answer
 
-NOW = "2026-11-27T09:00:00Z"
+NOW = datetime(2026, 11, 27, 9, tzinfo=UTC)
 A, B, C, FUNDER, OWN = ("0x" + digit * 40 for digit in "abcef")
 
 
-def position(entry_eth: float | None, amount: str | None, worth_eth: float | None) -> dict[str, Any]:
-    return value_position({"entryEth": entry_eth, "amount": amount, "worthEth": worth_eth})
+def position(entry_eth: float | None, amount: str | None, worth_eth: float | None) -> ValuedPosition:
+    given = {"entryEth": entry_eth, "amount": amount, "worthEth": worth_eth}
+    return value_position(build_answer(HoldingAnswer, given))
 
 
 def test_a_gain_is_the_worth_less_the_cost_of_what_is_left() -> None:
     row = position(0.5, "4", 3.0)
-    assert (row["costEth"], row["gainEth"], row["gainBps"]) == (2.0, 1.0, 5000)
+    assert (row.cost_eth, row.gain_eth, row.gain_bps) == (2.0, 1.0, 5000)
 
 
 def test_what_floats_cannot_tell_from_nothing_is_no_gain() -> None:
     row = position(0.1 / 3, "3", 0.10000000000000014)
-    assert (row["gainEth"], row["gainBps"]) == (0.0, 0)
-    assert position(0.1, "1", 0.1001)["gainBps"] == 10
+    assert (row.gain_eth, row.gain_bps) == (0.0, 0)
+    assert position(0.1, "1", 0.1001).gain_bps == 10
 
 
 @pytest.mark.parametrize("parts", [(None, "4", 3.0), (0.5, None, 3.0), (0.5, "4", None)])
 def test_a_gain_of_something_unknown_is_unknown_and_in_no_sum(parts: tuple[Any, Any, Any]) -> None:
     row = position(*parts)
-    assert (row["gainEth"], row["gainBps"]) == (None, None)
+    assert (row.gain_eth, row.gain_bps) == (None, None)
     assert sum_gains([row]) is None
-    assert sum_gains([row, position(1.0, "2", 1.0)]) == {"eth": -1.0, "bps": -5000, "positions": 1}
+    assert sum_gains([row, position(1.0, "2", 1.0)]) == (-1.0, -5000, 1)
 
 
 def test_a_position_that_cost_nothing_gains_no_share_of_it() -> None:
     row = position(0.0, "4", 3.0)
-    assert (row["gainEth"], row["gainBps"]) == (3.0, None)
+    assert (row.gain_eth, row.gain_bps) == (3.0, None)
 
 
 def test_positions_are_sorted_the_largest_first_and_the_unknown_last() -> None:
     rows = [position(None, "1", 9.0), position(1.0, "1", 2.0), position(1.0, "3", 1.0)]
-    assert [row["worthEth"] for row in sort_positions(rows, "gain")] == [2.0, 1.0, 9.0]
-    assert [row["worthEth"] for row in sort_positions(rows, "worth")] == [9.0, 2.0, 1.0]
+    assert [row.worth_eth for row in sort_positions(rows, "gain")] == [2.0, 1.0, 9.0]
+    assert [row.worth_eth for row in sort_positions(rows, "worth")] == [9.0, 2.0, 1.0]
 
 
-def day(date: str, profit_eth: float) -> dict[str, Any]:
-    return {"day": f"2026-{date}T00:00:00Z", "closed": 1, "profitEth": profit_eth}
+def day(date: str, profit_eth: float) -> RealisedDay:
+    return RealisedDay(datetime.fromisoformat(f"2026-{date}T00:00:00Z"), 1, profit_eth)
 
 
 def test_profits_rise_from_the_line_and_losses_fall_from_it_on_one_scale() -> None:
     profit, loss = draw_profit([day("11-24", 2.0), day("11-26", -1.0)], NOW)
-    assert profit["y"] + profit["height"] == pytest.approx(profit["zero"], abs=0.11)
-    assert loss["y"] == loss["zero"]
-    assert profit["height"] == pytest.approx(2 * loss["height"], abs=0.11)
+    assert profit.y + profit.height == pytest.approx(profit.zero, abs=0.11)
+    assert loss.y == loss.zero
+    assert profit.height == pytest.approx(2 * loss.height, abs=0.11)
     # Four days are 150 wide each: the oldest first, today empty.
-    assert (profit["x"] // 150, loss["x"] // 150) == (0, 2)
-    assert loss["y"] + loss["height"] <= 120
+    assert (profit.x // 150, loss.x // 150) == (0, 2)
+    assert loss.y + loss.height <= 120
 
 
 def test_nothing_is_drawn_of_today_alone_nor_of_what_is_long_past() -> None:
     assert draw_profit([], NOW) == []
     assert draw_profit([day("11-27", 2.0)], NOW) == []
     assert draw_profit([day("01-02", 2.0)], NOW) == []
-    assert [bar["day"][5:10] for bar in draw_profit([day("01-02", 9.0), day("11-26", 1.0)], NOW)] == ["11-26"]
+    assert [f"{bar.day:%m-%d}" for bar in draw_profit([day("01-02", 9.0), day("11-26", 1.0)], NOW)] == [
+        "11-26"
+    ]
 
 
-def linked(*kin: tuple[str, str], funder: str | None = FUNDER) -> dict[str, Any]:
-    rows = [{"address": address, "reasons": [{"kind": kind}]} for address, kind in kin]
-    return {"address": OWN, "funder": funder and {"address": funder}, "linked": rows}
+def linked(*kin: tuple[str, str], funder: str | None = FUNDER) -> LinkedWallets:
+    rows = [{"address": address, "score": 1, "reasons": [{"kind": kind}]} for address, kind in kin]
+    given = {"address": OWN, "funder": funder and {"address": funder}, "linked": rows}
+    return build_answer(LinkedWallets, given)
 
 
 def test_a_family_is_the_funders_tree_and_its_own() -> None:
     answer = linked((A, "same_funder"), (FUNDER, "funded_by"), (B, "funded"), (C, "same_tokens"))
     above, below = draw_ties(answer)
-    assert (above["heart"], [node["address"] for node in above["nodes"]]) == (FUNDER, [OWN, A])
-    assert [node["own"] for node in above["nodes"]] == [True, False]
-    assert (below["heart"], [node["address"] for node in below["nodes"]]) == (OWN, [B])
+    assert (above.heart, [node.address for node in above.nodes]) == (FUNDER, [OWN, A])
+    assert [node.own for node in above.nodes] == [True, False]
+    assert (below.heart, [node.address for node in below.nodes]) == (OWN, [B])
     assert draw_ties(linked(funder=None)) == []
 
 
 def test_a_large_family_is_drawn_in_part() -> None:
     (tree,) = draw_ties(linked(*((f"0x{number:040x}", "same_funder") for number in range(14))))
-    assert (len(tree["nodes"]), tree["notDrawn"]) == (12, 3)
-    assert tree["nodes"][-1]["y"] < tree["height"]
+    assert (len(tree.nodes), tree.not_drawn) == (12, 3)
+    assert tree.nodes[-1].y < tree.height
 
 
 def test_a_wallet_with_an_origin_or_a_trade_is_not_unknown() -> None:
-    bare: dict[str, Any] = {
-        "originStatus": "unknown", "launches": {"count": 0, "intoPools": 0}, "record": {"trades": 0},
-        "holdings": {"count": 0},
-    }  # fmt: skip
-    assert is_unknown(bare)
-    assert not is_unknown(bare | {"originStatus": "known"})
-    assert not is_unknown(bare | {"record": {"trades": 1}})
+    bare = {"originStatus": "unknown"}
+    assert is_unknown(build_answer(WalletHistory, bare))
+    assert not is_unknown(build_answer(WalletHistory, bare | {"originStatus": "known"}))
+    assert not is_unknown(build_answer(WalletHistory, bare | {"record": {"trades": 1}}))

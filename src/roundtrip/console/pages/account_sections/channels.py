@@ -1,78 +1,51 @@
 """The account's channels, and the log of deliveries."""
 
-from collections.abc import Mapping
-
-from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import AccountForm, Answers, Room
-from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
-from roundtrip.services.delivery.channels import ChannelParams
-from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.account_page import AccountForm, Room, Values
+from roundtrip.console.support.page_operations import own_operation
+from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.render import iso
+from roundtrip.services.delivery.channel_test import try_channel
+from roundtrip.services.delivery.channels import Channels
+from roundtrip.services.delivery.delivery_log import DeliveryRow, delivery_log, resend
 from roundtrip.services.support.index_reader import Nothing
 
-_LOG = Operation(
-    name="delivery_log",
-    title="Sent messages",
-    description="",
-    params=Nothing,
-    answer=DeliveryLog,
-    handler=lambda call: delivery_log(call.ctx, call.params, call.owner()),
-    key=True,
-    on_mcp=False,
-    counts="never",
-)
-_RESEND = Operation(
-    name="resend",
-    title="Send again",
-    description="",
-    params=ResendParams,
-    answer=Resent,
-    handler=lambda call: resend(call.ctx, call.params, call.owner()),
-    method="POST",
-    key=True,
-    writes=True,
-    on_mcp=False,
-    counts="minute",
-    errors=("rate_limited", "busy"),
-)
-_TRY = Operation(
-    name="try_channel",
-    title="Send a test",
-    description="",
-    params=ChannelParams,
-    answer=ChannelTested,
-    handler=lambda call: try_channel(call.ctx, call.params, call.owner()),
-    method="POST",
-    key=True,
-    writes=True,
-    on_mcp=False,
-    counts="minute",
-    errors=("rate_limited", "busy"),
+_CHANNELS = find_operation("list_channels", Nothing, Channels)
+_LOG = own_operation(delivery_log, counts="never")
+_RESEND = own_operation(resend, method="POST", writes=True, counts="minute", errors=("rate_limited", "busy"))
+_TRY = own_operation(
+    try_channel, method="POST", writes=True, counts="minute", errors=("rate_limited", "busy")
 )
 
 
-def _fingerprint_channels(channels: Answers) -> str:
+async def _read_fingerprint(visit: Visit) -> str:
+    return _fingerprint(await visit.ask(_CHANNELS))
+
+
+def _fingerprint(channels: Channels) -> str:
     """Changes with every delivery: setting a webhook again would replace its secret, and sends a message."""
-    return " ".join(f"{channel['id']}@{channel['lastDeliveredAt']}" for channel in channels["channels"])
+    delivered = ((channel.id, channel.last_delivered_at) for channel in channels.channels)
+    return " ".join(f"{channel_id}@{at and iso(at)}" for channel_id, at in delivered)
 
 
-def _find_last(answers: Answers, query: Mapping[str, str]) -> Answers:
+async def _read(visit: Visit) -> Values:
     """``last``: the newest message of each channel that was tried, by the channel's id."""
-    last: dict[int, Answers] = {}
-    for row in answers["log"]["rows"]:
-        if row["tries"]:
-            last.setdefault(row["channelId"], row)
-    return {"seen": _fingerprint_channels(answers["channels"]), "last": last}
+    channels, log = await visit.ask(_CHANNELS), await visit.ask(_LOG)
+    last: dict[int, DeliveryRow] = {}
+    for row in log.rows:
+        if row.tries:
+            last.setdefault(row.channel_id, row)
+    return {"channels": channels, "log": log, "seen": _fingerprint(channels), "last": last}
 
 
 ROOM = Room(
     "channels",
     "Channels",
     "Choose where alerts go besides your inbox: a webhook, Discord or Telegram.",
-    {"channels": "list_channels", "log": _LOG},
-    extra_values=_find_last,
+    _read,
 )
 ACTS = (
-    AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint_channels)),
+    AccountForm("set_webhook", "channels", ("url",), fingerprint=_read_fingerprint),
     AccountForm("remove_channel", "channels", ("id",), frozenset({"id"})),
     AccountForm(_TRY, "channels", ("id",), frozenset({"id"})),
     AccountForm(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),

@@ -1,18 +1,21 @@
 """The account's inbox, as a feed of alerts."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 from markupsafe import Markup
 
-from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.console.support.account_page import AccountForm, Answers, Room
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.account_page import AccountForm, Room, Values
+from roundtrip.console.support.page_operations import own_variant
+from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import address, render_sentence, stranger
 from roundtrip.domain.verdicts.words import level_word
-from roundtrip.services.watch.inbox import InboxFeed, inbox_feed
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.alert_rows import AlertRow
+from roundtrip.services.watch.inbox import Inbox, inbox_feed
+from roundtrip.services.watch.schema import HitRow
+from roundtrip.services.watch.token_states import TokenState
 
 PAGE = 50
 KINDS = {
@@ -25,27 +28,21 @@ KINDS = {
 }
 FILTERS = ("kind", "rule", "token")
 # The same answer as the tool's, with the state of each token.
-_FEED = replace(
-    next(operation for operation in OPERATIONS if operation.name == "inbox"),
-    name="inbox_feed",
-    answer=InboxFeed,
-    handler=lambda call: inbox_feed(call.ctx, call.params, call.owner()),
-    on_mcp=False,
-)
+_FEED = own_variant(find_operation("inbox", Nothing, Inbox), inbox_feed)
 _TURN = re.compile(r"from (\w+)(?: \((\w+)\))? to (\w+)(?: \((\w+)\))?")
 """The old and the new verdict in the sentence of an alert: level and code."""
 
 
-def tell_alert(row: Mapping[str, Any], symbol: str | None) -> Markup:
+def tell_alert(row: AlertRow | HitRow, symbol: str | None) -> Markup:
     """The sentence of an alert as people read it: the token's symbol for its address, and words for levels
     and codes of verdicts."""
-    text, token = row["text"], row["token"]
+    text, token = row.text, row.token
     head, mark, tail = text, Markup(""), ""
     if token is not None and token in text:
         head, tail = text.split(token, 1)
         name = stranger(symbol) if symbol else address(token)
         mark = Markup('<a href="/token/{}" title="{}">{}</a>').format(token, token, name)
-    turn = _TURN.search(tail) if row["verb"] == "verdict" else None
+    turn = _TURN.search(tail) if row.verb == "verdict" else None
     if turn is None:
         return render_sentence(head) + mark + render_sentence(tail)
     old, new = (_show_level(level, code or "") for level, code in (turn.groups()[:2], turn.groups()[2:]))
@@ -57,43 +54,44 @@ def _show_level(level: str, code: str) -> Markup:
     return Markup('<strong class="t-{}">{}</strong>').format(level, level_word(level, code))
 
 
-def _page_rows(answers: Answers, query: Mapping[str, str]) -> Answers:
+async def _read(visit: Visit) -> Values:
     """One page of the rows, by day. Query parameters: ``kind``, ``rule``, ``token``, and ``before`` (a row's
     id: shows older rows)."""
-    rows, before = answers["inbox"]["rows"], query.get("before", "")
+    inbox, query = await visit.ask(_FEED), visit.query
+    rows, before = inbox.rows, query.get("before", "")
     chosen = {name: query[name] for name in FILTERS if query.get(name)}
-    if chosen.get("kind") not in KINDS:
-        chosen.pop("kind", None)
-    choices = {name: sorted({row[name] for row in rows if row[name]}) for name in FILTERS}
-    rows = [row for row in rows if all(row[name] == value for name, value in chosen.items())]
+    chosen = {name: value for name, value in chosen.items() if name != "kind" or value in KINDS}
+    choices = {name: sorted({getattr(row, name) for row in rows if getattr(row, name)}) for name in FILTERS}
+    rows = [row for row in rows if all(getattr(row, name) == value for name, value in chosen.items())]
     matching = len(rows)
     if before.isascii() and before.isdigit() and len(before) < 20:
-        rows = [row for row in rows if row["id"] < int(before)]
+        rows = [row for row in rows if row.id < int(before)]
     page_rows = rows[:PAGE]
-    states = {state["token"]["address"]: state for state in answers["inbox"]["tokens"]}
-    shown = [(row, states.get(row["token"]), _tell(row, states)) for row in page_rows]
+    states = {state.token.address: state for state in inbox.tokens}
+    shown = [_show_row(row, states.get(row.token or "")) for row in page_rows]
+    days = groupby(shown, lambda entry: entry[0].ts.date())
     return {
-        "days": [(day, list(rows)) for day, rows in groupby(shown, lambda entry: entry[0]["ts"][:10])],
+        "inbox": inbox,
+        "days": [(day, list(entries)) for day, entries in days],
         "states": states,
         "kinds": KINDS,
         "choices": choices,
         "chosen": chosen,
-        "older": {**chosen, "before": page_rows[-1]["id"]} if len(rows) > PAGE else None,
+        "older": {**chosen, "before": page_rows[-1].id} if len(rows) > PAGE else None,
         "is_first": not before,
         "matching": matching,
     }
 
 
-def _tell(row: Mapping[str, Any], states: Mapping[str, Any]) -> Markup:
-    state = states.get(row["token"])
-    return tell_alert(row, row["symbol"] or (state and state["token"]["symbol"]))
+def _show_row(row: AlertRow, state: TokenState | None) -> tuple[AlertRow, TokenState | None, Markup]:
+    """The alert with its token as it stands, and its sentence."""
+    return row, state, tell_alert(row, row.symbol or (state.token.symbol if state else None))
 
 
 ROOM = Room(
     "inbox",
     "Inbox",
     "Read your alerts: of your rules, of wallets that you follow, and of tokens that you hold or watch.",
-    {"inbox": _FEED},
-    _page_rows,
+    _read,
 )
 ACTS: tuple[AccountForm, ...] = ()

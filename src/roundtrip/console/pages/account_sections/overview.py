@@ -1,28 +1,28 @@
 """The account's level, credits and calls, and its agent tag."""
 
-from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import AccountForm, Room
-from roundtrip.services.accounts.manage_keys import Usage, own_usage
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.account_page import AccountForm, Room, Values
+from roundtrip.console.support.page_operations import own_operation
+from roundtrip.console.support.page_request import Visit
+from roundtrip.services.accounts.credits import CreditsStatus
+from roundtrip.services.accounts.manage_keys import own_usage
+from roundtrip.services.accounts.profile import MyMite
 from roundtrip.services.support.index_reader import Nothing
 
-_USAGE = Operation(
-    name="own_usage",
-    title="Calls of the last days",
-    description="",
-    params=Nothing,
-    answer=Usage,
-    handler=lambda call: own_usage(call.ctx, call.params, call.owner()),
-    key=True,
-    on_mcp=False,
-    counts="minute",
-)
+MY_MITE = find_operation("my_mite", Nothing, MyMite)
+_CREDITS = find_operation("credits", Nothing, CreditsStatus)
+_USAGE = own_operation(own_usage, counts="minute")
 
-ROOM = Room(
-    "overview",
-    "Account",
-    "See your calls and your limits, or sign out.",
-    {"mite": "my_mite", "credits": "credits", "usage": _USAGE},
-)
+
+async def _read(visit: Visit) -> Values:
+    return {
+        "mite": await visit.ask(MY_MITE),
+        "credits": await visit.ask(_CREDITS),
+        "usage": await visit.ask(_USAGE),
+    }
+
+
+ROOM = Room("overview", "Account", "See your calls and your limits, or sign out.", _read)
 ACTS = (
     AccountForm("mark_as_agent", "overview", ("name",)),
     AccountForm("redeem_payment", "overview", ("tx",)),

@@ -1,62 +1,57 @@
 """Practice trades with pretend eth."""
 
-from collections.abc import Mapping
-from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
-from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import AccountForm, Answers, Room
+from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.account_page import AccountForm, Room, Values
+from roundtrip.console.support.page_operations import own_operation
+from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.small_chart import draw_curve
 from roundtrip.domain.check.refusals import REASON_WITHHELD
 from roundtrip.services.practice.pricing import SELL_FAILS
-from roundtrip.services.practice.trades import PracticeHistory, practice_history
+from roundtrip.services.practice.schema import PositionListed, PracticeAccount, PracticeTrades
+from roundtrip.services.practice.trades import practice_history
 from roundtrip.services.support.index_reader import Nothing
 
-_HISTORY = Operation(
-    name="practice_history",
-    title="Profit over time",
-    description="",
-    params=Nothing,
-    answer=PracticeHistory,
-    handler=lambda call: practice_history(call.ctx, call.params, call.owner()),
-    key=True,
-    on_mcp=False,
-    counts="never",
-)
+_ACCOUNT = find_operation("practice_account", Nothing, PracticeAccount)
+_TRADES = find_operation("practice_trades", Nothing, PracticeTrades)
+_HISTORY = own_operation(practice_history, counts="never")
 
 
-def is_refused(position: Mapping[str, Any]) -> bool:
+def is_refused(position: PositionListed) -> bool:
     """Whether a position is known not to sell now; False also where that could not be found out."""
-    why = position["why"] or ""
-    return position["worth"] is None and (position["stuckAt"] is not None or why.startswith(SELL_FAILS))
+    why = position.why or ""
+    return position.worth is None and (position.stuck_at is not None or why.startswith(SELL_FAILS))
 
 
-def gain_now(practice: Mapping[str, Any]) -> str | None:
+def gain_now(practice: PracticeAccount) -> str | None:
     """What the account is above what it was given, with its positions as they would sell now; None: a
     position's worth is not known."""
-    if any(one["worth"] is None and not is_refused(one) for one in practice["positions"]):
+    if any(position.worth is None and not is_refused(position) for position in practice.positions):
         return None
-    return f"{Decimal(practice['worth']) + Decimal(practice['setApart']) - Decimal(practice['given']):f}"
+    return f"{Decimal(practice.worth) + Decimal(practice.set_apart) - Decimal(practice.given):f}"
 
 
-def _draw_account(answers: Answers, query: Mapping[str, str]) -> Answers:
+async def _read(visit: Visit) -> Values:
     """``typed``: the token with which another page's link prefills the form. ``curve``: of the profit that
     was taken (``taken`` points), and of what it would be if all were sold now (``gain``). ``no_reason``:
     words that say no more than that it cannot be sold."""
-    practice, history = answers["practice"], answers["history"]
-    values = [(datetime.fromisoformat(one["at"]), Decimal(one["total"])) for one in history["points"]]
-    begun = [trade["madeAt"] for trade in answers["trades"]["trades"]]
-    if begun and history["isAll"]:
+    practice, trades = await visit.ask(_ACCOUNT), await visit.ask(_TRADES)
+    history = await visit.ask(_HISTORY)
+    values = [(point.at, Decimal(point.total)) for point in history.points]
+    if trades.trades and history.is_all:
         # Before its first trade an account has neither gained nor lost.
-        start = datetime.fromisoformat(min(begun))
+        start = min(trade.made_at for trade in trades.trades)
         values.insert(0, (min([start, *(at for at, _ in values)]), Decimal(0)))
-    taken, gain, now = len(values), gain_now(practice), datetime.fromisoformat(history["now"])
+    taken, gain = len(values), gain_now(practice)
     if gain is not None and values:
-        values.append((max(now, values[-1][0]), Decimal(gain)))
+        values.append((max(history.now, values[-1][0]), Decimal(gain)))
     return {
-        "typed": query.get("token", "")[:42],
-        "refused": {one["token"]["address"] for one in practice["positions"] if is_refused(one)},
+        "practice": practice,
+        "trades": trades,
+        "history": history,
+        "typed": visit.query.get("token", "")[:42],
+        "refused": {position.token.address for position in practice.positions if is_refused(position)},
         "gain": gain,
         "no_reason": REASON_WITHHELD,
         "curve": draw_curve(values),
@@ -66,11 +61,7 @@ def _draw_account(answers: Answers, query: Mapping[str, str]) -> Answers:
 
 
 ROOM = Room(
-    "practice",
-    "Practice",
-    "Buy and sell real tokens with pretend eth, at prices of the chain.",
-    {"practice": "practice_account", "trades": "practice_trades", "history": _HISTORY},
-    _draw_account,
+    "practice", "Practice", "Buy and sell real tokens with pretend eth, at prices of the chain.", _read
 )
 ACTS = (
     AccountForm("practice_buy", "practice", ("token", "eth")),
