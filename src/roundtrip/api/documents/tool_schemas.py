@@ -225,8 +225,8 @@ class _Reference:
 
     def format_object(self, name: str) -> list[str]:
         """An object's fields, one a line."""
-        fields = self.objects[name]["properties"]
-        lines = [_format_field(field, schema, self.shared) for field, schema in fields.items()]
+        properties = self.objects[name]["properties"]
+        lines = [_format_field(field, schema, self.shared) for field, schema in properties.items()]
         once = ", ".join(f"`{_field_name(line)}`" for line in lines if line in self.common)
         kept = [line for line in lines if line not in self.common]
         return [*kept, *([f"- and {once}"] if once else []), ""]
@@ -260,8 +260,8 @@ def _read_reference() -> _Reference:
     shared = frozenset(name for name, count in users.items() if count > 1)
     lines = Counter(
         _format_field(field, schema, shared)
-        for answer in objects.values()
-        for field, schema in answer["properties"].items()
+        for parent in objects.values()
+        for field, schema in parent["properties"].items()
     )
     most: dict[str, str] = {}
     for line, count in lines.most_common():
